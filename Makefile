@@ -1,0 +1,63 @@
+# `make run` and `make test` do everything on a machine that has Python 3.11+ and make.
+.DELETE_ON_ERROR:
+.PHONY: run test setup setup-dev system lint types layers sizes unit bench lock clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN_STAMP := .venv/.run-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+DEV_STAMP := .venv/.dev-$(shell cat requirements-dev.lock pyproject.toml | cksum | cut -d' ' -f1)
+
+run: $(RUN_STAMP)
+	@$(BIN)/dogu $(ARGS)
+
+test: setup-dev system lint types layers sizes unit
+
+setup: $(RUN_STAMP)
+setup-dev: $(DEV_STAMP)
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "dogu needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	@$(PYTHON) -m venv .venv
+
+$(RUN_STAMP): .venv/bin/python
+	@echo "Setting up dogu in .venv (once)..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q -j 2 src $$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])') || true
+	@touch $@
+
+$(DEV_STAMP): .venv/bin/python
+	@echo "Setting up the development environment in .venv (once)..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q -j 2 src $$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])') || true
+	@touch $@ $(RUN_STAMP)
+
+system:
+	@scripts/system_packages.sh
+
+lint: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup-dev
+	$(BIN)/pyright
+
+layers: setup-dev
+	$(BIN)/lint-imports
+
+sizes: setup-dev
+	$(BIN)/python scripts/check_sizes.py
+
+unit: setup-dev
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+bench: setup-dev
+	$(BIN)/python -m bench
+
+lock: setup-dev
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --group dev --extra vertex --extra detect pyproject.toml -o requirements-dev.lock
+
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache

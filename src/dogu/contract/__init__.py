@@ -1,0 +1,1 @@
+"""What a tool is: content, display, errors, result, confirmation, tool, declaration."""

@@ -1,0 +1,44 @@
+"""The question a tool asks before it acts, with the proposal already worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dogu.contract.display import Display
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What will happen if the person says yes.
+
+    `proposal` is the tool's own: exactly what will be done (for an edit: the bytes and the hash they were made from);
+    the executor hands it back as `CallContext.approved`. `editable_text` and `revise` are set together when "edit it
+    first" is possible: `revise` works the proposal out anew from the edited text and raises `ToolError` when it can't. `always_ask` means that no approval mode and no remembered rule may answer for the person, and
+    `reasons` says why.
+    """
+
+    title: str
+    display: Display
+    proposal: object = None
+    editable_text: str | None = None
+    revise: Callable[[str], Confirmation] | None = None
+    always_ask: bool = False
+    reasons: tuple[str, ...] = ()
+
+
+def _ignore(_text: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class CallContext:
+    """What differs per call.
+
+    `report` takes live output for the door (text, not accumulated; may be called from the event loop only). `approved`
+    is the proposal as it was approved, perhaps edited; None when nothing was asked, and then the tool works it out.
+    """
+
+    call_id: str = ""
+    report: Callable[[str], None] = field(default=_ignore)
+    approved: object = None

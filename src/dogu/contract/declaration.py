@@ -1,0 +1,45 @@
+"""What the model is sent of a tool; derived from the tool's arguments, never written by hand."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+class FunctionDeclaration(msgspec.Struct, frozen=True):
+    """Name, description and JSON Schema of the parameters."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+@lru_cache(maxsize=256)
+def schema_of(args_type: type) -> JsonObject:
+    """Derive the JSON Schema of an arguments struct: inline, without what a model has no use for."""
+    schemas, components = msgspec.json.schema_components([args_type], ref_template="#/$defs/{name}")
+    root = cast("JsonObject", _inline(schemas[0], components))
+    root.pop("title", None)
+    root.pop("description", None)
+    root.pop("additionalProperties", None)
+    return root
+
+
+def _inline(node: object, components: dict[str, Any]) -> object:
+    """Replace references by what they name, and `anyOf: [X, null]` by X: an optional argument is one left out."""
+    if isinstance(node, list):
+        return [_inline(item, components) for item in cast("list[object]", node)]
+    if not isinstance(node, dict):
+        return node
+    schema = cast("JsonObject", node)
+    if "$ref" in schema:
+        return _inline(components[schema["$ref"].rsplit("/", 1)[1]], components)
+    branches = [branch for branch in schema.get("anyOf", ()) if branch != {"type": "null"}]
+    if len(branches) == 1:
+        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+        return _inline({**branches[0], **rest}, components)
+    return {key: _inline(value, components) for key, value in schema.items() if (key, value) != ("default", None)}

@@ -1,0 +1,92 @@
+"""The contract every tool keeps, in the documents' words."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
+
+import msgspec
+
+from dogu.contract.arguments import convert_arguments
+from dogu.contract.confirmation import CallContext, Confirmation
+from dogu.contract.declaration import FunctionDeclaration, JsonObject, schema_of
+from dogu.contract.result import ToolResult
+
+ArgsT = TypeVar("ArgsT")
+
+
+class Kind(StrEnum):
+    """What a tool does to the world; approval modes and parallel running go by it."""
+
+    READ = "read"
+    SEARCH = "search"
+    EDIT = "edit"
+    EXECUTE = "execute"
+    FETCH = "fetch"
+    THINK = "think"
+    OTHER = "other"
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether calls of this kind may run beside one another and need no question by themselves."""
+        return self in (Kind.READ, Kind.SEARCH, Kind.THINK)
+
+
+class Tool(ABC, Generic[ArgsT]):
+    """A tool: its arguments, its words for the model, its act.
+
+    A subclass names its arguments as `Tool[MyArgs]`, where `MyArgs` is a `msgspec.Struct` whose field descriptions the
+    model reads; its docstring is the description the model reads. `aliases` maps accepted spellings of a parameter to
+    its name; they are never published.
+    """
+
+    name: str
+    display_name: str
+    kind: Kind
+    aliases: ClassVar[Mapping[str, str]] = {}
+    args_type: ClassVar[type]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in getattr(cls, "__orig_bases__", ()):
+            arguments = get_args(base)
+            if arguments and isinstance(arguments[0], type) and issubclass(arguments[0], msgspec.Struct):
+                cls.args_type = arguments[0]
+
+    @property
+    def description(self) -> str:
+        """What the tool does, for the model."""
+        return inspect.cleandoc(type(self).__doc__ or "")
+
+    @property
+    def parameter_schema(self) -> JsonObject:
+        """The JSON Schema of the parameters."""
+        return schema_of(self.args_type)
+
+    @property
+    def declaration(self) -> FunctionDeclaration:
+        """What the model is sent."""
+        return FunctionDeclaration(self.name, self.description, self.parameter_schema)
+
+    def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Translate other generations' spellings that are more than a rename; the default changes nothing."""
+        return raw
+
+    def validate_tool_params(self, raw: Mapping[str, Any]) -> ArgsT:
+        """Check raw arguments and return them typed. Raises `ToolError` (INVALID_ARGUMENTS) that says what to send."""
+        return cast("ArgsT", convert_arguments(self.name, self.args_type, raw, self.aliases, self.adapt))
+
+    @abstractmethod
+    def get_description(self, args: ArgsT) -> str:
+        """Say in one line what this call will do, for the person."""
+
+    async def should_confirm_execute(self, args: ArgsT) -> Confirmation | None:
+        """Work out what would happen, changing nothing; None when there is nothing to ask."""
+        return None
+
+    @abstractmethod
+    async def execute(self, args: ArgsT, context: CallContext) -> ToolResult:
+        """Do it. Raises `ToolError` for what the model should hear."""

@@ -1,0 +1,1 @@
+"""May this call run? Rules and the pure decision over them."""

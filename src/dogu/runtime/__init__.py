@@ -1,0 +1,1 @@
+"""From a model's call to its answer: registry, executor, events, journal."""

@@ -1,0 +1,1 @@
+"""Tools found while running: from a command, from MCP servers."""

@@ -1,0 +1,1 @@
+"""The terminal door: a conversation with a person."""
