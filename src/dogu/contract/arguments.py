@@ -36,9 +36,10 @@ def convert_arguments(
     for name, value in named.items():
         _refuse_nul(tool, name, value)
     try:
-        return msgspec.convert({name: _whole(value) for name, value in named.items()}, args_type, strict=False)
+        converted: Any = msgspec.convert({name: _whole(value) for name, value in named.items()}, args_type, strict=False)
     except msgspec.ValidationError as error:
         raise _invalid(tool, _explain(error, named)) from error
+    return converted
 
 
 def _renamed(tool: str, raw: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ class Confirmation:
 
     `proposal` is the tool's own: exactly what will be done (for an edit: the bytes and the hash they were made from);
     the executor hands it back as `CallContext.approved`. `editable_text` and `revise` are set together when "edit it
-    first" is possible: `revise` works the proposal out anew from the edited text and raises `ToolError` when it can't. `always_ask` means that no approval mode and no remembered rule may answer for the person, and
-    `reasons` says why.
+    first" is possible: `revise` works the proposal out anew from the edited text, and raises `ToolError` when it can't.
+    `always_ask` means that no approval mode and no remembered rule may answer for the person; `reasons` says why.
     """
 
     title: str

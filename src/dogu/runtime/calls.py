@@ -1,0 +1,28 @@
+"""A call on its way: what the model asked for, and what it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dogu.contract.result import ToolResult
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A model's request. `args` is None when what the model sent is no JSON object; `problem` then says what it was."""
+
+    call_id: str
+    name: str
+    args: Mapping[str, Any] | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """A call and its result; `stop` when the person ended the turn with it."""
+
+    call: ToolCall
+    result: ToolResult
+    stop: bool = False

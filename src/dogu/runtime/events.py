@@ -1,0 +1,44 @@
+"""What the executor tells a door while calls run; the agent adds its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dogu.contract.result import ToolResult
+from dogu.runtime.calls import ToolCall
+
+
+@dataclass(frozen=True)
+class CallStarted:
+    """A call was validated, allowed and now runs; `description` is one line for the person."""
+
+    call: ToolCall
+    display_name: str
+    description: str
+
+
+@dataclass(frozen=True)
+class CallOutput:
+    """Live output of a running call: new text, not all so far."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class CallFinished:
+    """A call ended, well or badly."""
+
+    call: ToolCall
+    display_name: str
+    result: ToolResult
+
+
+CallEvent: TypeAlias = CallStarted | CallOutput | CallFinished
+Emit: TypeAlias = Callable[[object], None]
+
+
+def emit_nothing(_event: object) -> None:
+    """Drop the event: for callers who want only results."""

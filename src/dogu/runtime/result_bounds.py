@@ -1,0 +1,47 @@
+"""Keeps results bounded: of a long text the middle is left out, and the whole is kept in a file that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from dogu.contract.content import Text, parts_of
+from dogu.contract.result import ToolResult
+from dogu.runtime.calls import ToolCall
+
+# Tools whose own limit is higher (read_file, read_many_files) end at a whole line by themselves.
+DEFAULT_LIMIT_CHARS = 40_000
+OWN_LIMIT_CHARS = 300_000
+
+Keep = Callable[[str, str], str]
+
+
+class ResultBounds:
+    """Applies the limit. `keep(call_id, text)` stores a whole text and returns the path that `read_file` can read."""
+
+    def __init__(self, keep: Keep | None = None, own_limit: frozenset[str] = frozenset()) -> None:
+        self._keep = keep
+        self._own_limit = own_limit
+
+    def apply(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Return the result with texts over the limit cut in the middle; blobs stay."""
+        limit = OWN_LIMIT_CHARS if call.name in self._own_limit else DEFAULT_LIMIT_CHARS
+        content = result.llm_content
+        if isinstance(content, str):
+            return result if len(content) <= limit else msgspec.structs.replace(result, llm_content=self._cut(call, content, limit))
+        if all(not isinstance(part, Text) or len(part.text) <= limit for part in content):
+            return result
+        parts = [
+            Text(self._cut(call, part.text, limit)) if isinstance(part, Text) and len(part.text) > limit else part
+            for part in parts_of(content)
+        ]
+        return msgspec.structs.replace(result, llm_content=parts)
+
+    def _cut(self, call: ToolCall, text: str, limit: int) -> str:
+        from dogu.workspace.truncation import middle_left_out
+
+        shorter, _ = middle_left_out(text, limit)
+        if self._keep is None:
+            return shorter
+        return f"{shorter}\n[The whole output ({len(text)} characters) is kept in {self._keep(call.call_id, text)}: read_file reads it.]"

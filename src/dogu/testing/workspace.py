@@ -1,0 +1,53 @@
+"""Run a tool as a model would call it, and check that a tool keeps the contract."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from dogu.contract.result import ToolResult
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.policy import Policy
+from dogu.policy.rules import Rules
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import Emit, emit_nothing
+from dogu.runtime.executor import Executor
+from dogu.runtime.questions import Confirm, approve
+from dogu.runtime.registry import AnyTool, ToolRegistry
+
+
+def executor_for(*tools: AnyTool, confirm: Confirm | None = approve, mode: str = "default") -> Executor:
+    """Make an executor of these tools, without restrictions; every question is approved unless `confirm` says else."""
+    return Executor(ToolRegistry(tools), Policy(Rules(), ApprovalMode(mode)), confirm)
+
+
+async def run_tool(
+    tool: AnyTool, /, *, confirm: Confirm | None = approve, emit: Emit = emit_nothing, **args: Any
+) -> ToolResult:
+    """Call the tool through the executor, every question approved, and return its result; failures are results too."""
+    answer = await executor_for(tool, confirm=confirm).run(ToolCall("test", tool.name, args), emit)
+    return answer.result
+
+
+def check_tool(tool: AnyTool) -> None:
+    """Check what can be checked of the contract without running the tool. Raises `AssertionError` that says what fails.
+
+    The name can be sent to every model, the model is told what the tool and each parameter do, the schema is JSON, and
+    an unknown parameter is refused.
+    """
+    assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", tool.name), f"{tool.name!r} is no name that models accept"
+    assert tool.display_name, f"{tool.name}: no display_name"
+    assert tool.description.strip(), f"{tool.name}: no description for the model (the class docstring)"
+    schema = tool.parameter_schema
+    msgspec.json.encode(schema)
+    assert schema.get("type") == "object", f"{tool.name}: parameters must be an object, not {schema.get('type')!r}"
+    for name, parameter in schema.get("properties", {}).items():
+        assert parameter.get("description"), f"{tool.name}: parameter {name!r} has no description for the model"
+    try:
+        tool.validate_tool_params({"no_such_parameter_": 1})
+    except Exception as error:  # noqa: BLE001  (any other exception is what this check is for)
+        assert type(error).__name__ == "ToolError", f"{tool.name}: bad arguments raise {error!r}, not ToolError"
+    else:
+        raise AssertionError(f"{tool.name}: an unknown parameter is accepted")
