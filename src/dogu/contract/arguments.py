@@ -36,7 +36,8 @@ def convert_arguments(
     for name, value in named.items():
         _refuse_nul(tool, name, value)
     try:
-        converted: Any = msgspec.convert({name: _whole(value) for name, value in named.items()}, args_type, strict=False)
+        whole = {name: _whole(value) for name, value in named.items()}
+        converted: Any = msgspec.convert(whole, args_type, strict=False)
     except msgspec.ValidationError as error:
         raise _invalid(tool, _explain(error, named)) from error
     return converted

@@ -63,7 +63,7 @@ def function_tool(
 ) -> FunctionTool:
     """Make a tool of a function with annotated parameters.
 
-    Describe a parameter with `Annotated[int, msgspec.Meta(description="...")]`. The function may be async and may return
+    Describe a parameter with `Annotated[int, msgspec.Meta(description="...")]`. The function may be async and return
     text, a `Blob`, a `ToolResult` or anything JSON can hold; it raises `ToolError` for what the model should hear.
     `kind` decides whether it asks first: READ, SEARCH and THINK don't.
     """

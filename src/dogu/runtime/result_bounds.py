@@ -29,7 +29,9 @@ class ResultBounds:
         limit = OWN_LIMIT_CHARS if call.name in self._own_limit else DEFAULT_LIMIT_CHARS
         content = result.llm_content
         if isinstance(content, str):
-            return result if len(content) <= limit else msgspec.structs.replace(result, llm_content=self._cut(call, content, limit))
+            if len(content) <= limit:
+                return result
+            return msgspec.structs.replace(result, llm_content=self._cut(call, content, limit))
         if all(not isinstance(part, Text) or len(part.text) <= limit for part in content):
             return result
         parts = [
@@ -44,4 +46,5 @@ class ResultBounds:
         shorter, _ = middle_left_out(text, limit)
         if self._keep is None:
             return shorter
-        return f"{shorter}\n[The whole output ({len(text)} characters) is kept in {self._keep(call.call_id, text)}: read_file reads it.]"
+        path = self._keep(call.call_id, text)
+        return f"{shorter}\n[The whole output ({len(text)} characters) is kept in {path}: read_file reads it.]"

@@ -1,0 +1,90 @@
+"""Step 5 of a call: may it run, and as what? The policy judges, the tool proposes, a person answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from dogu.contract.confirmation import Confirmation
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.policy.policy import Policy
+from dogu.policy.verdict import CallFacts, Decision, Verdict
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Declined, Outcome, Question
+from dogu.runtime.registry import AnyTool
+
+
+class TurnStoppedError(ToolError):
+    """The person declined a call and ended the turn with it."""
+
+
+class Approval:
+    """Asks at most one question at a time, in the order of the calls."""
+
+    def __init__(self, policy: Policy, confirm: Confirm | None) -> None:
+        self.policy = policy
+        self.confirm = confirm
+        self._asking = anyio.Lock()
+
+    async def proposal(self, tool: AnyTool, call: ToolCall, args: Any, description: str) -> object:
+        """Return the proposal to carry out, as approved; None when there was nothing to ask.
+
+        Raises `ToolError`: REFUSED by a rule, DECLINED by the person, NOBODY_TO_ASK where a question finds nobody.
+        """
+        facts = _facts(tool, args)
+        verdict = self.policy.decide(facts)
+        if verdict.decision is Decision.DENY:
+            raise ToolError(ErrorKind.REFUSED, f"{verdict.reason} Nothing was run. Don't try it in another spelling.")
+        confirmation = await tool.should_confirm_execute(args)
+        if confirmation is None:
+            if tool.kind.changes_nothing and verdict.decision is Decision.ALLOW:
+                return None
+            confirmation = Confirmation(description, description)
+        if confirmation.always_ask:
+            facts = _facts(tool, args, confirmation.reasons or ("a person must see it each time",))
+        async with self._asking:
+            verdict = self.policy.decide(facts)  # an "always" given while this call waited may have answered it
+            if verdict.decision is Decision.ALLOW:
+                return confirmation.proposal
+            if verdict.decision is Decision.DENY:
+                raise ToolError(ErrorKind.REFUSED, f"{verdict.reason} Nothing was run.")
+            if self.confirm is None:
+                raise ToolError(ErrorKind.NOBODY_TO_ASK, _nobody(tool, verdict))
+            rule = None if verdict.gate is Decision.ASK else self.policy.narrow_rule(facts)
+            question = Question(call, tool.display_name, description, confirmation, verdict, rule)
+            outcome = await self._ask(self.confirm, question)
+        return await _as_approved(outcome, confirmation)
+
+    async def _ask(self, confirm: Confirm, question: Question) -> Outcome:
+        outcome = await confirm(question)
+        if isinstance(outcome, ApprovedAlways) and question.always_rule is not None:
+            self.policy.remember(question.always_rule)
+        return outcome
+
+
+async def _as_approved(outcome: Outcome, confirmation: Confirmation) -> object:
+    match outcome:
+        case Declined(reason=reason, stop=stop):
+            said = f" They said: {reason}" if reason else ""
+            error_type = TurnStoppedError if stop else ToolError
+            raise error_type(ErrorKind.DECLINED, f"The user declined this call. Nothing was run.{said}")
+        case Approved(edited=str(text)):
+            if confirmation.revise is None:
+                raise ToolError(ErrorKind.DECLINED, "The user edited a proposal that can't be edited. Nothing was run.")
+            return (await to_thread.run_sync(confirmation.revise, text)).proposal
+        case _:
+            return confirmation.proposal
+
+
+def _facts(tool: AnyTool, args: Any, always_ask: tuple[str, ...] = ()) -> CallFacts:
+    command = getattr(args, "command", None) if tool.kind.value == "execute" else None
+    return CallFacts(tool.name, tool.kind, command, getattr(args, "directory", None), always_ask)
+
+
+def _nobody(tool: AnyTool, verdict: Verdict) -> str:
+    return (
+        f"{tool.name} needs a person's approval ({verdict.reason}) and nobody is here to ask. Nothing was run. "
+        "Say in your answer what you would have done; the user can allow it with --approval-mode or a rule."
+    )
