@@ -1,0 +1,83 @@
+"""Makes contents of history: the wire's own JSON of a Gemini `Content`, encoded once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from dogu.contract.content import Blob, Content, Part, parts_of, text_of
+from dogu.contract.result import ToolResult
+
+RawContent: TypeAlias = bytes
+Answer: TypeAlias = tuple[str, str, ToolResult]
+
+# What a FunctionResponse may hold itself; other media stand beside it.
+# Source: ai.google.dev/gemini-api/docs/function-calling, "Multimodal function responses".
+_MEDIA_IN_ANSWERS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def user_content(content: Content) -> RawContent:
+    """Make what the person says: text and media, in order. Empty content becomes one empty text."""
+    return _encode("user", [_part_json(part) for part in parts_of(content)] or [{"text": ""}])
+
+
+def model_content(text: str) -> RawContent:
+    """Make a model's answer of plain text, for a turn that ended without one."""
+    return _encode("model", [{"text": text}])
+
+
+def function_response_content(answers: Sequence[Answer], *, media_inside: bool = False) -> RawContent:
+    """Pack the answers to one turn's calls, `(call_id, name, result)` in the calls' order, as one user content.
+
+    Text goes under `output`, a failure under `error`. Media are named in the text where they stood; they follow all the
+    FunctionResponses as parts of their own, or with `media_inside` are parts of their FunctionResponse where the wire
+    allows the type. An empty `call_id` is left out.
+    """
+    responses: list[dict[str, Any]] = []
+    beside: list[dict[str, Any]] = []
+    for call_id, name, result in answers:
+        response: dict[str, Any] = {"id": call_id} if call_id else {}
+        response["name"] = name
+        response["response"] = {"error" if result.error else "output": _whole(text_of(result.llm_content))}
+        inside: list[dict[str, Any]] = []
+        for part in parts_of(result.llm_content):
+            if isinstance(part, Blob):
+                fits = media_inside and part.media_type in _MEDIA_IN_ANSWERS
+                (inside if fits else beside).append(_part_json(part))
+        if inside:
+            response["parts"] = inside
+        responses.append({"functionResponse": response})
+    return _encode("user", responses + beside)
+
+
+def join_user_contents(first: RawContent, second: RawContent) -> RawContent:
+    """Make one user content of two in a row: wires want the roles to alternate."""
+    parts = [*_parts(first), *_parts(second)]
+    return b'{"role":"user","parts":[' + b",".join(parts) + b"]}"
+
+
+def _parts(content: RawContent) -> list[bytes]:
+    return [bytes(part) for part in msgspec.json.decode(content, type=_RawParts).parts]
+
+
+class _RawParts(msgspec.Struct):
+    parts: list[msgspec.Raw] = []
+
+
+def _part_json(part: Part) -> dict[str, Any]:
+    if isinstance(part, Blob):
+        return {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+    return {"text": _whole(part.text)}
+
+
+def _whole(text: str) -> str:
+    """Replace lone surrogates, which JSON in UTF-8 can't carry."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def _encode(role: str, parts: list[dict[str, Any]]) -> RawContent:
+    return msgspec.json.encode({"role": role, "parts": parts})

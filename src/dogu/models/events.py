@@ -1,0 +1,114 @@
+"""What a model's stream gives, and the one error it raises; nothing here knows a wire."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """A piece of the answer, as it arrived."""
+
+    text: str
+
+
+class ThoughtDelta(msgspec.Struct, frozen=True):
+    """A piece of what the model says of its thinking."""
+
+    text: str
+
+
+class FunctionCallEvent(msgspec.Struct, frozen=True):
+    """A call the model asks for, given only once the stream has ended as it should.
+
+    `call_id` is unique in its turn, the model's own where it gave a usable one. `args` is None when what arrived is
+    no JSON object; then `problem` says for the model what was wrong, and the call is answered with it, never run.
+    """
+
+    call_id: str
+    name: str
+    args: dict[str, Any] | None
+    problem: str = ""
+
+
+class Retrying(msgspec.Struct, frozen=True):
+    """The request failed and is sent again after `delay_s`; deltas since the last try began are void.
+
+    `attempt` counts the tries made so far, `of` is how many there will be at most; `reason` is for the person.
+    """
+
+    reason: str
+    delay_s: float
+    attempt: int
+    of: int
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens, as the server counted them; `prompt` includes `cached`."""
+
+    prompt: int = 0
+    output: int = 0
+    thoughts: int = 0
+    cached: int = 0
+    total: int = 0
+
+
+class FinishReason(StrEnum):
+    """Why an answer ended that is one."""
+
+    STOP = "stop"
+    LENGTH = "length"  # the limit of output tokens: text is cut, calls of such an answer are void
+    OTHER = "other"  # a reason this version doesn't know, treated as stop
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """The last event of a stream.
+
+    `content` is the model's whole Content as wire JSON, thought signatures and unknown parts included, to be appended
+    to the history as it is; it has at least one part. `calls` repeats the calls in order. `note` is for the person.
+    """
+
+    reason: FinishReason
+    content: bytes
+    calls: tuple[FunctionCallEvent, ...] = ()
+    note: str = ""
+
+
+ModelEvent: TypeAlias = TextDelta | ThoughtDelta | FunctionCallEvent | Retrying | Usage | Finished
+
+
+class ModelErrorKind(StrEnum):
+    """Why there is no answer. Closed."""
+
+    AUTH = "auth"  # no key, a wrong one, no right
+    QUOTA = "quota"  # used up; waiting a minute doesn't help
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"  # 5xx
+    SAFETY = "safety"  # the answer was stopped
+    BLOCKED = "blocked"  # the prompt was
+    BAD_REQUEST = "bad_request"
+    NOT_FOUND = "not_found"  # no such model or address
+    TOO_LONG = "too_long"  # the history doesn't fit the model's context
+    NETWORK = "network"
+    TIMEOUT = "timeout"
+    INCOMPLETE = "incomplete"  # cut, empty, or ended without saying so
+    MALFORMED = "malformed"  # the model's call, or the server's JSON
+
+
+class ModelError(Exception):
+    """No answer. `message` is for the person and says what to do; it never holds a key.
+
+    Whatever could be tried again has been; `is_retryable` says that the same request may well succeed later.
+    `retry_after_s` is what the server asked for, when it did.
+    """
+
+    def __init__(
+        self, kind: ModelErrorKind, message: str, *, is_retryable: bool = False, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.is_retryable = is_retryable
+        self.retry_after_s = retry_after_s
