@@ -1,0 +1,66 @@
+"""What is asked of the policy (`CallFacts`) and what it answers (`Verdict`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dogu.contract.tool import Kind
+
+
+class Decision(StrEnum):
+    """May it run? The strictest answer wins."""
+
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+_STRICTNESS = {Decision.DENY: 0, Decision.ASK: 1, Decision.ALLOW: 2}
+
+
+def strictest(*decisions: Decision) -> Decision:
+    """Return the strictest of the decisions; ALLOW when there is none."""
+    return min(decisions, key=_STRICTNESS.__getitem__, default=Decision.ALLOW)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What the policy may know of a call, and nothing else.
+
+    `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
+    no mode and no remembered rule may answer for the person.
+    """
+
+    tool: str
+    kind: Kind
+    command: str | None = None
+    directory: str | None = None
+    always_ask: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCommand:
+    """One simple command found in a shell text: its words as bash would see them, and what was thought of it.
+
+    `rule` names the rule that spoke, None when none did.
+    """
+
+    words: tuple[str, ...]
+    verdict: Decision
+    reason: str
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`gate` is what the restrictions and the command itself allow; `decision` adds mode and remembered rules.
+
+    `reason` is one sentence for the model and the person. `commands` are the simple commands of a shell text.
+    """
+
+    decision: Decision
+    gate: Decision
+    reason: str
+    rule: str | None = None
+    commands: tuple[JudgedCommand, ...] = ()
