@@ -1,0 +1,143 @@
+"""What was said, as the model will be sent it: a list of contents, each encoded once.
+
+It keeps what the API demands: roles alternate, every call is answered right after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from dogu.contract.content import Content
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolResult
+from dogu.models.contents import (
+    RawContent,
+    function_response_content,
+    join_user_contents,
+    model_content,
+    user_content,
+)
+from dogu.models.events import Finished
+from dogu.runtime.calls import ToolCall
+
+_INTERRUPTED = "[interrupted by the user]"
+
+
+class History:
+    """A conversation. `contents` may be read and sent; it is changed only by the methods here."""
+
+    def __init__(self) -> None:
+        self.contents: list[RawContent] = []
+        self._model_spoke_last = True
+        self._unanswered: tuple[ToolCall, ...] = ()
+
+    def add_prompt(self, content: Content) -> None:
+        """Add what the person says; after an answer to calls that the model never commented on, it joins that."""
+        self._add_user(user_content(content))
+
+    def add_model(self, finished: Finished) -> tuple[ToolCall, ...]:
+        """Add what the model said and return its calls, which `answer` must answer next."""
+        self.contents.append(finished.content)
+        self._model_spoke_last = True
+        self._unanswered = tuple(ToolCall(call.call_id, call.name, call.args, call.problem) for call in finished.calls)
+        return self._unanswered
+
+    def answer(self, results: Mapping[str, ToolResult], *, media_inside: bool = False) -> None:
+        """Pack the results, by call id, as the answer to the model's calls; one without a result was interrupted."""
+        if not self._unanswered:
+            return
+        answers = [(call.call_id, call.name, results.get(call.call_id, _not_run())) for call in self._unanswered]
+        self._unanswered = ()
+        self._add_user(function_response_content(answers, media_inside=media_inside))
+
+    def interrupt(self, partial_text: str, results: Mapping[str, ToolResult]) -> None:
+        """Leave the history usable after a cancelled turn: calls answered, the half answer kept and marked as one."""
+        self.answer(results)
+        if not self._model_spoke_last and partial_text:
+            self.contents.append(model_content(f"{partial_text}\n{_INTERRUPTED}"))
+            self._model_spoke_last = True
+
+    def mark(self) -> tuple[int, RawContent]:
+        """Return where the history stands, for `rewind`."""
+        return len(self.contents), self.contents[-1] if self.contents else b""
+
+    def rewind(self, mark: tuple[int, RawContent]) -> None:
+        """Go back to a mark: what was added since is forgotten."""
+        length, last = mark
+        del self.contents[length:]
+        if length:
+            self.contents[-1] = last
+        self._unanswered = ()
+        self._model_spoke_last = not length or _role(last) == "model"
+
+    def _add_user(self, content: RawContent) -> None:
+        if self._model_spoke_last:
+            self.contents.append(content)
+        else:
+            self.contents[-1] = join_user_contents(self.contents[-1], content)
+        self._model_spoke_last = False
+
+    @classmethod
+    def restored(cls, contents: Iterable[RawContent]) -> History:
+        """Make a history of recorded contents, mended where a crash left it open.
+
+        A call without an answer is answered as interrupted, an answer without a call is dropped, contents of the same
+        role are joined.
+        """
+        history = cls()
+        for content in contents:
+            if _role(content) == "model":
+                history._restore_model(content)
+            else:
+                history._restore_user(content)
+        history.answer({})
+        return history
+
+    def _restore_model(self, content: RawContent) -> None:
+        self.answer({})
+        if self.contents and self._model_spoke_last:
+            self._add_user(user_content("[the conversation was interrupted here]"))
+        self.contents.append(content)
+        self._model_spoke_last = True
+        self._unanswered = tuple(_calls(content))
+
+    def _restore_user(self, content: RawContent) -> None:
+        answered = _answered(content)
+        if answered is None:
+            self.answer({})
+        elif sorted(answered) != sorted((call.call_id, call.name) for call in self._unanswered):
+            self.answer({})
+            return
+        self._unanswered = ()
+        self._add_user(content)
+
+
+def _not_run() -> ToolResult:
+    return ToolResult.failed(ToolError(ErrorKind.CANCELLED, "Interrupted by the user before it ended."))
+
+
+def _role(content: RawContent) -> str:
+    return msgspec.json.decode(content, type=_Role).role
+
+
+class _Role(msgspec.Struct):
+    role: str
+
+
+def _parts(content: RawContent) -> Sequence[dict[str, Any]]:
+    return msgspec.json.decode(content, type=dict[str, Any]).get("parts", ())
+
+
+def _calls(content: RawContent) -> Iterable[ToolCall]:
+    for part in _parts(content):
+        if isinstance(call := part.get("functionCall"), dict):
+            yield ToolCall(call.get("id", ""), call.get("name", ""), call.get("args", {}))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  (foreign JSON)
+
+
+def _answered(content: RawContent) -> list[tuple[str, str]] | None:
+    """The ids and names a user content answers; None when it answers no call."""
+    found = [part["functionResponse"] for part in _parts(content) if "functionResponse" in part]
+    return [(response.get("id", ""), response.get("name", "")) for response in found] or None

@@ -1,0 +1,191 @@
+"""The loop: ask the model, run its calls, answer, until it rests.
+
+Above it are the doors, which give it prompts and show its events; below it the model and the executor. It knows no
+screen, no wire and no tool by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import anyio
+import msgspec
+
+from dogu.agent.history import History
+from dogu.agent.loop_detection import LoopDetection
+from dogu.contract.content import Content
+from dogu.contract.result import ToolResult
+from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
+from dogu.models.model import Model
+from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import CallFinished, Emit, emit_nothing
+from dogu.runtime.executor import Executor
+
+AskToGoOn = Callable[[str], Awaitable[bool]]
+
+
+class EndReason(StrEnum):
+    """Why a turn came to rest."""
+
+    DONE = "done"
+    STOPPED = "stopped"  # the person declined a call and said stop
+    STEP_LIMIT = "step_limit"
+    LOOP = "loop"
+
+
+@dataclass(frozen=True)
+class TurnEnd:
+    """A turn at rest. `text` is the model's last words, `answers` all its calls, `note` a sentence for the person."""
+
+    reason: EndReason
+    text: str
+    answers: tuple[ToolAnswer, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TurnEnded:
+    """The event that ends a turn's events."""
+
+    end: TurnEnd
+
+
+class Agent:
+    """A conversation between a person and a model that has tools.
+
+    `max_steps` bounds the model requests of one turn. `ask_to_go_on` asks the person when the model seems to loop; None
+    means that nobody is there, and the turn ends.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        executor: Executor,
+        system: str,
+        *,
+        history: History | None = None,
+        max_steps: int = 100,
+        ask_to_go_on: AskToGoOn | None = None,
+    ) -> None:
+        self.model = model
+        self.executor = executor
+        self.system = system
+        self.history = history or History()
+        self.max_steps = max_steps
+        self.ask_to_go_on = ask_to_go_on
+        self.usage = Usage()
+
+    async def run(self, prompt: Content, emit: Emit = emit_nothing) -> TurnEnd:
+        """Run one turn, from the prompt to rest.
+
+        Cancelled, it leaves a history that the next turn can use. Raises `ModelError` when the model gives no answer:
+        the prompt is then taken back if nothing was done for it, so that it can be edited and sent again.
+        """
+        turn = _Turn(self, emit)
+        mark = self.history.mark()
+        self.history.add_prompt(prompt)
+        try:
+            end = await turn.to_rest()
+        except ModelError:
+            if not turn.answers:
+                self.history.rewind(mark)
+            raise
+        except anyio.get_cancelled_exc_class():
+            self.history.interrupt(turn.text, turn.results)
+            raise
+        emit(TurnEnded(end))
+        return end
+
+    def count(self, usage: Usage) -> None:
+        """Add the tokens of one request to the conversation's."""
+        self.usage = _sum(self.usage, usage)
+
+
+class _Turn:
+    """One turn under way: what it has said and done so far."""
+
+    def __init__(self, agent: Agent, emit: Emit) -> None:
+        self._agent = agent
+        self._emit_out = emit
+        self._loops = LoopDetection()
+        self._usage = Usage()
+        self.answers: list[ToolAnswer] = []
+        self.results: dict[str, ToolResult] = {}
+        self.text = ""
+
+    async def to_rest(self) -> TurnEnd:
+        for _ in range(self._agent.max_steps):
+            finished = await self._ask()
+            calls = self._agent.history.add_model(finished)
+            if not calls:
+                return self._end(EndReason.DONE, finished.note or _cut_note(finished))
+            answers = await self._run(calls)
+            if any(answer.stop for answer in answers):
+                return self._end(EndReason.STOPPED, "Stopped at your word.")
+            if self._is_looping(answers) and not await self._goes_on():
+                return self._end(EndReason.LOOP, "Stopped: the model kept making the same calls.")
+        limit = self._agent.max_steps
+        return self._end(EndReason.STEP_LIMIT, f"Stopped after {limit} requests to the model in one turn (the limit).")
+
+    async def _ask(self) -> Finished:
+        agent = self._agent
+        self.text = ""
+        stream = agent.model.stream(agent.system, agent.history.contents, agent.executor.registry.declarations)
+        finished: Finished | None = None
+        async with stream as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text=text):
+                        self.text += text
+                    case Retrying():
+                        self.text = ""
+                    case Usage():
+                        self._usage = _sum(self._usage, event)
+                        agent.count(event)
+                    case Finished():
+                        finished = event
+                    case _:
+                        pass
+                self._emit_out(event)
+        if finished is None:
+            raise RuntimeError(f"the model {agent.model.name} ended its stream without Finished")
+        return finished
+
+    async def _run(self, calls: Sequence[ToolCall]) -> list[ToolAnswer]:
+        self.results = {}
+        answers = await self._agent.executor.run_all(calls, self._emit)
+        self.answers += answers
+        self._agent.history.answer(
+            {answer.call.call_id: answer.result for answer in answers},
+            media_inside=self._agent.model.takes_media_in_answers,
+        )
+        return answers
+
+    def _emit(self, event: object) -> None:
+        """Pass an event on, keeping results as they come: a cancelled turn must not forget what was done."""
+        if isinstance(event, CallFinished):
+            self.results[event.call.call_id] = event.result
+        self._emit_out(event)
+
+    def _is_looping(self, answers: Sequence[ToolAnswer]) -> bool:
+        seen = [self._loops.add(answer) for answer in answers]
+        return any(seen)
+
+    async def _goes_on(self) -> bool:
+        ask = self._agent.ask_to_go_on
+        self._loops.clear()
+        return ask is not None and await ask("The model keeps making the same calls with the same answers. Go on?")
+
+    def _end(self, reason: EndReason, note: str = "") -> TurnEnd:
+        return TurnEnd(reason, self.text, tuple(self.answers), self._usage, note)
+
+
+def _cut_note(finished: Finished) -> str:
+    return "The answer was cut at the model's output limit." if finished.reason is FinishReason.LENGTH else ""
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    return Usage(*map(sum, zip(msgspec.structs.astuple(first), msgspec.structs.astuple(second), strict=True)))
