@@ -35,7 +35,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int = 10
 
 
-def call(name: str, **args: Any) -> Call:
+def call(name: str, /, **args: Any) -> Call:
     """Write a call as one would in Python: `call("read_file", path="a.py")`."""
     return Call(name, args)
 

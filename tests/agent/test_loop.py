@@ -1,0 +1,230 @@
+"""The loop: what the model is sent, whatever it asks and whatever happens in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from dogu.agent.history import History
+from dogu.agent.loop import Agent, EndReason, TurnEnded
+from dogu.contract.content import Blob, Text
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.function_tool import function_tool
+from dogu.contract.result import ToolResult
+from dogu.contract.tool import Kind
+from dogu.models.contents import model_content, user_content
+from dogu.models.events import ModelError, ModelErrorKind, TextDelta
+from dogu.runtime.questions import Declined
+from dogu.runtime.registry import AnyTool
+from dogu.testing.scripted_model import ScriptedModel
+from dogu.testing.turn import Turn, call
+from dogu.testing.workspace import executor_for
+
+pytestmark = pytest.mark.anyio
+
+
+def look(name: str) -> str:
+    """Look."""
+    if name == "missing":
+        raise ToolError(ErrorKind.NOT_FOUND, "No such name.")
+    return f"saw {name}"
+
+
+LOOK = function_tool(look, kind=Kind.READ)
+
+
+def agent(model: ScriptedModel, *tools: AnyTool, **more: Any) -> Agent:
+    return Agent(model, executor_for(*(tools or (LOOK,))), "system", **more)
+
+
+def roles(model: ScriptedModel) -> list[str]:
+    return [content["role"] for content in model.requests[-1].contents]
+
+
+async def test_a_question_is_answered_and_streamed():
+    model = ScriptedModel([Turn(text="Hello there.", pieces=3)])
+    events: list[object] = []
+    end = await agent(model).run("hi", events.append)
+    assert (end.reason, end.text) == (EndReason.DONE, "Hello there.")
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Hello there."
+    assert isinstance(events[-1], TurnEnded)
+
+
+async def test_parallel_calls_are_answered_in_order_in_one_content():
+    model = ScriptedModel([Turn(calls=[call("look", name="a"), call("look", name="missing")]), "done"])
+    end = await agent(model).run("look")
+    assert [response["response"] for response in model.requests[1].responses] == [
+        {"output": "saw a"},
+        {"error": "No such name."},
+    ]
+    assert roles(model) == ["user", "model", "user"]
+    assert [answer.result.error is None for answer in end.answers] == [True, False]
+
+
+async def test_an_unknown_tool_and_bad_arguments_are_answered_so_that_the_model_recovers():
+    model = ScriptedModel([Turn(calls=[call("lok", name="a"), call("look", nam="a")]), "done"])
+    await agent(model).run("look")
+    errors = [response["response"]["error"] for response in model.requests[1].responses]
+    assert "Did you mean 'look'?" in errors[0]
+    assert "Did you mean 'name'?" in errors[1]
+
+
+async def test_two_calls_without_ids_are_both_answered():
+    model = ScriptedModel([Turn(calls=[call("look", name="a"), call("look", name="b")]), "done"])
+    await agent(model).run("look")
+    assert len(model.requests[1].responses) == 2
+
+
+async def test_media_stand_beside_the_answer():
+    def draw() -> ToolResult:
+        """Draw."""
+        return ToolResult([Text("a picture"), Blob("image/png", b"png")])
+
+    model = ScriptedModel([Turn(calls=[call("draw")]), "nice"])
+    await agent(model, function_tool(draw, kind=Kind.READ)).run("draw")
+    parts = model.requests[1].contents[-1]["parts"]
+    assert "functionResponse" in parts[0]
+    assert parts[1] == {"inlineData": {"mimeType": "image/png", "data": "cG5n"}}
+
+
+async def test_the_step_limit_ends_the_turn_and_says_so():
+    model = ScriptedModel([Turn(calls=[call("look", name=str(n))]) for n in range(9)])
+    end = await agent(model, max_steps=3).run("look")
+    assert end.reason is EndReason.STEP_LIMIT
+    assert len(model.requests) == 3
+
+
+async def test_the_same_call_again_and_again_asks_the_person():
+    asked: list[str] = []
+
+    async def go_on(question: str) -> bool:
+        asked.append(question)
+        return len(asked) < 2
+
+    model = ScriptedModel([Turn(calls=[call("look", name="a")]) for _ in range(20)])
+    end = await agent(model, ask_to_go_on=go_on).run("look")
+    assert end.reason is EndReason.LOOP
+    assert len(model.requests) == 10
+
+
+async def test_a_cycle_of_two_calls_is_a_loop_and_without_a_person_it_ends():
+    model = ScriptedModel([Turn(calls=[call("look", name="ab"[n % 2])]) for n in range(20)])
+    end = await agent(model).run("look")
+    assert (end.reason, len(model.requests)) == (EndReason.LOOP, 10)
+
+
+async def test_a_call_whose_answer_changes_is_no_loop():
+    count = 0
+
+    def poll() -> str:
+        """Poll."""
+        nonlocal count
+        count += 1
+        return str(count)
+
+    model = ScriptedModel([*[Turn(calls=[call("poll")]) for _ in range(12)], "ready"])
+    end = await agent(model, function_tool(poll, kind=Kind.READ)).run("wait")
+    assert end.reason is EndReason.DONE
+
+
+async def test_stop_ends_the_turn_with_every_call_answered():
+    def write(name: str) -> str:
+        """Write."""
+        return name
+
+    async def stop(_question: object) -> Declined:
+        return Declined(stop=True)
+
+    model = ScriptedModel([Turn(calls=[call("write", name="a"), call("write", name="b")]), "sorry"])
+    talk = Agent(model, executor_for(function_tool(write), confirm=stop), "system")
+    assert (await talk.run("write")).reason is EndReason.STOPPED
+    await talk.run("then do this")
+    parts = model.requests[1].contents[-1]["parts"]
+    assert [sorted(part) for part in parts] == [["functionResponse"], ["functionResponse"], ["text"]]
+    assert roles(model) == ["user", "model", "user"]
+
+
+async def test_cancelled_in_the_middle_of_a_call_the_next_prompt_works_and_what_was_done_is_known():
+    inside = anyio.Event()
+
+    async def act(how: str) -> str:
+        """Act."""
+        if how == "fast":
+            return "done fast"
+        inside.set()
+        await anyio.sleep_forever()
+        return ""
+
+    model = ScriptedModel([Turn(calls=[call("act", how="fast"), call("act", how="slow")]), "ok"])
+    talk = Agent(model, executor_for(function_tool(act, kind=Kind.EDIT)), "system")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(talk.run, "act")
+            await inside.wait()
+            group.cancel_scope.cancel()
+    await talk.run("go on")
+    first, second = model.requests[1].responses
+    assert first["response"] == {"output": "done fast"}
+    assert "Interrupted" in second["response"]["error"]
+    assert roles(model) == ["user", "model", "user"]
+
+
+async def test_cancelled_in_the_middle_of_the_stream_the_half_answer_is_kept_and_marked():
+    model = ScriptedModel([Turn(text="half an answer", pieces=2), "ok"])
+    talk = agent(model)
+    scope = anyio.CancelScope()
+
+    def cancel_at_text(event: object) -> None:
+        if isinstance(event, TextDelta):
+            scope.cancel()
+
+    with scope:
+        await talk.run("ask", cancel_at_text)
+    await talk.run("again")
+    assert model.requests[1].contents[1]["parts"] == [{"text": "half an\n[interrupted by the user]"}]
+    assert roles(model) == ["user", "model", "user"]
+
+
+async def test_a_prompt_the_model_gave_no_answer_to_is_taken_back():
+    blocked = ModelError(ModelErrorKind.BLOCKED, "Blocked: reword it.")
+    model = ScriptedModel([Turn(error=blocked), "fine"])
+    talk = agent(model)
+    with pytest.raises(ModelError, match="reword"):
+        await talk.run("bad words")
+    await talk.run("good words")
+    assert model.requests[1].contents == [{"role": "user", "parts": [{"text": "good words"}]}]
+
+
+async def test_an_error_after_calls_keeps_what_was_done():
+    down = ModelError(ModelErrorKind.OVERLOADED, "Overloaded.")
+    model = ScriptedModel([Turn(calls=[call("look", name="a")]), Turn(error=down), "fine"])
+    talk = agent(model)
+    with pytest.raises(ModelError):
+        await talk.run("look")
+    await talk.run("go on")
+    assert roles(model) == ["user", "model", "user"]
+    assert model.requests[2].responses[0]["response"] == {"output": "saw a"}
+
+
+async def test_a_record_that_a_crash_left_open_is_mended():
+    calls = b'{"role":"model","parts":[{"functionCall":{"id":"x","name":"look","args":{}}}]}'
+    orphan = b'{"role":"user","parts":[{"functionResponse":{"id":"y","name":"look","response":{"output":"?"}}}]}'
+    history = History.restored([user_content("hi"), calls, orphan, model_content("well"), calls])
+    model = ScriptedModel(["ok"])
+    await agent(model, history=history).run("go on")
+    assert roles(model) == ["user", "model", "user", "model", "user", "model", "user"][: len(roles(model))]
+    answered = [
+        part for content in model.requests[0].contents for part in content["parts"] if "functionResponse" in part
+    ]
+    assert [part["functionResponse"]["id"] for part in answered] == ["x", "x"]
+
+
+async def test_tokens_are_counted_over_the_conversation():
+    model = ScriptedModel([Turn(text="a" * 40), Turn(text="b" * 40)])
+    talk = agent(model)
+    await talk.run("one")
+    end = await talk.run("two")
+    assert end.usage.output == 10
+    assert (talk.usage.prompt, talk.usage.output) == (20, 20)
