@@ -18,7 +18,7 @@ from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
-from dogu.runtime.registry import ToolRegistry
+from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.testing.workspace import run_tool
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ class Door:
         return self.outcomes.pop(0)
 
 
-def executor(*tools: Tool[object], door: Door | None = None, mode: str = "default", **lists: list[str]) -> Executor:
+def executor(*tools: AnyTool, door: Door | None = None, mode: str = "default", **lists: list[str]) -> Executor:
     return Executor(ToolRegistry(tools), Policy(Rules.from_lists(**lists), ApprovalMode(mode)), door)
 
 
