@@ -1,0 +1,276 @@
+"""Open things beneath a folder's handle, so that no symbolic link, however it is swapped, leads out of the roots.
+
+`openat2(RESOLVE_BENEATH)` answers where the kernel has it and the path is plain; everything else (absolute links, links
+from one root to another, `..` in links, other systems) is a walk of handles of which none follows a link by itself.
+Above: `roots`, which knows the roots and speaks to the model. Source: openat2(2), path_resolution(7).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_SYS_OPENAT2 = 437
+_AT_FDCWD = -100
+_RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_NO_SYMLINKS = 0x04
+_RESOLVE_BENEATH = 0x08
+_MOST_LINKS = 40  # as the kernel allows
+_MOST_STEPS = 10_000
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+
+_kernel_can = sys.platform == "linux"
+
+
+class OutsideRootsError(Exception):
+    """A path leads out of every root. `root` is the one it left, `target` where to, `link` the symbolic link's path."""
+
+    def __init__(self, root: str, target: str, link: str = "") -> None:
+        super().__init__(target)
+        self.root = root
+        self.target = target
+        self.link = link
+
+
+Anchor = Callable[[str], tuple[str, list[str]]]
+"""From an absolute path to the root it is in (absolute, real) and the parts below it; raises `OutsideRootsError`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A name in an open folder: `parent` is a handle the caller closes, `name` was no symbolic link when looked at.
+
+    `path` is the absolute path without links; `made` are the folders made on the way, outermost first. For a root
+    itself `name` is `.`.
+    """
+
+    parent: int
+    name: str
+    path: str
+    made: tuple[str, ...] = ()
+
+
+def openat2(start: int, path: str, flags: int, resolve: int) -> int | None:
+    """Open by openat2(2) and return the descriptor, or None when the kernel doesn't answer with one, why ever."""
+    global _kernel_can  # noqa: PLW0603  (one fact about the kernel, learnt at the first call)
+    if not _kernel_can:
+        return None
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    how = struct.pack("QQQ", flags, 0, resolve)
+    name = os.fsencode(path)
+    opened = libc.syscall(ctypes.c_long(_SYS_OPENAT2), ctypes.c_long(start), name, how, ctypes.c_size_t(len(how)))
+    if opened >= 0:
+        return opened
+    if ctypes.get_errno() == errno.ENOSYS:
+        _kernel_can = False
+    return None
+
+
+def open_root(root: str) -> int:
+    """Return a handle of the folder `root`, an absolute path in which no part may be a symbolic link by now."""
+    opened = openat2(_AT_FDCWD, root, _HANDLE, _RESOLVE_NO_SYMLINKS)
+    if opened is not None:
+        return opened
+    handle = os.open("/", _HANDLE)
+    for part in parts_of(root):
+        handle = _step(handle, part)
+    return handle
+
+
+def open_plain(root: str, parts: list[str], flags: int) -> int | None:
+    """Open the easy way: relative links that stay beneath `root`. None means: walk, to open it or to learn why not."""
+    if not _kernel_can:
+        return None
+    start = open_root(root)
+    try:
+        return openat2(start, "/".join(parts) or ".", flags, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+    finally:
+        os.close(start)
+
+
+def parts_of(path: str) -> list[str]:
+    """Split a path at `/`, leaving out empty parts and `.`; `..` stays."""
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def find_place(anchor: Anchor, path: str, create: bool = False) -> Place:
+    """Follow `path` (absolute) through handles to the place it names; the last part may be missing.
+
+    Links are followed while they stay in the roots, the last part's too. With `create`, missing folders on the way are
+    made. Raises `OutsideRootsError`, or OSError (ELOOP for too many links).
+    """
+    walk = _Walk(anchor, create)
+    try:
+        return walk.follow(path)
+    except BaseException:
+        walk.close()
+        raise
+
+
+def _step(handle: int, part: str) -> int:
+    try:
+        return os.open(part, _HANDLE | os.O_NOFOLLOW, dir_fd=handle)
+    finally:
+        os.close(handle)
+
+
+class _Walk:
+    def __init__(self, anchor: Anchor, create: bool) -> None:
+        self._anchor = anchor
+        self._create = create
+        self._handle = -1
+        self._root = ""
+        self._names: list[str] = []
+        self._todo: deque[str] = deque()
+        self._links = 0
+        self._steps = 0
+        self._made: list[str] = []
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def follow(self, path: str) -> Place:
+        self._jump(path)
+        while self._todo:
+            self._count_step(path)
+            part = self._todo.popleft()
+            if part == "..":
+                self._go_up()
+                continue
+            target = self._link_target(part)
+            if target is not None:
+                self._follow_link(part, target)
+            elif self._todo:
+                self._enter(part)
+            else:
+                return self._place(part)
+        return self._place(".")
+
+    def _place(self, name: str) -> Place:
+        names = self._names if name == "." else [*self._names, name]
+        handle, self._handle = self._handle, -1
+        return Place(handle, name, self._absolute(names), tuple(self._made))
+
+    def _absolute(self, names: list[str]) -> str:
+        return "/".join([self._root.rstrip("/"), *names]) or "/"
+
+    def _count_step(self, path: str) -> None:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+    def _jump(self, path: str, link: str = "") -> None:
+        left = self._root
+        try:
+            root, parts = self._anchor(path)
+        except OutsideRootsError as error:
+            raise OutsideRootsError(left or error.root, error.target, link) from error
+        self.close()
+        self._handle = open_root(root)
+        self._root = root
+        self._names = []
+        self._todo = deque(parts)
+
+    def _go_up(self) -> None:
+        # Never `..` of a handle: the folder may have been moved meanwhile, and its parent may lie outside.
+        if self._names:
+            rest = [*self._names[:-1], *self._todo]
+            self._jump(self._absolute(rest))
+        else:
+            self._jump("/".join([os.path.dirname(self._root).rstrip("/"), *self._todo]) or "/", self._root)
+
+    def _link_target(self, part: str) -> str | None:
+        try:
+            return os.readlink(part, dir_fd=self._handle)
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ENOENT):
+                return None
+            raise
+
+    def _follow_link(self, part: str, target: str) -> None:
+        self._links += 1
+        if self._links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part)
+        link = self._absolute([*self._names, part])
+        if target.startswith("/"):
+            self._jump("/".join([target, *self._todo]), link)
+            return
+        self._todo.extendleft(reversed(parts_of(target)))
+        if not self._todo:
+            self._todo.append(".")
+
+    def _enter(self, part: str) -> None:
+        if part == ".":
+            return
+        if self._create:
+            self._make(part)
+        try:
+            self._handle, old = os.open(part, _HANDLE | os.O_NOFOLLOW, dir_fd=self._handle), self._handle
+        except NotADirectoryError:
+            # A link put there since we looked is looked at again; the bound on steps ends a war over it.
+            if self._link_target(part) is None:
+                raise
+            self._todo.appendleft(part)
+            return
+        os.close(old)
+        self._names.append(part)
+
+    def _make(self, part: str) -> None:
+        try:
+            os.stat(part, dir_fd=self._handle, follow_symlinks=False)
+            return
+        except FileNotFoundError:
+            pass
+        try:
+            os.mkdir(part, dir_fd=self._handle)
+        except FileExistsError:
+            return
+        self._made.append(self._absolute([*self._names, part]))
+
+
+def is_regular(descriptor: int) -> bool:
+    """Tell whether this is a plain file with a length, not a device, FIFO, socket or a kernel's pseudo-file."""
+    return stat.S_ISREG(os.fstat(descriptor).st_mode) and _file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
+
+
+# Source: statfs(2). Files there have no true length and may block, change or act when read.
+_PSEUDO_FILE_SYSTEMS = frozenset(
+    (
+        0x9FA0,  # proc
+        0x62656572,  # sysfs
+        0x64626720,  # debugfs
+        0x74726163,  # tracefs
+        0x73636673,  # securityfs
+        0x62656570,  # configfs
+        0x0027E0EB,  # cgroup
+        0x63677270,  # cgroup2
+        0xCAFE4A11,  # bpf
+        0x65735543,  # fusectl
+        0x6165676C,  # pstore
+        0xDE5E81E4,  # efivarfs
+        0xF97CFF8C,  # selinuxfs
+        0x6E736673,  # nsfs
+        0x1CD1,  # devpts
+    )
+)
+
+
+def _file_system_type(descriptor: int) -> int:
+    if sys.platform != "linux":
+        return 0
+    import ctypes
+
+    room = ctypes.create_string_buffer(256)
+    if ctypes.CDLL(None, use_errno=True).fstatfs(descriptor, room) != 0:
+        return 0
+    return ctypes.c_long.from_buffer(room).value & 0xFFFFFFFF

@@ -1,0 +1,212 @@
+"""The folders tools may act in, and the one way from a path to an open descriptor.
+
+Naming (`locate`, `relative`) is about strings and messages; what may be touched is decided at the moment of opening,
+on handles (`beneath`). Not covered: a hard link or a bind mount inside a root is the root's own file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace import beneath
+from dogu.workspace.beneath import OutsideRootsError, Place
+from dogu.workspace.os_errors import explain
+
+_LONGEST_PATH_BYTES = 4_095
+_LONGEST_SHOWN = 300
+_MOST_RACES = 100
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+class Roots:
+    """The workspace's folders: `primary` (relative paths start there), `also`, and `readable` ones for reading only.
+
+    All attributes are absolute paths without symbolic links. Folders must exist; raises OSError otherwise.
+    """
+
+    def __init__(self, primary: str, also: Sequence[str] = (), readable: Sequence[str] = ()) -> None:
+        self.primary = os.path.realpath(primary, strict=True)
+        self.all = tuple(dict.fromkeys([self.primary, *(os.path.realpath(root, strict=True) for root in also)]))
+        self.readable = tuple(os.path.realpath(root, strict=True) for root in readable)
+        spelled = {root: root for root in (*self.all, *self.readable)}
+        for root in (primary, *also, *readable):
+            spelled.setdefault(os.path.abspath(root), os.path.realpath(root))
+        self._spellings = sorted(spelled.items(), key=lambda pair: -len(pair[0]))
+
+    def locate(self, path: str, base: str | None = None) -> str:
+        """Return the absolute path meant by `path`: under a root as spelled there, without `.` and `..`.
+
+        A relative path starts at `base` (itself relative to the primary root), else at the primary root. `..` goes up
+        from where a symbolic link leads, as the kernel would. Nothing is expanded or decoded. Raises `ToolError`
+        (OUTSIDE_WORKSPACE, INVALID_ARGUMENTS).
+        """
+        _check_spelling(path)
+        absolute = "/".join(beneath.parts_of(os.path.join(self.primary, base or "", path)))
+        try:
+            root, parts = self._anchor("/" + absolute)
+        except OutsideRootsError as error:
+            raise self._outside(path, error) from error
+        return _join(root, parts)
+
+    def relative(self, path: str) -> str:
+        """Return `path` relative to the root it is in, with `/`; `.` for the root itself. Raises as `locate`."""
+        root, parts = self._anchor(self.locate(path))
+        del root
+        return "/".join(parts) or "."
+
+    def root_of(self, path: str) -> str:
+        """Return the root that `path` is in by its name. Raises as `locate`."""
+        return self._anchor(self.locate(path))[0]
+
+    def open_file(self, path: str) -> int:
+        """Open a regular file for reading and return the descriptor; never waits on a FIFO or device.
+
+        Raises `ToolError` (NOT_FOUND, OUTSIDE_WORKSPACE, WRONG_FILE_TYPE, PERMISSION_DENIED, ...).
+        """
+        located = self.locate(path)
+        descriptor = self._open(located, _READ)
+        if beneath.is_regular(descriptor):
+            return descriptor
+        is_directory = _is_directory(descriptor)
+        os.close(descriptor)
+        raise explain(OSError(errno.EISDIR if is_directory else errno.ENXIO, ""), located)
+
+    def open_directory(self, path: str) -> int:
+        """Open a folder for listing and return the descriptor. Raises `ToolError` as `open_file`."""
+        located = self.locate(path)
+        return self._open(located, _READ | os.O_DIRECTORY)
+
+    def open_handle(self, path: str) -> int:
+        """Open anything for fstat alone, without touching it (O_PATH); links are followed. Raises as `open_file`."""
+        return self._open(self.locate(path), getattr(os, "O_PATH", _READ) | os.O_CLOEXEC)
+
+    def open_parent(self, path: str, create: bool = False) -> tuple[int, str]:
+        """Return a handle of the folder that `path` is in, and the name in it, for writing.
+
+        A symbolic link at the end is followed, so the name is the real file's; it may be missing. With `create`,
+        missing folders are made. The handle may be an O_PATH one. Raises `ToolError` as `open_file`.
+        """
+        place = self.place(path, create)
+        return place.parent, place.name
+
+    def place(self, path: str, create: bool = False) -> Place:
+        """Find the real place to write for `path`, as `open_parent`, with its path without links and folders made."""
+        located = self.locate(path)
+        try:
+            return beneath.find_place(self._writable_anchor, located, create)
+        except OutsideRootsError as error:
+            raise self._outside(located, error) from error
+        except OSError as error:
+            raise explain(error, located) from error
+
+    def real(self, path: str) -> str:
+        """Return the absolute path of what `path` names, with every symbolic link resolved; the end may be missing."""
+        located = self.locate(path)
+        try:
+            place = beneath.find_place(self._anchor, located)
+        except OutsideRootsError as error:
+            raise self._outside(located, error) from error
+        except FileNotFoundError:
+            return os.path.realpath(located)
+        except OSError as error:
+            raise explain(error, located) from error
+        os.close(place.parent)
+        return place.path
+
+    def _open(self, located: str, flags: int) -> int:
+        try:
+            root, parts = self._anchor(located)
+            opened = beneath.open_plain(root, parts, flags)
+            return self._open_by_walk(located, flags) if opened is None else opened
+        except OutsideRootsError as error:
+            raise self._outside(located, error) from error
+        except OSError as error:
+            raise explain(error, located) from error
+
+    def _open_by_walk(self, located: str, flags: int) -> int:
+        for _ in range(_MOST_RACES):
+            place = beneath.find_place(self._anchor, located)
+            try:
+                return os.open(place.name, flags | os.O_NOFOLLOW, dir_fd=place.parent)
+            except OSError as error:
+                # The name became a link after the walk had looked at it.
+                if error.errno != errno.ELOOP:
+                    raise
+            finally:
+                os.close(place.parent)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), located)
+
+    def _anchor(self, path: str) -> tuple[str, list[str]]:
+        located = _without_dotdot(path)
+        found = self._within(located)
+        if found is None and not located.startswith(("/proc/", "/dev/")):
+            # Named through a link outside of the roots, as /tmp is on some systems.
+            folder, name = os.path.split(located)
+            found = self._within(os.path.join(os.path.realpath(folder), name))
+        if found is None:
+            raise OutsideRootsError(self.primary, located)
+        return found
+
+    def _writable_anchor(self, path: str) -> tuple[str, list[str]]:
+        root, parts = self._anchor(path)
+        if root not in self.all:
+            raise OutsideRootsError(self.primary, _join(root, parts))
+        return root, parts
+
+    def _within(self, path: str) -> tuple[str, list[str]] | None:
+        for spelled, root in self._spellings:
+            if path == spelled or path.startswith(spelled.rstrip("/") + "/"):
+                return root, beneath.parts_of(path[len(spelled) :])
+        return None
+
+    def _outside(self, path: str, error: OutsideRootsError) -> ToolError:
+        how = f"the symbolic link {error.link} leads" if error.link else "it leads"
+        roots = ", ".join(self.all)
+        return ToolError(
+            ErrorKind.OUTSIDE_WORKSPACE,
+            f"Path is outside the workspace: {_shown(path)}: {how} out of the root {error.root} to "
+            f"{_shown(error.target)}. Use a path inside {roots}.",
+        )
+
+
+def _check_spelling(path: str) -> None:
+    if not path:
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, "Empty path: name a file or folder.")
+    if "\0" in path:
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Path holds a NUL character: {_shown(path)!r}. Remove it.")
+    try:
+        length = len(os.fsencode(path))
+    except UnicodeEncodeError as error:
+        message = f"Path is not valid Unicode: {_shown(path)!r}. Remove the lone surrogate."
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, message) from error
+    if length > _LONGEST_PATH_BYTES:
+        message = f"Path too long: {length} bytes, at most {_LONGEST_PATH_BYTES}: {_shown(path)}"
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
+
+
+def _without_dotdot(path: str) -> str:
+    done: list[str] = []
+    for part in beneath.parts_of(path):
+        if part != "..":
+            done.append(part)
+            continue
+        folder = "/" + "/".join(done)
+        done = beneath.parts_of(os.path.dirname(os.path.realpath(folder)))
+    return "/" + "/".join(done)
+
+
+def _join(root: str, parts: list[str]) -> str:
+    return "/".join([root.rstrip("/"), *parts]) or "/"
+
+
+def _is_directory(descriptor: int) -> bool:
+    import stat
+
+    return stat.S_ISDIR(os.fstat(descriptor).st_mode)
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= _LONGEST_SHOWN else path[:_LONGEST_SHOWN] + "..."
