@@ -1,0 +1,126 @@
+"""The door without a model: one call from the command line, or calls as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO, cast
+
+from dogu.contract.content import Blob, Text, parts_of
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolResult
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import CallOutput
+from dogu.runtime.runtime import Runtime
+from dogu.serve.exit_codes import ExitCode, of_call
+from dogu.serve.wire import result_json, to_line
+
+
+async def call_once(runtime: Runtime, tool: str, words: Sequence[str], *, as_json: bool) -> ExitCode:
+    """Run one call and print its result: `llm_content` on standard output, errors on standard error, or JSON."""
+
+    def show_live(event: object) -> None:
+        if isinstance(event, CallOutput) and not as_json and sys.stderr.isatty():
+            sys.stderr.write(event.text)
+
+    try:
+        args = _arguments(runtime, tool, words)
+    except ToolError as error:
+        result = ToolResult.failed(error)
+    else:
+        result = (await runtime.call(tool, args, emit=show_live)).result
+    if as_json:
+        print(to_line(result_json(result)), flush=True)
+    else:
+        _print_plain(result, sys.stderr if result.error else sys.stdout)
+    return of_call(result.error.kind if result.error else None)
+
+
+async def call_lines(runtime: Runtime, lines: Iterable[bytes]) -> ExitCode:
+    """Run the calls of JSON lines `{id?, tool, args}` in order, each answered by one line before the next is read.
+
+    The answer is `{id?, llmContent, returnDisplay, error}`. A line that is no call is answered with an error. The exit
+    status is that of the worst call: 56 before 54 before 42.
+    """
+    from anyio import to_thread
+
+    worst = ExitCode.DONE
+    iterator = iter(lines)
+    while (line := await to_thread.run_sync(_next_line, iterator, abandon_on_cancel=True)) is not None:
+        if not line.strip():
+            continue
+        row, result = await _answer_line(runtime, line)
+        answer = {"id": row["id"]} if "id" in row else {}
+        print(to_line({**answer, **result_json(result)}), flush=True)
+        worst = max(worst, of_call(result.error.kind if result.error else None))
+    return worst
+
+
+def _next_line(lines: Iterator[bytes]) -> bytes | None:
+    return next(lines, None)
+
+
+async def _answer_line(runtime: Runtime, line: bytes) -> tuple[dict[str, Any], ToolResult]:
+    row: dict[str, Any] = {}
+    try:
+        row = _row(line)
+        if unknown := sorted(row.keys() - {"id", "tool", "args"}):
+            raise _bad(f"unknown key {unknown[0]!r}; a line is {{id?, tool, args}}")
+        tool, args = row.get("tool"), row.get("args", {})
+        if not isinstance(tool, str) or not isinstance(args, dict):
+            raise _bad('"tool" must be a name and "args" an object')
+    except ToolError as error:
+        return row, ToolResult.failed(error)
+    call = ToolCall(str(row.get("id", "")), tool, cast("dict[str, Any]", args))
+    return row, (await runtime.executor.run(call)).result
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    try:
+        row: object = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _bad(f"not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise _bad("not an object; a line is {id?, tool, args}")
+    return cast("dict[str, Any]", row)
+
+
+def _arguments(runtime: Runtime, tool: str, words: Sequence[str]) -> dict[str, Any]:
+    """Arguments from one JSON object, or from `key=value` words: as JSON where the tool wants more than text."""
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return _row(words[0].encode("utf-8", "surrogateescape"))
+    properties = runtime.registry.get(tool).parameter_schema.get("properties", {})
+    args: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise _bad(f"{word!r} is neither a JSON object nor key=value")
+        args[key] = _value(value, properties.get(key, {}))
+    return args
+
+
+def _value(value: str, schema: dict[str, Any]) -> Any:
+    if schema.get("type") in (None, "string"):
+        return value
+    try:
+        parsed: Any = json.loads(value)
+    except ValueError:
+        parsed = value
+    if schema.get("type") == "array" and not isinstance(parsed, list):
+        return cast("list[Any]", [parsed])
+    return parsed
+
+
+def _bad(reason: str) -> ToolError:
+    return ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid call: {reason}.")
+
+
+def _print_plain(result: ToolResult, out: TextIO) -> None:
+    for part in parts_of(result.llm_content):
+        match part:
+            case Text(text=text):
+                out.write(text if text.endswith("\n") else f"{text}\n")
+            case Blob(media_type=media_type, data=data, name=name):
+                out.write(f"[{media_type}, {len(data)} bytes{f', {name}' if name else ''}; --json prints it]\n")
+    out.flush()

@@ -1,0 +1,65 @@
+"""What the program's exit status says; the same for every door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from dogu.agent.loop import EndReason, TurnEnd
+from dogu.contract.errors import ErrorKind
+from dogu.models.events import ModelError, ModelErrorKind
+from dogu.runtime.calls import ToolAnswer
+
+
+class ExitCode(IntEnum):
+    """Exit statuses. Closed; scripts rely on them."""
+
+    DONE = 0
+    UNEXPECTED = 1
+    USAGE = 2
+    NO_CREDENTIALS = 41
+    BAD_INPUT = 42
+    SANDBOX = 44
+    SETTINGS = 52
+    TURN_LIMIT = 53
+    TOOL_FAILED = 54
+    NOT_TRUSTED = 55
+    NOBODY_TO_ASK = 56
+    CANCELLED = 130
+
+
+_FAILED_FOR_GOOD = frozenset({ErrorKind.IO_ERROR, ErrorKind.START_FAILED, ErrorKind.REMOTE_FAILED, ErrorKind.DEFECT})
+_REFUSED = frozenset({ErrorKind.NOBODY_TO_ASK, ErrorKind.REFUSED, ErrorKind.DECLINED, ErrorKind.PROTECTED})
+
+
+def of_turn(end: TurnEnd) -> ExitCode:
+    """Return the status of a headless turn that came to rest."""
+    if end.reason in (EndReason.STEP_LIMIT, EndReason.LOOP):
+        return ExitCode.TURN_LIMIT
+    return of_answers(end.answers)
+
+
+def of_answers(answers: Iterable[ToolAnswer]) -> ExitCode:
+    """56 when anything was refused for want of a person; 54 when the last call failed and not by its arguments."""
+    kinds = [answer.result.error.kind if answer.result.error else None for answer in answers]
+    if ErrorKind.NOBODY_TO_ASK in kinds:
+        return ExitCode.NOBODY_TO_ASK
+    return ExitCode.TOOL_FAILED if kinds and kinds[-1] in _FAILED_FOR_GOOD else ExitCode.DONE
+
+
+def of_call(kind: ErrorKind | None) -> ExitCode:
+    """Return the status of one call made without a model."""
+    if kind is None:
+        return ExitCode.DONE
+    if kind in (ErrorKind.INVALID_ARGUMENTS, ErrorKind.UNKNOWN_TOOL):
+        return ExitCode.BAD_INPUT
+    return ExitCode.NOBODY_TO_ASK if kind in _REFUSED else ExitCode.TOOL_FAILED
+
+
+def of_model_error(error: ModelError) -> ExitCode:
+    """Return the status of a turn without an answer."""
+    if error.kind is ModelErrorKind.AUTH:
+        return ExitCode.NO_CREDENTIALS
+    if error.kind in (ModelErrorKind.BLOCKED, ModelErrorKind.BAD_REQUEST, ModelErrorKind.TOO_LONG):
+        return ExitCode.BAD_INPUT
+    return ExitCode.UNEXPECTED

@@ -1,0 +1,198 @@
+"""The headless door: one prompt, the answer on standard output as text, JSON or a stream of JSON lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from dogu.agent.loop import Agent, EndReason, TurnEnd
+from dogu.contract.content import Content, text_of
+from dogu.models.events import Finished, ModelError, Retrying, TextDelta, ThoughtDelta, Usage
+from dogu.runtime.calls import ToolAnswer
+from dogu.runtime.events import CallFinished, CallStarted
+from dogu.serve.exit_codes import ExitCode, of_model_error, of_turn
+from dogu.serve.wire import display_json, to_line
+
+
+class OutputFormat(StrEnum):
+    """How a headless answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+async def print_answer(agent: Agent, prompt: Content, output_format: OutputFormat, session_id: str = "") -> ExitCode:
+    """Run one turn and print it. Nobody can be asked: what needs a person is refused, and the exit status says so."""
+    printers = {
+        OutputFormat.TEXT: _TextPrinter,
+        OutputFormat.JSON: _JsonPrinter,
+        OutputFormat.STREAM_JSON: _StreamPrinter,
+    }
+    printer = printers[output_format](agent.model.name, session_id)
+    printer.begin(text_of(prompt))
+    try:
+        end = await agent.run(prompt, printer.event)
+    except ModelError as error:
+        code = of_model_error(error)
+        printer.failed(error, code)
+        return code
+    code = of_turn(end)
+    printer.end(end, code)
+    return code
+
+
+class _TextPrinter:
+    """The answer on standard output, a step at a time; what went wrong on standard error."""
+
+    def __init__(self, model: str, session_id: str) -> None:
+        self._text = ""
+
+    def begin(self, prompt: str) -> None: ...
+
+    def event(self, event: object) -> None:
+        match event:
+            case TextDelta(text=text):
+                self._text += text
+            case Retrying(reason=reason, delay_s=delay_s, attempt=attempt, of=of):
+                self._text = ""
+                _tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt} of {of}).")
+            case Finished():
+                self._flush()
+            case CallFinished(result=result, call=call) if result.error:
+                _tell(f"{call.name} failed: {result.error.message}")
+            case _:
+                pass
+
+    def failed(self, error: ModelError, code: ExitCode) -> None:
+        self._flush()
+        _tell(error.message)
+
+    def end(self, end: TurnEnd, code: ExitCode) -> None:
+        if end.note:
+            _tell(end.note)
+        if code is ExitCode.NOBODY_TO_ASK:
+            _tell("Something was refused because nobody was here to approve it; see --approval-mode.")
+
+    def _flush(self) -> None:
+        if self._text:
+            sys.stdout.write(self._text if self._text.endswith("\n") else f"{self._text}\n")
+            sys.stdout.flush()
+        self._text = ""
+
+
+class _JsonPrinter:
+    """One object at the end: `{response, toolCalls, stats, error?, note?, exitCode}`."""
+
+    def __init__(self, model: str, session_id: str) -> None:
+        self._model = model
+        self._session_id = session_id
+        self._started = time.monotonic()
+        self._answers: list[ToolAnswer] = []
+
+    def begin(self, prompt: str) -> None: ...
+
+    def event(self, event: object) -> None:
+        if isinstance(event, CallFinished):
+            self._answers.append(ToolAnswer(event.call, event.result))
+
+    def failed(self, error: ModelError, code: ExitCode) -> None:
+        self._print("", Usage(), code, {"error": {"type": str(error.kind), "message": error.message}})
+
+    def end(self, end: TurnEnd, code: ExitCode) -> None:
+        self._print(end.text, end.usage, code, {"note": end.note} if end.note else {})
+
+    def _print(self, response: str, usage: Usage, code: ExitCode, more: dict[str, Any]) -> None:
+        stats = _stats(self._model, usage, self._started, self._answers)
+        calls = [_call_json(answer) for answer in self._answers]
+        head = {"session_id": self._session_id, "response": response}
+        print(to_line({**head, "toolCalls": calls, "stats": stats, **more, "exitCode": int(code)}), flush=True)
+
+
+class _StreamPrinter:
+    """A line an event: init, message, tool_use, tool_result, retry, error, result."""
+
+    def __init__(self, model: str, session_id: str) -> None:
+        self._model = model
+        self._session_id = session_id
+        self._started = time.monotonic()
+        self._answers: list[ToolAnswer] = []
+
+    def begin(self, prompt: str) -> None:
+        self._line("init", session_id=self._session_id, model=self._model)
+        self._line("message", role="user", content=prompt)
+
+    def event(self, event: object) -> None:
+        match event:
+            case TextDelta(text=text):
+                self._line("message", role="assistant", content=text, delta=True)
+            case ThoughtDelta(text=text):
+                self._line("thought", content=text, delta=True)
+            case Retrying(reason=reason, delay_s=delay_s, attempt=attempt, of=of):
+                self._line("retry", reason=reason, delay_s=delay_s, attempt=attempt, of=of)
+            case CallStarted(call=call, description=description):
+                parameters = dict(call.args or {})
+                self._line(
+                    "tool_use",
+                    tool_name=call.name,
+                    tool_id=call.call_id,
+                    parameters=parameters,
+                    description=description,
+                )
+            case CallFinished(call=call, result=result):
+                answer = ToolAnswer(call, result)
+                self._answers.append(answer)
+                self._line("tool_result", **_call_json(answer))
+            case _:
+                pass
+
+    def failed(self, error: ModelError, code: ExitCode) -> None:
+        self._line("error", severity="error", kind=str(error.kind), message=error.message)
+        self._result("error", Usage(), code)
+
+    def end(self, end: TurnEnd, code: ExitCode) -> None:
+        if end.note:
+            self._line("error", severity="warning", message=end.note)
+        self._result("success" if end.reason is EndReason.DONE else str(end.reason), end.usage, code)
+
+    def _result(self, status: str, usage: Usage, code: ExitCode) -> None:
+        stats = _stats(self._model, usage, self._started, self._answers)
+        self._line("result", status=status, exit_code=int(code), stats=stats)
+
+    def _line(self, kind: str, **more: Any) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        print(to_line({"type": kind, "timestamp": now, **more}), flush=True)
+
+
+def _call_json(answer: ToolAnswer) -> dict[str, Any]:
+    result = answer.result
+    row: dict[str, Any] = {
+        "tool_id": answer.call.call_id,
+        "tool_name": answer.call.name,
+        "status": "error" if result.error else "success",
+        "output": text_of(result.llm_content),
+        "display": display_json(result.return_display),
+    }
+    if result.error:
+        row["error"] = {"type": str(result.error.kind), "message": result.error.message}
+    return row
+
+
+def _stats(model: str, usage: Usage, started: float, answers: list[ToolAnswer]) -> dict[str, Any]:
+    failed = sum(answer.result.error is not None for answer in answers)
+    return {
+        "model": model,
+        "duration_ms": round((time.monotonic() - started) * 1000),
+        "tokens": msgspec.structs.asdict(usage),
+        "tool_calls": {"total": len(answers), "failed": failed},
+    }
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
