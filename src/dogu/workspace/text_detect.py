@@ -1,0 +1,155 @@
+"""Which encoding a file's bytes are in: a ladder from proof to guess.
+
+BOM; UTF-16 and UTF-32 by where the NULs are; ISO-2022-JP by its escapes; UTF-8 by being valid; then a statistical
+detector on the lines with high bytes only (whole files drown the evidence in ASCII); then CP1252.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+_SAMPLE_BYTES = 64 * 1024
+_EVIDENCE_BYTES = 64 * 1024
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+_LABELS = {
+    "utf-8": "UTF-8",
+    "utf-16-le": "UTF-16LE",
+    "utf-16-be": "UTF-16BE",
+    "utf-32-le": "UTF-32LE",
+    "utf-32-be": "UTF-32BE",
+    "cp932": "Shift_JIS",
+    "euc_jp": "EUC-JP",
+    "iso2022_jp": "ISO-2022-JP",
+    "cp949": "EUC-KR",
+    "gb18030": "GB18030",
+    "cp950": "Big5",
+    "cp1252": "CP1252",
+}
+
+# Each family is read with its widest member: a file in the narrower one decodes to the same text.
+_WIDEST = {
+    "shift_jis": "cp932",
+    "cp932": "cp932",
+    "euc_jp": "euc_jp",
+    "euc_kr": "cp949",
+    "cp949": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "gb18030": "gb18030",
+    "big5": "cp950",
+    "cp950": "cp950",
+    "big5hkscs": "cp950",
+    "iso8859_1": "cp1252",
+    "cp1252": "cp1252",
+}
+
+_CANDIDATES = ("cp932", "euc_jp", "cp949", "gb18030", "big5", "cp1252")
+_HIGH_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
+_ISO_2022_JP_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\([BJI]|\$\(D)")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A codec of the standard library by its name, and the BOM the bytes begin with (empty when there is none)."""
+
+    codec: str
+    bom: bytes = b""
+
+    @property
+    def label(self) -> str:
+        """The name people know, such as `UTF-16LE with BOM`."""
+        name = _LABELS.get(self.codec, self.codec)
+        return f"{name} with BOM" if self.bom else name
+
+
+def detect(data: bytes) -> Encoding:
+    """Name the encoding of a file's bytes, or of its first bytes; always answers, at worst CP1252."""
+    for bom, codec in _BOMS:
+        if data.startswith(bom):
+            return Encoding(codec, bom)
+    wide = wide_codec(data[:_SAMPLE_BYTES])
+    if wide:
+        return Encoding(wide)
+    if data.isascii():
+        is_japanese = b"\x1b$" in data and _ISO_2022_JP_ESCAPE.search(data) is not None
+        return Encoding("iso2022_jp" if is_japanese else "utf-8")
+    return Encoding("utf-8" if _is_utf_8(data) else _guess(data))
+
+
+def has_bom(head: bytes) -> bool:
+    """Whether the bytes begin with the byte order mark of a Unicode encoding."""
+    return head.startswith(tuple(bom for bom, _ in _BOMS))
+
+
+def wide_codec(head: bytes) -> str | None:
+    """Tell UTF-16 and UTF-32 without a BOM by the columns their NULs stand in; None when it is neither."""
+    if b"\0" not in head or len(head) < 4:
+        return None
+    units = len(head) // 4
+    nuls = [head[column : units * 4 : 4].count(0) for column in range(4)]
+    for codec, empty, filled in (("utf-32-le", (2, 3), 0), ("utf-32-be", (0, 1), 3)):
+        is_empty = all(nuls[column] >= units * 0.9 for column in empty)
+        if is_empty and nuls[filled] * 20 <= units and _decodes(head[: units * 4], codec):
+            return codec
+    low, high = nuls[0] + nuls[2], nuls[1] + nuls[3]
+    for codec, many, few in (("utf-16-le", high, low), ("utf-16-be", low, high)):
+        if many >= units * 2 * 0.2 and few * 20 <= many and _decodes(head[: len(head) & ~1], codec):
+            return codec
+    return None
+
+
+def _decodes(data: bytes, codec: str) -> bool:
+    """Whether a head of a file decodes, a character cut by its end excepted."""
+    try:
+        codecs.getincrementaldecoder(codec)("strict").decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_utf_8(data: bytes) -> bool:
+    """Whether the bytes are UTF-8, or UTF-8 with a few stray bytes: legacy text hardly ever forms its sequences."""
+    if _decodes(data, "utf-8"):
+        return True
+    text = _evidence(data).decode("utf-8", "surrogateescape")
+    stray = len(re.findall("[\udc80-\udcff]", text))
+    formed = len(re.findall("[^\0-\x7f\udc80-\udcff]", text))
+    return formed > 4 * stray
+
+
+def _evidence(data: bytes) -> bytes:
+    """Collect the lines that hold high bytes, up to a bound."""
+    lines: list[bytes] = []
+    size = 0
+    for match in _HIGH_LINE.finditer(data):
+        lines.append(match[0][:4096])
+        size += len(lines[-1])
+        if size >= _EVIDENCE_BYTES:
+            break
+    return b"".join(lines)
+
+
+def _guess(data: bytes) -> str:
+    evidence = _evidence(data)
+    name = _detector_answer(evidence)
+    try:
+        codec = _WIDEST.get(codecs.lookup(name).name.replace("-", "_"), "")
+    except LookupError:
+        codec = ""
+    return codec if codec and _decodes(evidence, codec) else "cp1252"
+
+
+def _detector_answer(evidence: bytes) -> str:
+    import chardet
+
+    return chardet.detect(evidence, include_encodings=_CANDIDATES, compat_names=False)["encoding"] or "cp1252"
