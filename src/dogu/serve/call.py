@@ -107,9 +107,8 @@ def _value(value: str, schema: dict[str, Any]) -> Any:
         parsed: Any = json.loads(value)
     except ValueError:
         parsed = value
-    if schema.get("type") == "array" and not isinstance(parsed, list):
-        return cast("list[Any]", [parsed])
-    return parsed
+    is_one = schema.get("type") == "array" and not isinstance(parsed, list)
+    return [cast("Any", parsed)] if is_one else cast("Any", parsed)
 
 
 def _bad(reason: str) -> ToolError:

@@ -164,9 +164,9 @@ class _StreamPrinter:
         stats = _stats(self._model, usage, self._started, self._answers)
         self._line("result", status=status, exit_code=int(code), stats=stats)
 
-    def _line(self, kind: str, **more: Any) -> None:
+    def _line(self, event_type: str, /, **more: Any) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        print(to_line({"type": kind, "timestamp": now, **more}), flush=True)
+        print(to_line({"type": event_type, "timestamp": now, **more}), flush=True)
 
 
 def _call_json(answer: ToolAnswer) -> dict[str, Any]:
