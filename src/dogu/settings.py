@@ -1,0 +1,280 @@
+"""settings.json into frozen values: what every component is given, and by whom it was set.
+
+Only `app` imports this module; a component never sees it, but is handed its own few values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dogu.settings_keys import KEYS, Combine, Key, Reach
+from dogu.settings_layers import Layer, Value, flags_layer, read_layer
+from dogu.settings_problems import Origin, SettingsError, SettingsWarning
+from dogu.settings_tools import intersect
+from dogu.settings_trust import Trust, record_trust, trust_of
+
+__all__ = [
+    "ContextSettings",
+    "McpSettings",
+    "ModelSettings",
+    "Origin",
+    "SandboxSettings",
+    "SearchSettings",
+    "Settings",
+    "SettingsError",
+    "SettingsWarning",
+    "ShellSettings",
+    "ToolSettings",
+    "Trust",
+    "UiSettings",
+    "load_settings",
+    "record_trust",
+    "trust_of",
+]
+
+
+@dataclass(frozen=True)
+class ToolSettings:
+    """Which tools exist and may run. `core` None: no restriction; empty: nothing is allowed.
+
+    Entries are a tool's name or `run_shell_command(WORDS)`, in the tools' own names. `approval_mode` is one of `plan`,
+    `default`, `auto_edit`, `yolo`. Commands are empty when not set.
+    """
+
+    core: tuple[str, ...] | None
+    exclude: tuple[str, ...]
+    allowed: tuple[str, ...]
+    approval_mode: str
+    yolo_is_disabled: bool
+    discovery_command: str
+    call_command: str
+    writable_protected_paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShellSettings:
+    """Time limits of commands, None for none; `environment` names variables that reach commands beside the usual ones."""
+
+    timeout_s: float | None
+    inactivity_timeout_s: float | None
+    environment: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SandboxSettings:
+    """`mode`: `on` (refuse to run without one), `auto` (where the machine can) or `off`."""
+
+    mode: str
+    network_is_allowed: bool
+    allowed_paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Bounds of `grep_search`."""
+
+    max_matches: int
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Which model; empty texts are not set. `max_session_turns` None: no limit."""
+
+    name: str
+    provider: str
+    base_url: str
+    api_key: str
+    max_session_turns: int | None
+    edit_repair: bool
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """What is read beside the prompt; `file_names` in the order of preference."""
+
+    file_names: tuple[str, ...]
+    include_directories: tuple[str, ...]
+    respect_git_ignore: bool
+
+
+@dataclass(frozen=True)
+class McpSettings:
+    """MCP servers as they were written, by alias; `allowed` None: all of them."""
+
+    server_command: str
+    servers: Mapping[str, Mapping[str, Any]]
+    allowed: tuple[str, ...] | None
+    excluded: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UiSettings:
+    """`language` is empty for the locale's, `editor` for `$VISUAL` or `$EDITOR`."""
+
+    language: str
+    editor: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that was set. `origins` says where, by key, for what isn't built in."""
+
+    tools: ToolSettings
+    shell: ShellSettings
+    sandbox: SandboxSettings
+    search: SearchSettings
+    model: ModelSettings
+    context: ContextSettings
+    mcp: McpSettings
+    ui: UiSettings
+    trust: Trust
+    warnings: tuple[SettingsWarning, ...]
+    origins: Mapping[str, Origin]
+
+
+def load_settings(
+    root: str,
+    home: str,
+    settings_file: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Read all settings for a workspace, lowest first: built in, the person's, the folder's, `settings_file`, flags.
+
+    `overrides` holds flags by key (`tools.approvalMode`), None where one wasn't used. Deny lists add up and allow lists
+    intersect; a folder's settings only restrict until the person trusts it, and what had to wait is told in `warnings`.
+
+    Raises `SettingsError` with file, line and key for what can't be understood.
+    """
+    environ = os.environ if environ is None else environ
+    trust = trust_of(root, home)
+    merging = _Merging(folder_is_trusted=trust is Trust.TRUSTED)
+    for folder, is_project in _folders(root, home):
+        merging.add(read_layer(os.path.join(folder, "settings.json"), environ, is_project=is_project))
+    if settings_file is not None:
+        merging.add(read_layer(settings_file, environ, must_exist=True))
+    merging.add(flags_layer(overrides or {}))
+    merging.check()
+    return _settings(merging, trust)
+
+
+def _folders(root: str, home: str) -> list[tuple[str, bool]]:
+    folders = [(os.path.join(home, name), False) for name in (".gemini", ".dogu")]
+    if os.path.realpath(root) != os.path.realpath(home):
+        folders += [(os.path.join(root, name), True) for name in (".gemini", ".dogu")]
+    return folders
+
+
+class _Merging:
+    """Adds layers up, lowest first."""
+
+    def __init__(self, *, folder_is_trusted: bool) -> None:
+        self._folder_is_trusted = folder_is_trusted
+        self.values = {key.name: key.default for key in KEYS}
+        self.origins: dict[str, Origin] = {}
+        self.warnings: list[SettingsWarning] = []
+
+    def add(self, layer: Layer) -> None:
+        self.warnings += layer.warnings
+        waiting: list[str] = []
+        for key in KEYS:
+            found = layer.values.get(key.name)
+            if found is None:
+                continue
+            if layer.is_project and not self._folder_is_trusted and not self._may_set(key, found):
+                waiting.append(key.name)
+                continue
+            self.values[key.name] = _combined(key, self.values[key.name], found.value)
+            self.origins[key.name] = found.origin
+        if waiting:
+            message = "not used until you trust this folder, because it would allow more than your own settings do"
+            self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), message))
+
+    def _may_set(self, key: Key, found: Value) -> bool:
+        if key.reach is Reach.STRICTER and key.is_stricter is not None:
+            return key.is_stricter(found.value, self.values[key.name])
+        return key.reach is Reach.ALWAYS
+
+    def check(self) -> None:
+        if self.values["security.disableYoloMode"] and self.values["tools.approvalMode"] == "yolo":
+            by = self.origins["security.disableYoloMode"]
+            set_by = self.origins["tools.approvalMode"]
+            raise SettingsError(set_by.file, set_by.line, "tools.approvalMode", f"yolo is switched off by {by}")
+
+
+def _settings(merging: _Merging, trust: Trust) -> Settings:
+    value = merging.values
+    return Settings(
+        tools=_tool_settings(value),
+        shell=ShellSettings(
+            timeout_s=value["tools.shell.timeout"],
+            inactivity_timeout_s=value["tools.shell.inactivityTimeout"],
+            environment=value["tools.shell.environment"],
+        ),
+        sandbox=SandboxSettings(
+            mode=value["tools.sandbox"],
+            network_is_allowed=value["tools.sandboxNetworkAccess"],
+            allowed_paths=value["tools.sandboxAllowedPaths"],
+        ),
+        search=SearchSettings(value["tools.search.maxMatches"], value["tools.search.timeout"]),
+        model=_model_settings(value),
+        context=ContextSettings(
+            file_names=value["context.fileName"],
+            include_directories=value["context.includeDirectories"],
+            respect_git_ignore=value["context.fileFiltering.respectGitIgnore"],
+        ),
+        mcp=McpSettings(
+            server_command=value["mcp.serverCommand"],
+            servers=value["mcpServers"],
+            allowed=value["mcp.allowed"],
+            excluded=value["mcp.excluded"],
+        ),
+        ui=UiSettings(language=value["ui.language"], editor=value["general.preferredEditor"]),
+        trust=trust,
+        warnings=tuple(merging.warnings),
+        origins=merging.origins,
+    )
+
+
+def _tool_settings(value: Mapping[str, Any]) -> ToolSettings:
+    return ToolSettings(
+        core=value["tools.core"],
+        exclude=value["tools.exclude"],
+        allowed=value["tools.allowed"],
+        approval_mode=value["tools.approvalMode"],
+        yolo_is_disabled=value["security.disableYoloMode"],
+        discovery_command=value["tools.discoveryCommand"],
+        call_command=value["tools.callCommand"],
+        writable_protected_paths=value["tools.writableProtectedPaths"],
+    )
+
+
+def _model_settings(value: Mapping[str, Any]) -> ModelSettings:
+    return ModelSettings(
+        name=value["model.name"],
+        provider=value["model.provider"],
+        base_url=value["model.baseUrl"],
+        api_key=value["model.apiKey"],
+        max_session_turns=value["model.maxSessionTurns"],
+        edit_repair=value["model.editRepair"],
+    )
+
+
+def _combined(key: Key, present: Any, new: Any) -> Any:
+    match key.combine:
+        case Combine.ADD:
+            return tuple(dict.fromkeys((*present, *new)))
+        case Combine.INTERSECT:
+            if present is None:
+                return new
+            return (
+                intersect(present, new) if key.name == "tools.core" else tuple(name for name in present if name in new)
+            )
+        case Combine.BY_NAME:
+            return {**present, **new}
+        case Combine.REPLACE:
+            return new

@@ -1,0 +1,136 @@
+"""Every key dogu knows: its spellings, what it takes, how files add up, and what a folder not trusted may set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from dogu import settings_values as takes
+
+
+class Combine(Enum):
+    """How the values of several files become one."""
+
+    REPLACE = "the highest wins"
+    ADD = "they add up"
+    INTERSECT = "only what all of them hold"
+    BY_NAME = "they add up by name, the highest wins"
+
+
+class Reach(Enum):
+    """What a project's settings may do with a key before its folder is trusted."""
+
+    ALWAYS = "set it"
+    STRICTER = "make it stricter"
+    WAITS = "nothing"
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key: `name` is its path in the nested spelling, `also` its other spellings.
+
+    `is_stricter(new, present)` says whether `new` allows no more than `present`. A key that `restricts` stops the start
+    when its spelling or its value isn't understood.
+    """
+
+    name: str
+    convert: Callable[[Any], Any]
+    default: Any
+    also: tuple[str, ...] = ()
+    combine: Combine = Combine.REPLACE
+    reach: Reach = Reach.WAITS
+    is_stricter: Callable[[Any, Any], bool] | None = None
+    restricts: bool = False
+
+
+def _lower(new: Any, present: Any) -> bool:
+    return new is not None and (present is None or new <= present)
+
+
+def _stricter_mode(new: Any, present: Any) -> bool:
+    return takes.APPROVAL_MODES.index(new) <= takes.APPROVAL_MODES.index(present)
+
+
+def _stricter_sandbox(new: Any, present: Any) -> bool:
+    return takes.SANDBOX_MODES.index(new) <= takes.SANDBOX_MODES.index(present)
+
+
+def _true(new: Any, _present: Any) -> bool:
+    return new is True
+
+
+def _false(new: Any, _present: Any) -> bool:
+    return new is False
+
+
+def _denies(name: str, *also: str, convert: Callable[[Any], Any]) -> Key:
+    return Key(name, convert, (), also, Combine.ADD, Reach.ALWAYS, restricts=True)
+
+
+def _confines(name: str, *also: str, convert: Callable[[Any], Any]) -> Key:
+    return Key(name, convert, None, also, Combine.INTERSECT, Reach.ALWAYS, restricts=True)
+
+
+def _guards(
+    name: str, convert: Callable[[Any], Any], default: Any, stricter: Callable[[Any, Any], bool], *also: str
+) -> Key:
+    return Key(name, convert, default, also, Combine.REPLACE, Reach.STRICTER, stricter, restricts=True)
+
+
+def _limits(name: str, convert: Callable[[Any], Any], default: Any, *also: str) -> Key:
+    return Key(name, convert, default, also, Combine.REPLACE, Reach.STRICTER, _lower)
+
+
+def _widens(name: str, *also: str) -> Key:
+    return Key(name, takes.texts, (), also, Combine.ADD)
+
+
+KEYS: tuple[Key, ...] = (
+    _confines("tools.core", "coreTools", convert=takes.tools),
+    _denies("tools.exclude", "excludeTools", convert=takes.tools),
+    Key("tools.allowed", takes.tools, (), ("allowedTools",), Combine.ADD),
+    _guards(
+        "tools.approvalMode",
+        takes.one_of(*takes.APPROVAL_MODES),
+        "default",
+        _stricter_mode,
+        "approvalMode",
+        "general.defaultApprovalMode",
+    ),
+    Key("tools.discoveryCommand", takes.text, "", ("toolDiscoveryCommand",)),
+    Key("tools.callCommand", takes.text, "", ("toolCallCommand",)),
+    _guards("tools.sandbox", takes.sandbox, "auto", _stricter_sandbox, "sandbox"),
+    _guards("tools.sandboxNetworkAccess", takes.flag, True, _false, "network"),
+    _widens("tools.sandboxAllowedPaths"),
+    _widens("tools.writableProtectedPaths"),
+    _limits("tools.shell.timeout", takes.time_limit, None),
+    _limits("tools.shell.inactivityTimeout", takes.time_limit, 300.0),
+    _widens("tools.shell.environment"),
+    Key("tools.search.maxMatches", takes.number(1, 1e6, whole=True), 500, ("maxMatches",), reach=Reach.ALWAYS),
+    _limits("tools.search.timeout", takes.number(0.1, 1e5), 30.0),
+    _guards("security.disableYoloMode", takes.flag, False, _true, "disableYoloMode"),
+    Key("mcp.serverCommand", takes.text, "", ("mcpServerCommand",)),
+    _confines("mcp.allowed", "allowMCPServers", convert=takes.texts),
+    _denies("mcp.excluded", "excludeMCPServers", convert=takes.texts),
+    Key("mcpServers", takes.table, {}, (), Combine.BY_NAME),
+    Key("model.name", takes.text, "", ("model",)),
+    Key("model.provider", takes.one_of("gemini", "vertex", "openai_compatible", "offline"), ""),
+    Key("model.baseUrl", takes.text, ""),
+    Key("model.apiKey", takes.text, ""),
+    _limits("model.maxSessionTurns", takes.turns, None, "maxSessionTurns"),
+    Key("model.editRepair", takes.flag, True),
+    Key("context.fileName", takes.text_or_texts, ("GEMINI.md", "AGENTS.md"), ("contextFileName",)),
+    _widens("context.includeDirectories", "includeDirectories"),
+    Key(
+        "context.fileFiltering.respectGitIgnore",
+        takes.flag,
+        True,
+        ("fileFiltering.respectGitIgnore",),
+        reach=Reach.STRICTER,
+        is_stricter=_true,
+    ),
+    Key("general.preferredEditor", takes.text, "", ("preferredEditor", "editor")),
+    Key("ui.language", takes.one_of(*takes.LANGUAGES), "", ("lang", "language", "ui.lang"), reach=Reach.ALWAYS),
+)

@@ -1,0 +1,199 @@
+"""One source of settings (a file, or the flags) as the values of known keys, each with its line."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from dogu.settings_json import JsonDocument, JsonError, Path, parse_json_with_comments
+from dogu.settings_keys import KEYS, Combine, Key
+from dogu.settings_problems import Origin, SettingsError, SettingsWarning
+from dogu.settings_tools import intersect, unknown_tool_hint
+from dogu.settings_unknown import unknown_key_problem
+from dogu.settings_values import ValueProblem
+
+_LARGEST_BYTES = 4_000_000
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_BY_SPELLING = {spelling: key for key in KEYS for spelling in (key.name, *key.also)}
+_GROUPS = {spelling[:dot] for spelling in _BY_SPELLING for dot, letter in enumerate(spelling) if letter == "."}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A converted value and where it was written."""
+
+    value: Any
+    origin: Origin
+
+
+@dataclass
+class Layer:
+    """The values of one source, by the key's name; `is_project` marks what came with the folder."""
+
+    name: str
+    is_project: bool = False
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    warnings: list[SettingsWarning] = field(default_factory=list[SettingsWarning])
+
+
+def read_layer(file: str, environ: Mapping[str, str], *, is_project: bool = False, must_exist: bool = False) -> Layer:
+    """Read a settings file; one that isn't there is an empty layer, unless it must exist.
+
+    Raises `SettingsError` for a file that can't be read or isn't JSON, and as `_Reading` says.
+    """
+    layer = Layer(file, is_project)
+    text = _read_text(file, must_exist=must_exist)
+    if text is None:
+        return layer
+    try:
+        document = parse_json_with_comments(text)
+    except JsonError as error:
+        raise SettingsError(file, error.line, "", error.message) from error
+    _Reading(layer, document, environ).take_all()
+    return layer
+
+
+def flags_layer(overrides: Mapping[str, Any]) -> Layer:
+    """Make a layer of the command line's values, given by key; None means that the flag wasn't used."""
+    given = {name: value for name, value in overrides.items() if value is not None}
+    layer = Layer("command line")
+    _Reading(layer, JsonDocument(given, {}), {}).take_all()
+    return layer
+
+
+def _read_text(file: str, *, must_exist: bool) -> str | None:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR) and not must_exist:
+            return None
+        raise SettingsError(file, 0, "", f"can't be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SettingsError(file, 0, "", "is not a regular file")
+        try:
+            data = stream.read(_LARGEST_BYTES + 1)
+        except OSError as error:
+            raise SettingsError(file, 0, "", f"can't be read: {error.strerror}") from error
+    if len(data) > _LARGEST_BYTES:
+        raise SettingsError(file, 0, "", f"is larger than {_LARGEST_BYTES} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SettingsError(file, line, "", "is not UTF-8: save it as UTF-8") from error
+
+
+class _Reading:
+    """Takes a document apart into a layer.
+
+    Raises `SettingsError` for a known key with a value it doesn't take, for two spellings of one key that disagree,
+    and for a key that looks like a restriction and is none that dogu knows.
+    """
+
+    def __init__(self, layer: Layer, document: JsonDocument, environ: Mapping[str, str]) -> None:
+        self._layer = layer
+        self._document = document
+        self._environ = environ
+
+    def take_all(self) -> None:
+        for path, name, value in self._leaves(self._document.values, (), ""):
+            key = _BY_SPELLING.get(name)
+            if key is None:
+                self._tell_unknown(path, name, value)
+            elif value is not None or key.restricts:
+                self._take(key, path, name, value)
+
+    def _leaves(self, table: Mapping[str, Any], path: Path, prefix: str) -> Iterator[tuple[Path, str, Any]]:
+        """Give (path, dotted name, value); `tools.core` may be written nested, with a dot, and as `tools.core_`-like snake_case."""
+        for written, value in table.items():
+            name = prefix + _camel_case(written)
+            if name in _GROUPS and isinstance(value, dict):
+                yield from self._leaves(cast("dict[str, Any]", value), (*path, written), name + ".")
+            else:
+                yield (*path, written), name, value
+
+    def _origin(self, path: Path) -> Origin:
+        return Origin(self._layer.name, self._document.lines.get(path, 0))
+
+    def _warn(self, path: Path, name: str, message: str) -> None:
+        self._layer.warnings.append(SettingsWarning(self._origin(path), name, message))
+
+    def _fail(self, path: Path, name: str, message: str) -> SettingsError:
+        origin = self._origin(path)
+        return SettingsError(origin.file, origin.line, name, message)
+
+    def _tell_unknown(self, path: Path, name: str, value: Any) -> None:
+        is_gemini_file = os.path.basename(os.path.dirname(self._layer.name)) == ".gemini"
+        problem = unknown_key_problem(name, value, [*_BY_SPELLING], is_gemini_file=is_gemini_file)
+        if problem is None:
+            return
+        if problem.is_restriction:
+            raise self._fail(path, name, problem.message)
+        self._warn(path, name, problem.message)
+
+    def _take(self, key: Key, path: Path, name: str, raw: Any) -> None:
+        try:
+            value = key.convert(self._expand(raw, key, path, name))
+        except ValueProblem as problem:
+            raise self._fail(path, name, str(problem)) from problem
+        self._check_tool_names(key, path, name, value)
+        present = self._layer.values.get(key.name)
+        if present is not None:
+            value = self._both(key, path, name, (present.value, value))
+        self._layer.values[key.name] = Value(value, self._origin(path))
+
+    def _both(self, key: Key, path: Path, name: str, values: tuple[Any, Any]) -> Any:
+        """Join the values of two spellings of one key in one file."""
+        first, second = values
+        if key.combine is Combine.ADD:
+            return tuple(dict.fromkeys((*first, *second)))
+        if key.combine is Combine.INTERSECT:
+            return intersect(first, second)
+        if first != second:
+            raise self._fail(path, name, f"says something else than another spelling of {key.name} in this file")
+        return second
+
+    def _check_tool_names(self, key: Key, path: Path, name: str, value: Any) -> None:
+        if not key.name.startswith("tools.") or key.name.rpartition(".")[2] not in ("core", "exclude", "allowed"):
+            return
+        for place, entry in enumerate(value):
+            hint = unknown_tool_hint(entry)
+            if hint and key.name == "tools.exclude":
+                raise self._fail((*path, place), name, f"{entry!r} is no tool: did you mean {hint!r}?")
+            if hint is not None:
+                more = f": did you mean {hint!r}?" if hint else "; it counts for a discovered tool of this name"
+                self._warn((*path, place), name, f"{entry!r} is no built-in tool{more}")
+
+    def _expand(self, raw: Any, key: Key, path: Path, name: str) -> Any:
+        """Replace `$VAR` and `${VAR}` in every text; an unset one stays as it is, is told, and is an error in a restriction."""
+        if isinstance(raw, str):
+            return _VARIABLE.sub(lambda found: self._variable(found, key, path, name), raw)
+        if isinstance(raw, list):
+            items = cast("list[Any]", raw)
+            return [self._expand(item, key, (*path, place), name) for place, item in enumerate(items)]
+        if isinstance(raw, dict):
+            table = cast("dict[str, Any]", raw)
+            return {entry: self._expand(item, key, (*path, entry), name) for entry, item in table.items()}
+        return raw
+
+    def _variable(self, found: re.Match[str], key: Key, path: Path, name: str) -> str:
+        variable = found[1] or found[2]
+        if variable in self._environ:
+            return self._environ[variable]
+        if key.restricts:
+            raise self._fail(path, name, f"the environment variable {variable} isn't set")
+        if self._environ or self._document.lines:
+            self._warn(path, name, f"the environment variable {variable} isn't set: {found[0]} stays as it is")
+        return found[0]
+
+
+def _camel_case(name: str) -> str:
+    """Return `exclude_tools` as `excludeTools`."""
+    first, *rest = name.split("_")
+    return first + "".join(word[:1].upper() + word[1:] for word in rest) if first else name

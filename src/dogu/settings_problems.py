@@ -1,0 +1,45 @@
+"""What is wrong with settings: errors that stop the start, and warnings that are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value was written: a file and a 1-based line; a flag or a default has line 0."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True)
+class SettingsWarning:
+    """Something in the settings that has no effect, or not the one that was meant."""
+
+    origin: Origin
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {self.key}: {self.message}"
+
+
+class SettingsError(Exception):
+    """Settings that can't be understood, or a restriction that would otherwise be dropped: the program doesn't start."""
+
+    exit_code = 52
+
+    def __init__(self, file: str, line: int, key: str, message: str) -> None:
+        super().__init__(file, line, key, message)
+        self.file = file
+        self.line = line
+        self.key = key
+        self.message = message
+
+    def __str__(self) -> str:
+        where = str(Origin(self.file, self.line))
+        return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"

@@ -1,0 +1,79 @@
+"""Entries of the lists that name tools: `read_file`, `ReadFileTool`, `run_shell_command(git log)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SHELL = "run_shell_command"
+_CLASS_NAMES = {
+    "LSTool": "list_directory",
+    "ReadFileTool": "read_file",
+    "WriteFileTool": "write_file",
+    "GrepTool": "grep_search",
+    "RipGrepTool": "grep_search",
+    "search_file_content": "grep_search",
+    "GlobTool": "glob",
+    "EditTool": "replace",
+    "ReadManyFilesTool": "read_many_files",
+    "ShellTool": SHELL,
+    "WebFetchTool": "web_fetch",
+    "WebSearchTool": "google_web_search",
+    "MemoryTool": "save_memory",
+}
+_BUILT_IN = frozenset(_CLASS_NAMES.values())
+
+
+class EntryError(ValueError):
+    """An entry that isn't understood; the text says what to write instead."""
+
+
+def tool_entry(entry: str) -> str:
+    """Return the entry with the tool's own name and single blanks between words.
+
+    Raises `EntryError` for one that could never match what its writer meant: a rule in a list that restricts must not
+    be dropped in silence.
+    """
+    name, opened, rest = entry.strip().partition("(")
+    name = _CLASS_NAMES.get(name.strip(), name.strip())
+    if not name or any(letter.isspace() for letter in name):
+        raise EntryError(f"{entry!r} names no tool: write a tool's name or {SHELL}(COMMAND)")
+    if not opened:
+        return name
+    if name != SHELL:
+        raise EntryError(f"only {SHELL} takes a command in parentheses: write {name!r}")
+    if not rest.endswith(")"):
+        raise EntryError(f"{entry!r} doesn't end with a closing parenthesis")
+    words = rest[:-1].split()
+    if not words:
+        raise EntryError(f"{entry!r} holds no command: write {SHELL} alone to mean every command")
+    if words[-1] == "*" or words[-1].endswith(":*"):
+        meant = " ".join([*words[:-1], words[-1].removesuffix("*").removesuffix(":")]).strip()
+        raise EntryError(f"a command in parentheses is a prefix already, without *: write {SHELL}({meant})")
+    return f"{SHELL}({' '.join(words)})"
+
+
+def unknown_tool_hint(entry: str) -> str | None:
+    """Return the built-in tool that a name misspells ("" when none is near); None for a known or a discovered one."""
+    name = entry.partition("(")[0]
+    if name in _BUILT_IN or "__" in name:
+        return None
+    from difflib import get_close_matches
+
+    known = {spelling.casefold(): tool for spelling, tool in _CLASS_NAMES.items()} | {tool: tool for tool in _BUILT_IN}
+    near = get_close_matches(name.casefold(), known, n=1, cutoff=0.75)
+    return known[near[0]] if near else ""
+
+
+def intersect(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    """Return the entries that allow exactly what both lists allow: of two prefixes, the longer."""
+    both = [entry for left in one for right in other if (entry := _narrower(left, right))]
+    return tuple(dict.fromkeys(both))
+
+
+def _narrower(left: str, right: str) -> str | None:
+    for wide, narrow in ((left, right), (right, left)):
+        if wide == narrow or narrow.startswith(wide + "("):
+            return narrow
+        if wide.endswith(")") and narrow.startswith(wide[:-1] + " "):
+            return narrow
+    return None

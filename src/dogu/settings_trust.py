@@ -1,0 +1,68 @@
+"""Which folders a person trusts: `~/.dogu/trustedFolders.json`, folder to answer."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Trust(StrEnum):
+    """What the person said of a folder."""
+
+    TRUSTED = "TRUST_FOLDER"
+    DISTRUSTED = "DO_NOT_TRUST"
+    UNKNOWN = "UNKNOWN"
+
+
+def trust_of(root: str, home: str) -> Trust:
+    """Return what was said of the folder or, nearest first, of one that holds it.
+
+    A trust file that can't be read says nothing, and so trusts nothing.
+    """
+    answers = _answers(_file(home))
+    folder = os.path.realpath(root)
+    while True:
+        answer = answers.get(folder)
+        if answer in (Trust.TRUSTED, Trust.DISTRUSTED):
+            return Trust(answer)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return Trust.UNKNOWN
+        folder = parent
+
+
+def record_trust(root: str, home: str, trust: Trust) -> None:
+    """Keep the answer for the folder and what is below it; the file is replaced at once and is the person's alone.
+
+    Raises `OSError` when it can't be written.
+    """
+    file = _file(home)
+    answers = _answers(file)
+    answers[os.path.realpath(root)] = trust.value
+    os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+    unfinished = f"{file}.{os.getpid()}.tmp"
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(msgspec.json.format(msgspec.json.encode(answers), indent=2) + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(unfinished, file)
+    except OSError:
+        os.unlink(unfinished)
+        raise
+
+
+def _file(home: str) -> str:
+    return os.path.join(home, ".dogu", "trustedFolders.json")
+
+
+def _answers(file: str) -> dict[str, Any]:
+    try:
+        with open(file, "rb") as stream:
+            return msgspec.json.decode(stream.read(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return {}

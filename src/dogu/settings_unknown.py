@@ -1,0 +1,81 @@
+"""What to say of a key that dogu doesn't know: nothing, a warning with the nearest key, or that it looks like a restriction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+_RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow", "restrict", "coretool", "toolscore")
+_RESTRICTING_NAMES = ("core", "exclude", "coretools", "excludetools", "permissions")
+_LISTS = ("coreTools", "excludeTools", "tools.core", "tools.exclude", "mcp.allowed", "mcp.excluded")
+
+# What Gemini CLI's files hold for Gemini CLI alone: its screen, its accounts, its telemetry, its own limits.
+_GEMINI_ONLY = frozenset(
+    """accessibility admin advanced agents auth billing bugCommand checkpointing chatCompression contextManagement
+    customThemes debugKeystrokeLogging disableAutoUpdate disableUpdateNag dnsResolutionOrder enablePromptCompletion
+    enforcedAuthType experimental extensions folderTrust footer general hasSeenIdeIntegrationNudge hideBanner hideFooter
+    hideTips hideWindowTitle hooks hooksConfig ide ideMode loadMemoryFromIncludeDirectories maxAttempts
+    memoryImportFormat memoryDiscoveryMaxDirs modelConfigs output outputLanguage policyPaths preferredEditor privacy
+    security selectedAuthType shell showLineNumbers showMemoryUsage skills skipNextSpeakerCheck summarizeToolOutput
+    telemetry theme ui usageStatisticsEnabled useExternalAuth useRipgrep useSmartEdit vimMode $schema""".split()
+)
+_GEMINI_ONLY_DEEPER = frozenset(
+    """tools.autoAccept tools.disableLLMCorrection tools.enableHooks tools.enableMessageBusIntegration
+    tools.enableToolOutputTruncation tools.shell.backgroundCompletionBehavior tools.shell.enableInteractiveShell
+    tools.shell.enableShellOutputEfficiency tools.shell.pager tools.shell.showColor tools.truncateToolOutputLines
+    tools.truncateToolOutputThreshold tools.usePty tools.useRipgrep model.chatCompression model.compressionThreshold
+    model.disableLoopDetection model.skipNextSpeakerCheck model.summarizeToolOutput context.discoveryMaxDirs
+    context.importFormat context.includeDirectoryTree context.loadMemoryFromIncludeDirectories
+    context.fileFiltering.customIgnoreFilePaths context.fileFiltering.disableFuzzySearch
+    context.fileFiltering.enableFuzzySearch context.fileFiltering.enableFileWatcher
+    context.fileFiltering.enableRecursiveFileSearch context.fileFiltering.respectGeminiIgnore""".split()
+)
+
+
+@dataclass(frozen=True)
+class UnknownKey:
+    """What to tell of an unknown key."""
+
+    message: str
+    is_restriction: bool
+
+
+def unknown_key_problem(name: str, value: Any, known: Sequence[str], *, is_gemini_file: bool) -> UnknownKey | None:
+    """Judge an unknown key by its dotted name and its value; None when there is nothing to tell."""
+    if is_gemini_file and (name.partition(".")[0] in _GEMINI_ONLY or name in _GEMINI_ONLY_DEEPER) or name == "$schema":
+        return None
+    hint = _nearest(name, known)
+    for deeper in (name, *_names_within(value, name)):
+        if _looks_like_a_restriction(deeper, known):
+            meant = hint if hint in _LISTS else "tools.core or tools.exclude"
+            problem = f"{deeper} looks like a restriction, but dogu knows no such key and drops none in silence"
+            return UnknownKey(f"{problem}: did you mean {meant}?", is_restriction=True)
+    return UnknownKey(f"unknown key{f': did you mean {hint}?' if hint else ''}", is_restriction=False)
+
+
+def _looks_like_a_restriction(name: str, known: Sequence[str]) -> bool:
+    plain = _plain(name)
+    last = _plain(name.rpartition(".")[2])
+    if any(word in plain for word in _RESTRICTING_WORDS) or last in _RESTRICTING_NAMES:
+        return True
+    return _nearest(name, known) in _LISTS
+
+
+def _names_within(value: Any, prefix: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            yield f"{prefix}.{name}"
+            yield from _names_within(inner, f"{prefix}.{name}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    by_plain = {_plain(spelling): spelling for spelling in known}
+    near = get_close_matches(_plain(name), by_plain, n=1, cutoff=0.8)
+    return by_plain[near[0]] if near else ""
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "").replace(".", "")

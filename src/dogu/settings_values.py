@@ -1,0 +1,125 @@
+"""What a key takes: from a JSON value to the value dogu works with, or a sentence that says what to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from dogu.settings_tools import EntryError, tool_entry
+
+APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
+SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide
+LANGUAGES = ("en", "ja", "ko", "zh-CN", "zh-TW")
+_OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
+_LONGEST_SHOWN = 60
+
+
+class ValueProblem(ValueError):  # noqa: N818  (it becomes a SettingsError once the file and line are known)
+    """A value that a key doesn't take; the text says what it takes."""
+
+
+def text(value: Any) -> str:
+    """Take a text."""
+    if isinstance(value, str) and "\0" not in value:
+        return value
+    raise ValueProblem(f"takes a text, not {shown(value)}")
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Take a list of texts."""
+    if isinstance(value, list | tuple):
+        items = cast("list[Any]", value)
+        if all(isinstance(item, str) for item in items):
+            return tuple(text(item) for item in items)
+    raise ValueProblem(f'takes a list of texts, like ["a", "b"], not {shown(value)}')
+
+
+def text_or_texts(value: Any) -> tuple[str, ...]:
+    """Take a text or a list of texts."""
+    return (text(value),) if isinstance(value, str) else texts(value)
+
+
+def tools(value: Any) -> tuple[str, ...]:
+    """Take a list of tools' names and `run_shell_command(COMMAND)`."""
+    try:
+        return tuple(tool_entry(entry) for entry in texts(value))
+    except EntryError as error:
+        raise ValueProblem(str(error)) from error
+
+
+def flag(value: Any) -> bool:
+    """Take true or false."""
+    if isinstance(value, bool):
+        return value
+    raise ValueProblem(f"takes true or false, not {shown(value)}")
+
+
+def number(least: float, most: float, *, whole: bool = False) -> Callable[[Any], float]:
+    """Take a number within both bounds."""
+
+    def convert(value: Any) -> float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and least <= value <= most and (not whole or value == int(value)):
+            return int(value) if whole else float(value)
+        kind = "a whole number" if whole else "a number"
+        raise ValueProblem(f"takes {kind} from {least:g} to {most:g}, not {shown(value)}")
+
+    return convert
+
+
+def one_of(*choices: str) -> Callable[[Any], str]:
+    """Take one of the choices, in any letter case and with `-`, `_` or nothing between words."""
+    spelled = {_plain(choice): choice for choice in choices}
+
+    def convert(value: Any) -> str:
+        if isinstance(value, str) and _plain(value) in spelled:
+            return spelled[_plain(value)]
+        raise ValueProblem(f"takes one of {', '.join(choices)}, not {shown(value)}")
+
+    return convert
+
+
+def sandbox(value: Any) -> str:
+    """Take true, false, "auto", "on", "off"; another program's choice of a sandbox means that one is wanted."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value in _OTHER_SANDBOXES:
+        return "on"
+    return one_of(*SANDBOX_MODES)(value)
+
+
+def table(value: Any) -> Mapping[str, Any]:
+    """Take an object of objects."""
+    if isinstance(value, dict):
+        entries = cast("dict[str, Any]", value)
+        for name, entry in entries.items():
+            if not isinstance(entry, dict):
+                raise ValueProblem(f"takes an object for each name; {name!r} has {shown(entry)}")
+        return entries
+    raise ValueProblem(f"takes an object with one entry a server, not {shown(value)}")
+
+
+def turns(value: Any) -> int | None:
+    """Take a number of turns; 0 and -1 mean no limit, as None does here."""
+    count = int(number(-1, 1e9, whole=True)(value))
+    return count if count > 0 else None
+
+
+def time_limit(value: Any) -> float | None:
+    """Take seconds; 0 means no limit, as None does here."""
+    return number(0, 1e7)(value) or None
+
+
+def shown(value: Any) -> str:
+    """Return the value as it stands in a settings file, cut to a line."""
+    import msgspec
+
+    try:
+        written = msgspec.json.encode(value).decode(errors="replace")
+    except (TypeError, UnicodeEncodeError):  # an override by the program itself, or a lone surrogate
+        written = ascii(value)
+    return written if len(written) <= _LONGEST_SHOWN else written[:_LONGEST_SHOWN] + "..."
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("-", "").replace("_", "")
