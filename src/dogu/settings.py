@@ -56,7 +56,7 @@ class ToolSettings:
 
 @dataclass(frozen=True)
 class ShellSettings:
-    """Time limits of commands, None for none; `environment` names variables that reach commands beside the usual ones."""
+    """Time limits of commands, None for none; `environment` names the variables that commands get beside the usual."""
 
     timeout_s: float | None
     inactivity_timeout_s: float | None

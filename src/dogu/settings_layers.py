@@ -18,7 +18,7 @@ from dogu.settings_unknown import unknown_key_problem
 from dogu.settings_values import ValueProblem
 
 _LARGEST_BYTES = 4_000_000
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})")
 _BY_SPELLING = {spelling: key for key in KEYS for spelling in (key.name, *key.also)}
 _GROUPS = {spelling[:dot] for spelling in _BY_SPELLING for dot, letter in enumerate(spelling) if letter == "."}
 
@@ -62,7 +62,7 @@ def flags_layer(overrides: Mapping[str, Any]) -> Layer:
     """Make a layer of the command line's values, given by key; None means that the flag wasn't used."""
     given = {name: value for name, value in overrides.items() if value is not None}
     layer = Layer("command line")
-    _Reading(layer, JsonDocument(given, {}), {}).take_all()
+    _Reading(layer, JsonDocument(given, {}), None).take_all()
     return layer
 
 
@@ -96,7 +96,7 @@ class _Reading:
     and for a key that looks like a restriction and is none that dogu knows.
     """
 
-    def __init__(self, layer: Layer, document: JsonDocument, environ: Mapping[str, str]) -> None:
+    def __init__(self, layer: Layer, document: JsonDocument, environ: Mapping[str, str] | None) -> None:
         self._layer = layer
         self._document = document
         self._environ = environ
@@ -110,7 +110,7 @@ class _Reading:
                 self._take(key, path, name, value)
 
     def _leaves(self, table: Mapping[str, Any], path: Path, prefix: str) -> Iterator[tuple[Path, str, Any]]:
-        """Give (path, dotted name, value); `tools.core` may be written nested, with a dot, and as `tools.core_`-like snake_case."""
+        """Give (path, dotted name, value): a key may be nested or written with dots, and be in snake_case."""
         for written, value in table.items():
             name = prefix + _camel_case(written)
             if name in _GROUPS and isinstance(value, dict):
@@ -171,7 +171,9 @@ class _Reading:
                 self._warn((*path, place), name, f"{entry!r} is no built-in tool{more}")
 
     def _expand(self, raw: Any, key: Key, path: Path, name: str) -> Any:
-        """Replace `$VAR` and `${VAR}` in every text; an unset one stays as it is, is told, and is an error in a restriction."""
+        """Replace `$VAR`, `${VAR}` and `${VAR:-default}` in every text of a file; flags were expanded by the shell."""
+        if self._environ is None:
+            return raw
         if isinstance(raw, str):
             return _VARIABLE.sub(lambda found: self._variable(found, key, path, name), raw)
         if isinstance(raw, list):
@@ -183,13 +185,14 @@ class _Reading:
         return raw
 
     def _variable(self, found: re.Match[str], key: Key, path: Path, name: str) -> str:
+        """Return the variable's value; an unset one stays as it is and is told, in a restriction it is an error."""
         variable = found[1] or found[2]
-        if variable in self._environ:
-            return self._environ[variable]
+        value = (self._environ or {}).get(variable, found[3])
+        if value is not None:
+            return value
         if key.restricts:
             raise self._fail(path, name, f"the environment variable {variable} isn't set")
-        if self._environ or self._document.lines:
-            self._warn(path, name, f"the environment variable {variable} isn't set: {found[0]} stays as it is")
+        self._warn(path, name, f"the environment variable {variable} isn't set: {found[0]} stays as it is")
         return found[0]
 
 

@@ -29,7 +29,7 @@ class SettingsWarning:
 
 
 class SettingsError(Exception):
-    """Settings that can't be understood, or a restriction that would otherwise be dropped: the program doesn't start."""
+    """Settings that can't be understood, or a restriction that would be dropped: the program doesn't start."""
 
     exit_code = 52
 

@@ -1,4 +1,4 @@
-"""What to say of a key that dogu doesn't know: nothing, a warning with the nearest key, or that it looks like a restriction."""
+"""What to say of a key that dogu doesn't know: nothing, the nearest key, or that it looks like a restriction."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ _RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow",
 _RESTRICTING_NAMES = ("core", "exclude", "coretools", "excludetools", "permissions")
 _LISTS = ("coreTools", "excludeTools", "tools.core", "tools.exclude", "mcp.allowed", "mcp.excluded")
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # What Gemini CLI's files hold for Gemini CLI alone: its screen, its accounts, its telemetry, its own limits.
-_GEMINI_ONLY = frozenset(
+_GEMINI_ONLY = _words(
     """accessibility admin advanced agents auth billing bugCommand checkpointing chatCompression contextManagement
     customThemes debugKeystrokeLogging disableAutoUpdate disableUpdateNag dnsResolutionOrder enablePromptCompletion
     enforcedAuthType experimental extensions folderTrust footer general hasSeenIdeIntegrationNudge hideBanner hideFooter
     hideTips hideWindowTitle hooks hooksConfig ide ideMode loadMemoryFromIncludeDirectories maxAttempts
     memoryImportFormat memoryDiscoveryMaxDirs modelConfigs output outputLanguage policyPaths preferredEditor privacy
     security selectedAuthType shell showLineNumbers showMemoryUsage skills skipNextSpeakerCheck summarizeToolOutput
-    telemetry theme ui usageStatisticsEnabled useExternalAuth useRipgrep useSmartEdit vimMode $schema""".split()
+    telemetry theme ui usageStatisticsEnabled useExternalAuth useRipgrep useSmartEdit vimMode $schema"""
 )
-_GEMINI_ONLY_DEEPER = frozenset(
+_GEMINI_ONLY_DEEPER = _words(
     """tools.autoAccept tools.disableLLMCorrection tools.enableHooks tools.enableMessageBusIntegration
     tools.enableToolOutputTruncation tools.shell.backgroundCompletionBehavior tools.shell.enableInteractiveShell
     tools.shell.enableShellOutputEfficiency tools.shell.pager tools.shell.showColor tools.truncateToolOutputLines
@@ -29,7 +34,7 @@ _GEMINI_ONLY_DEEPER = frozenset(
     context.importFormat context.includeDirectoryTree context.loadMemoryFromIncludeDirectories
     context.fileFiltering.customIgnoreFilePaths context.fileFiltering.disableFuzzySearch
     context.fileFiltering.enableFuzzySearch context.fileFiltering.enableFileWatcher
-    context.fileFiltering.enableRecursiveFileSearch context.fileFiltering.respectGeminiIgnore""".split()
+    context.fileFiltering.enableRecursiveFileSearch context.fileFiltering.respectGeminiIgnore"""
 )
 
 
@@ -43,7 +48,7 @@ class UnknownKey:
 
 def unknown_key_problem(name: str, value: Any, known: Sequence[str], *, is_gemini_file: bool) -> UnknownKey | None:
     """Judge an unknown key by its dotted name and its value; None when there is nothing to tell."""
-    if is_gemini_file and (name.partition(".")[0] in _GEMINI_ONLY or name in _GEMINI_ONLY_DEEPER) or name == "$schema":
+    if name == "$schema" or (is_gemini_file and _is_gemini_only(name)):
         return None
     hint = _nearest(name, known)
     for deeper in (name, *_names_within(value, name)):
@@ -52,6 +57,10 @@ def unknown_key_problem(name: str, value: Any, known: Sequence[str], *, is_gemin
             problem = f"{deeper} looks like a restriction, but dogu knows no such key and drops none in silence"
             return UnknownKey(f"{problem}: did you mean {meant}?", is_restriction=True)
     return UnknownKey(f"unknown key{f': did you mean {hint}?' if hint else ''}", is_restriction=False)
+
+
+def _is_gemini_only(name: str) -> bool:
+    return name.partition(".")[0] in _GEMINI_ONLY or name in _GEMINI_ONLY_DEEPER
 
 
 def _looks_like_a_restriction(name: str, known: Sequence[str]) -> bool:
