@@ -41,6 +41,7 @@ _WIDEST = {
     "shift_jis": "cp932",
     "cp932": "cp932",
     "euc_jp": "euc_jp",
+    "euc_jis_2004": "euc_jp",
     "euc_kr": "cp949",
     "cp949": "cp949",
     "gb2312": "gb18030",
@@ -53,8 +54,10 @@ _WIDEST = {
     "cp1252": "cp1252",
 }
 
-_CANDIDATES = ("cp932", "euc_jp", "cp949", "gb18030", "big5", "cp1252")
+_CANDIDATES = ("cp932", "euc-jp", "euc-kr", "cp949", "gb18030", "big5", "cp1252")
 _HIGH_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
+_STRAY = re.compile("[\udc80-\udcff]")
+_FORMED = re.compile("[^\0-\x7f\udc80-\udcff]")
 _ISO_2022_JP_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\([BJI]|\$\(D)")
 
 
@@ -122,9 +125,7 @@ def _is_utf_8(data: bytes) -> bool:
     if _decodes(data, "utf-8"):
         return True
     text = _evidence(data).decode("utf-8", "surrogateescape")
-    stray = len(re.findall("[\udc80-\udcff]", text))
-    formed = len(re.findall("[^\0-\x7f\udc80-\udcff]", text))
-    return formed > 4 * stray
+    return _count(_FORMED, text) > 4 * _count(_STRAY, text)
 
 
 def _evidence(data: bytes) -> bytes:
@@ -146,7 +147,17 @@ def _guess(data: bytes) -> str:
         codec = _WIDEST.get(codecs.lookup(name).name.replace("-", "_"), "")
     except LookupError:
         codec = ""
-    return codec if codec and _decodes(evidence, codec) else "cp1252"
+    return codec if codec and _fits(evidence, codec) else "cp1252"
+
+
+def _fits(evidence: bytes, codec: str) -> bool:
+    """Whether the bytes decode with hardly a stray one."""
+    text = evidence.decode(codec, "surrogateescape")
+    return 20 * _count(_STRAY, text) <= _count(_FORMED, text)
+
+
+def _count(pattern: re.Pattern[str], text: str) -> int:
+    return sum(1 for _ in pattern.finditer(text))
 
 
 def _detector_answer(evidence: bytes) -> str:
