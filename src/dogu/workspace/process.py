@@ -1,0 +1,275 @@
+"""Running commands: started in a session of their own, followed to the end, ended without leaving anything behind.
+
+Above: the shell tool, discovered tools. Below: a launcher process that forks one keeper a command (`process_launcher`,
+`process_keeper`); this module orders, listens and reads what was printed. Linux; elsewhere a command can't start.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import anyio
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.process_jobs import Job
+from dogu.workspace.process_output import LiveText, readable
+from dogu.workspace.process_wire import KeeperGoneError, Launch, Line
+
+KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
+IDLE_TIMEOUT_S = 300.0
+MAX_PROCESSES = 1000
+_MOST_AT_ONCE = 32
+_END_TAKES_S = 12.0  # a keeper's grace, its last try, and some
+
+
+@dataclass(frozen=True)
+class ShellCommand:
+    """What to run and within which bounds.
+
+    `text` goes to `bash -c` unchanged; `argv`, if given, runs instead, without a shell. `directory` is a path or an
+    open descriptor (the caller's to close). `environment` is all of the child's environment. Times and sizes of None or
+    0 mean no limit; `idle_timeout_s` is time without output. `confinement` is a sandbox's order (`sandbox.confine`).
+    """
+
+    text: str
+    directory: str | int
+    environment: Mapping[str, str]
+    timeout_s: float | None = None
+    idle_timeout_s: float | None = IDLE_TIMEOUT_S
+    argv: tuple[str, ...] = ()
+    stdin: bytes = b""
+    max_processes: int = MAX_PROCESSES
+    max_memory_bytes: int | None = None
+    confinement: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ProcessResult:
+    """How a command ended and what it printed.
+
+    Exactly one of `exit_code` and `signal` is set, unless its keeper was lost. `error` says why it was ended, if it
+    was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
+    """
+
+    stdout: str
+    stderr: str
+    exit_code: int | None
+    signal: int | None
+    pgid: int
+    error: str = ""
+    background_pids: tuple[int, ...] = ()
+    timed_out: bool = False
+    truncated: bool = False
+    output_bytes: int = 0
+    output_files: Mapping[str, str] = field(default_factory=dict[str, str])
+    duration_s: float = 0.0
+
+
+Report = Callable[[str], None]
+
+
+class Processes(Protocol):
+    """Whatever can run a command: this machine, or another."""
+
+    async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
+        """Run to the end of the foreground; live output goes to `report` at most 10 times a second."""
+        ...
+
+
+class LocalProcesses:
+    """Runs commands on this machine; closing it ends every background job that wasn't kept.
+
+    `output_folder` takes the records of outputs too long for memory (ring of 16 MB a stream); without one they are gone
+    after the result is made. Use as a context manager, or call `close`.
+    """
+
+    def __init__(self, *, output_folder: str | None = None) -> None:
+        self._output_folder = output_folder
+        self._launch = Launch()
+        self._jobs: dict[int, Job] = {}
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    def prepare(self) -> None:
+        """Start the launcher now, so that the first command doesn't wait for it (about 20 ms)."""
+        self._launch.start()
+
+    async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
+        """Run a command and return when its foreground has ended, though children may live on.
+
+        Cancelled or out of time, every process that it started is ended: SIGTERM, 2 s, SIGKILL. Raises `ToolError`:
+        INVALID_ARGUMENTS for what no command line can hold, START_FAILED with the system's reason.
+        """
+        _check(command)
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
+        async with self._limiter:
+            line = self._launch.order(_order(command, report is not None), command.directory, command.stdin)
+            started = time.monotonic()
+            try:
+                facts = await self._follow(line, report or _ignore)
+            except KeeperGoneError:
+                facts = line.last_facts()
+            finally:
+                if not line.is_settled:
+                    await _end(line)
+            return self._result(command, line, facts, time.monotonic() - started)
+
+    async def _follow(self, line: Line, report: Report) -> dict[str, Any]:
+        texts = {"stdout": LiveText(), "stderr": LiveText()}
+        while True:
+            event, facts = await line.next_event()
+            if event == "live":
+                text = "".join(texts[stream].feed(data) for stream, data in facts["output"])
+                if text:
+                    report(text)
+            elif event == "failed":
+                raise _start_failure(facts["errno"], facts["step"])
+            elif event == "started":
+                line.pid = facts["pid"]
+            elif event == "done":
+                return facts
+
+    def _result(self, command: ShellCommand, line: Line, facts: dict[str, Any], duration_s: float) -> ProcessResult:
+        status: int | None = facts["status"]
+        files: dict[str, str] = {}
+        texts: dict[str, str] = {}
+        truncated = False
+        for stream in ("stdout", "stderr"):
+            first, left_out, last = line.ends(stream, KEPT_BYTES)
+            if left_out and self._output_folder is not None:
+                files[stream] = line.save(stream, self._output_folder)
+            truncated = truncated or left_out > 0
+            texts[stream] = readable(first, left_out, last, files.get(stream, ""))
+        if facts["pids"]:
+            self._jobs[line.pid] = Job(command.text, line, time.time())
+        else:
+            line.close()
+        return ProcessResult(
+            texts["stdout"],
+            texts["stderr"],
+            exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+            signal=os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
+            pgid=line.pid,
+            error=_error(command, facts),
+            background_pids=tuple(facts["pids"]),
+            timed_out=facts["reason"] in ("timeout", "idle"),
+            truncated=truncated,
+            output_bytes=sum(facts["bytes"].values()),
+            output_files=files,
+            duration_s=duration_s,
+        )
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """What earlier commands left running, oldest first; ended jobs stay listed until forgotten."""
+        return tuple(self._jobs.values())
+
+    def job(self, pid: int) -> Job | None:
+        """Find a job by its process group or by any of its processes."""
+        return self._jobs.get(pid) or next((job for job in self.jobs if pid in job.pids), None)
+
+    def close(self) -> None:
+        """End every background job that wasn't kept, and the launcher; returns when they are gone (2 s, rarely 7)."""
+        for job in self._jobs.values():
+            job.close()
+        self._jobs.clear()
+        self._launch.close()
+
+    async def aclose(self) -> None:
+        """Do what `close` does without blocking the loop; cancellation waits for it."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self.close)
+
+    def __enter__(self) -> LocalProcesses:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> LocalProcesses:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+async def _end(line: Line) -> None:
+    """End everything of a command and wait until it is gone; not to be cancelled, but bounded."""
+    with anyio.CancelScope(shield=True), anyio.move_on_after(_END_TAKES_S, shield=True):
+        line.say(b"end")
+        while not line.is_settled:
+            await line.next_event()
+    line.close()
+
+
+def _ignore(_text: str) -> None:
+    return None
+
+
+def _check(command: ShellCommand) -> None:
+    for text in (command.text, *command.argv):
+        if "\0" in text:
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command holds a NUL character: remove it.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                ErrorKind.INVALID_ARGUMENTS,
+                f"The command holds half a character (a lone surrogate) at position {error.start}: "
+                "write a byte that is no character as $'\\xNN'.",
+            ) from error
+
+
+def _order(command: ShellCommand, is_live: bool) -> dict[str, Any]:
+    argv = command.argv or ("bash", "-c", command.text)
+    return {
+        "argv": [os.fsencode(word) for word in argv],
+        "environment": {os.fsencode(name): os.fsencode(value) for name, value in command.environment.items()},
+        "timeout_s": command.timeout_s,
+        "idle_timeout_s": command.idle_timeout_s,
+        "max_processes": command.max_processes,
+        "max_memory_bytes": command.max_memory_bytes,
+        "live": is_live,
+        "confinement": dict(command.confinement) if command.confinement else None,
+    }
+
+
+_STEPS = {
+    "directory": "its directory is gone or can't be entered",
+    "sandbox": "the sandbox could not be set up",
+    "limits": "its limits could not be set",
+    "exec": "the program could not be started",
+    "streams": "its streams could not be opened",
+}
+
+
+def _start_failure(number: int, step: str) -> ToolError:
+    reason = os.strerror(number) if number else "unknown reason"
+    advice = ""
+    if number == 7:
+        advice = " It is too long for a command line (128 kB): write it to a file and run that."
+    return ToolError(
+        ErrorKind.START_FAILED, f"The command could not start: {_STEPS.get(step, step)} ({reason}).{advice}"
+    )
+
+
+def _error(command: ShellCommand, facts: dict[str, Any]) -> str:
+    reasons = {
+        "timeout": f"Timed out after {command.timeout_s:g} s and was ended, with everything it had started."
+        if command.timeout_s
+        else "",
+        "idle": f"Printed nothing for {command.idle_timeout_s:g} s and was ended, with everything it had started."
+        if command.idle_timeout_s
+        else "",
+        "processes": f"Started more than {command.max_processes} processes and was ended, with all of them.",
+        "ended": "Was ended on request.",
+        "lost": "The process that watched over it was killed; everything it had started was ended.",
+    }
+    error = reasons.get(facts["reason"], "")
+    if facts["failure"]:
+        error = f"{error} A part of the output could not be kept: {facts['failure']}.".strip()
+    return error

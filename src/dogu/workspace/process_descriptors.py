@@ -1,0 +1,6 @@
+"""What the launcher and this program agree on: where the socket is and which descriptors come with an order."""
+
+from __future__ import annotations
+
+SOCKET_NUMBER = 3
+DESCRIPTOR_NAMES = ("control", "directory", "stdin", "stdout", "stderr", "order")
