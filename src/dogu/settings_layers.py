@@ -187,7 +187,7 @@ class _Reading:
     def _variable(self, found: re.Match[str], key: Key, path: Path, name: str) -> str:
         """Return the variable's value; an unset one stays as it is and is told, in a restriction it is an error."""
         variable = found[1] or found[2]
-        value = (self._environ or {}).get(variable, found[3])
+        value = (self._environ or {}).get(variable, cast("str | None", found[3]))
         if value is not None:
             return value
         if key.restricts:
