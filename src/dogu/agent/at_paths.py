@@ -8,6 +8,13 @@ any other call.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+from dogu.contract.content import Content, Text, parts_of
+from dogu.contract.errors import ToolError
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import Emit, emit_nothing
+from dogu.runtime.executor import Executor
 
 _AT = re.compile(r"""(?:(?<=^)|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"'`])+))""")
 _CLOSING = ".,;:!?)]}、。，；：！？）】」』"
@@ -27,3 +34,32 @@ def at_paths(prompt: str) -> list[list[str]]:
         if readings not in found:
             found.append(readings)
     return found
+
+
+class PromptReader:
+    """Turns a prompt's text into content, with the files that it names read into it.
+
+    `exists` says whether a path, relative to the root or absolute, is there; a path that isn't stays a word.
+    """
+
+    def __init__(self, executor: Executor, exists: Callable[[str], bool]) -> None:
+        self._executor = executor
+        self._exists = exists
+
+    async def __call__(self, prompt: str, emit: Emit = emit_nothing) -> Content:
+        """Return the prompt, followed by the files; a file that can't be read is told in its place."""
+        paths = [path for readings in at_paths(prompt) if (path := self._first_that_exists(readings))]
+        if not paths:
+            return prompt
+        answer = await self._executor.run(ToolCall("at", "read_many_files", {"paths": paths}), emit)
+        heading = Text(f"{prompt}\n\nThe files named above:")
+        return [heading, *parts_of(answer.result.llm_content)]
+
+    def _first_that_exists(self, readings: list[str]) -> str | None:
+        return next((path for path in readings if self._is_there(path)), None)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return self._exists(path)
+        except ToolError:
+            return False

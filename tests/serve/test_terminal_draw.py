@@ -1,0 +1,88 @@
+"""What a person sees: diffs, commands and results, made harmless."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from dogu.contract.display import CommandPreview, FileDiff, TerminalOutput, Todo, TodoList
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolResult
+from dogu.models.events import Finished, FinishReason, Retrying, TextDelta
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.serve.terminal.draw import draw
+from dogu.serve.terminal.show import Show
+from dogu.serve.terminal.style import Style
+
+PLAIN, COLORED = Style(has_color=False), Style(has_color=True)
+
+
+def test_a_diff_is_painted_and_its_blanks_can_be_seen():
+    diff = FileDiff("/a", "x\n", "y \n", "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y \t\n", ("Line endings: CRLF.",))
+    assert draw(diff, PLAIN) == "Line endings: CRLF.\n@@ -1 +1 @@\n-x\n+y·→\t"
+    assert "\x1b[32m+y·→\t\x1b[0m" in draw(diff, COLORED)
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[2J", "\x1b]0;title\x07", "\u202e", "\x9b31m", "\r"])
+def test_nothing_hostile_reaches_the_terminal(hostile: str):
+    displays = [
+        f"text {hostile}",
+        FileDiff("/a", None, "", f"@@ -0,0 +1 @@\n+{hostile}\n"),
+        TerminalOutput("ls", f"out {hostile}"),
+        CommandPreview(f"ls {hostile}", f"/dir{hostile}", f"why{hostile}", (f"because{hostile}",)),
+        TodoList((Todo(f"do {hostile}", "pending"),)),
+    ]
+    for display in displays:
+        assert hostile not in draw(display, PLAIN, whole=True)
+
+
+def test_a_long_display_is_folded_and_a_command_never_hides_its_end():
+    assert "lines left out" in draw("\n".join(map(str, range(200))), PLAIN)
+    command = "echo " + "x" * 10_000 + "\n" * 100 + "rm -rf /"
+    assert "rm -rf /" in draw(CommandPreview(command, "/w"), PLAIN)
+
+
+def shown(*events: object) -> str:
+    out = io.StringIO()
+    show = Show(out, PLAIN)
+    for event in events:
+        show.event(event)
+    return out.getvalue()
+
+
+def test_a_call_is_a_line_and_its_result_stands_under_it():
+    call = ToolCall("1", "read_file", {})
+    text = shown(
+        CallStarted(call, "ReadFile", "src/a.py"),
+        CallFinished(call, "ReadFile", ToolResult("...", "Read 3 lines\nof 9")),
+    )
+    assert text == "● ReadFile  src/a.py\n  Read 3 lines\n  of 9\n"
+
+
+def test_a_failure_is_told_and_text_before_it_ends_its_line():
+    call = ToolCall("1", "read_file", {})
+    failed = ToolResult.failed(ToolError(ErrorKind.NOT_FOUND, "No such file."))
+    assert shown(TextDelta("Let me see"), CallFinished(call, "ReadFile", failed)) == (
+        "Let me see\n  ✗ ReadFile: No such file.\n"
+    )
+
+
+def test_live_output_is_bounded():
+    call = ToolCall("1", "run_shell_command", {})
+    outputs = [CallOutput("1", f"line {n}\n") for n in range(500)]
+    text = shown(CallStarted(call, "Shell", "yes"), *outputs)
+    assert text.count("\n") == 22
+    assert "not shown as it comes" in text
+
+
+def test_a_retry_and_a_note_are_told():
+    assert "Trying again in 2 s (1 of 5)." in shown(Retrying("Overloaded.", 2.0, 1, 5))
+    assert "cut" in shown(TextDelta("x"), Finished(FinishReason.LENGTH, b"{}", (), "cut at the limit"))
+
+
+def test_no_color_is_kept():
+    assert not Style.of(io.StringIO(), {"TERM": "xterm", "NO_COLOR": "1"}).has_color
+    assert Style.of(io.StringIO(), {"FORCE_COLOR": "1"}).has_color
+    assert not Style.of(io.StringIO(), {"TERM": "xterm"}).has_color
