@@ -15,7 +15,7 @@ from dogu.settings_keys import KEYS, Combine, Key
 from dogu.settings_problems import Origin, SettingsError, SettingsWarning
 from dogu.settings_tools import intersect, unknown_tool_hint
 from dogu.settings_unknown import unknown_key_problem
-from dogu.settings_values import ValueProblem
+from dogu.settings_values import ValueProblem, shown
 
 _LARGEST_BYTES = 4_000_000
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})")
@@ -73,9 +73,10 @@ def _read_text(file: str, *, must_exist: bool) -> str | None:
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and not must_exist:
             return None
         raise SettingsError(file, 0, "", f"can't be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SettingsError(file, 0, "", "is not a regular file")
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SettingsError(file, 0, "", "is not a regular file")
         try:
             data = stream.read(_LARGEST_BYTES + 1)
         except OSError as error:
@@ -104,7 +105,9 @@ class _Reading:
     def take_all(self) -> None:
         for path, name, value in self._leaves(self._document.values, (), ""):
             key = _BY_SPELLING.get(name)
-            if key is None:
+            if key is None and name in _GROUPS:
+                self._refuse_as_group(path, name, value)
+            elif key is None:
                 self._tell_unknown(path, name, value)
             elif value is not None or key.restricts:
                 self._take(key, path, name, value)
@@ -127,6 +130,10 @@ class _Reading:
     def _fail(self, path: Path, name: str, message: str) -> SettingsError:
         origin = self._origin(path)
         return SettingsError(origin.file, origin.line, name, message)
+
+    def _refuse_as_group(self, path: Path, name: str, value: Any) -> None:
+        if value is not None:
+            raise self._fail(path, name, f"takes an object of keys, not {shown(value)}")
 
     def _tell_unknown(self, path: Path, name: str, value: Any) -> None:
         is_gemini_file = os.path.basename(os.path.dirname(self._layer.name)) == ".gemini"

@@ -40,6 +40,8 @@ def tool_entry(entry: str) -> str:
     if not opened:
         return name
     if name != SHELL:
+        if unknown_tool_hint(name) == SHELL:
+            raise EntryError(f"{name!r} is no tool: did you mean {SHELL!r}?")
         raise EntryError(f"only {SHELL} takes a command in parentheses: write {name!r}")
     if not rest.endswith(")"):
         raise EntryError(f"{entry!r} doesn't end with a closing parenthesis")
