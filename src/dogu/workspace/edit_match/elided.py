@@ -1,0 +1,63 @@
+"""Stage "elision": `old` and `new` both leave lines out by the same placeholder (`// ... existing code ...`).
+
+Forgives what the placeholder stands for. Safe because each part around it must be in the file exactly once, in order, and is edited
+by itself: what lies between two parts isn't touched.
+"""
+
+from __future__ import annotations
+
+from dogu.workspace.edit_match.alignment import Place, align_equal
+from dogu.workspace.edit_match.exact import occurrences
+from dogu.workspace.edit_match.folding import FoldedText, fold
+from dogu.workspace.edit_match.folded import folded_places
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
+from dogu.workspace.edit_match.weave import Unclean, weave
+from dogu.workspace.omission import is_elision
+
+STAGE = "elision"
+
+
+def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
+    """Find the parts of `old` around its placeholder lines; None when it has none, or a part is nowhere."""
+    parts, marks = _split(old)
+    if not marks or any(not part.strip() for part in parts):
+        return None
+    new_parts, new_marks = _split(new)
+    if [mark.strip() for mark in marks] != [mark.strip() for mark in new_marks]:
+        return Refused(Why.UNCLEAR, STAGE, "old_string leaves lines out that new_string doesn't: send the lines themselves")
+    candidates = [_candidates(folded, part) for part in parts]
+    if not all(candidates):
+        return None
+    spans = tuple(sorted((place.start, place.end) for places in candidates for place in places))
+    if any(len(places) > 1 for places in candidates) or (expected or 1) != 1:
+        return Refused(Why.AMBIGUOUS, STAGE, "the text around the lines left out is there more than once", spans)
+    places = [found[0] for found in candidates]
+    if any(left.end > right.start for left, right in zip(places, places[1:], strict=False)):
+        return Refused(Why.NO_MATCH, STAGE, "the parts of old_string are in the file in another order", spans)
+    try:
+        written = [piece for place, part in zip(places, new_parts, strict=True) for piece in _write(place, part)]
+    except Unclean as error:
+        return Refused(Why.UNCLEAR, STAGE, str(error), spans)
+    return Found(STAGE, spans, tuple(written), ("lines left out by a placeholder",))
+
+
+def _split(text: str) -> tuple[list[str], list[str]]:
+    """Split at placeholder lines into the parts around them, each with its final newline, and the placeholders."""
+    parts: list[str] = [""]
+    marks: list[str] = []
+    for line in text.splitlines(keepends=True):
+        if is_elision(line):
+            marks.append(line)
+            parts.append("")
+        else:
+            parts[-1] += line
+    return parts, marks
+
+
+def _candidates(folded: FoldedText, part: str) -> list[Place]:
+    exact = [Place(folded.text, part, align_equal(folded.text, part, at)) for at in occurrences(folded.text, part)]
+    return exact or folded_places(folded, part)
+
+
+def _write(place: Place, new: str) -> list[Replacement]:
+    return [] if place.old == new else weave(place, new)

@@ -1,0 +1,64 @@
+"""Stage "white space and look-alikes": `old` is in the file but for white space, zero-width characters and look-alikes.
+
+Forgives indentation, trailing blanks, blank lines, spacing between words and signs, wrapping at white space, quotes, dashes, width
+and normal forms. Safe because the folded texts are equal character by character, so nothing is missing, added or moved; because
+words stay whole and lines that end in a comment end where they did; and because the folded text occurs exactly as often as expected.
+"""
+
+from __future__ import annotations
+
+from dogu.workspace.edit_match.alignment import Place, align_folded, differences, words_agree
+from dogu.workspace.edit_match.exact import occurrences
+from dogu.workspace.edit_match.folding import FoldedText, fold
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
+from dogu.workspace.edit_match.weave import Unclean, weave
+from dogu.workspace.edit_match.words import is_comment_mark, joined, word_chars
+
+STAGE = "white space and look-alikes"
+FEWEST_WORD_CHARS = 3
+
+
+def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
+    """Find `old` in the folded view; None when it is nowhere."""
+    places = folded_places(folded, old)
+    if not places:
+        return None
+    spans = tuple((place.start, place.end) for place in places)
+    if expected is not None and len(places) != expected:
+        return Refused(Why.AMBIGUOUS, STAGE, "", spans)
+    forgiven = tuple(dict.fromkeys(word for place in places for word in differences(place)))
+    try:
+        written = [piece for place in places for piece in weave(place, new)]
+    except Unclean as error:
+        return Refused(Why.UNCLEAR, STAGE, str(error), spans)
+    return Found(STAGE, spans, tuple(written), forgiven)
+
+
+def folded_places(folded: FoldedText, old: str) -> list[Place]:
+    """Return every place whose folded text is that of `old`, with whole words and lines; none for an `old` of hardly any words."""
+    key = fold(old)
+    if word_chars(key) < FEWEST_WORD_CHARS:
+        return []
+    places: list[Place] = []
+    for at in occurrences(folded.folded, key):
+        span = folded.locate(at, at + len(key))
+        units = align_folded(folded.text, old, *span) if span else None
+        if units:
+            place = Place(folded.text, old, units)
+            if _is_whole(place) and words_agree(place):
+                places.append(place)
+    return places
+
+
+def _is_whole(place: Place) -> bool:
+    """Say whether the place cuts no word, number or comment mark, and is whole lines where `old` is."""
+    text, start, end = place.text, place.start, place.end
+    if start and joined(text[start - 1], text[start : start + 2]) or joined(text[end - 1], text[end : end + 2]):
+        return False
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    before = text[line_start:start]
+    after = text[end : line_end if line_end >= 0 else len(text)]
+    if fold(before) and (place.old[0].isspace() or is_comment_mark(before)):
+        return False
+    return not (fold(after) and place.old.endswith("\n"))

@@ -1,0 +1,117 @@
+"""The folded view: a text without white space and zero-width characters, look-alikes made one.
+
+Folding is local (no folded character depends on anything beyond its own cluster of base and combining marks), so equal folded strings
+align the two texts cluster by cluster.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cached_property
+
+_BLOCK_CHARS = 1 << 15
+
+_SAME = {
+    "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc",
+    '"': "\u201c\u201d\u201e\u201f\u2033",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    "~": "\u301c",
+    "\u00b7": "\u30fb\uff65\u2022",
+    "...": "\u22ef",
+    ",": "\u3001\uff64",
+    ".": "\u3002\uff61",
+}
+ZERO_WIDTH = frozenset(
+    "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+    + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10)]))
+)
+_TABLE: dict[int, str | None] = {ord(look): one for one, looks in _SAME.items() for look in looks}
+_TABLE |= {ord(char): None for char in ZERO_WIDTH}
+
+
+def fold(text: str) -> str:
+    """Return the folded text: NFKC, look-alike quotes, dashes and dots made one, no white space, nothing of no width."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
+    return "".join(text.split())
+
+
+def fold_clusters(text: str) -> tuple[str, list[int], list[int]]:
+    """Fold `text` and tell, for each folded character, where the cluster it comes from starts and ends."""
+    starts: list[int] = []
+    ends: list[int] = []
+    if text.isascii():
+        starts = [index for index, char in enumerate(text) if not char.isspace()]
+        return "".join(text.split()), starts, [index + 1 for index in starts]
+    folded: list[str] = []
+    start = 0
+    for end in range(1, len(text) + 1):
+        if end < len(text) and _joins(text[end]):
+            continue
+        piece = fold(text[start:end])
+        folded.append(piece)
+        starts += [start] * len(piece)
+        ends += [end] * len(piece)
+        start = end
+    return "".join(folded), starts, ends
+
+
+def _joins(char: str) -> bool:
+    """Say whether normalisation may join this character to the one before it."""
+    if char < "\u0300":
+        return False
+    if unicodedata.combining(char) or "\u1160" <= char <= "\u11ff" or char in "\uff9e\uff9f":
+        return True
+    return not unicodedata.is_normalized("NFKC", char) and bool(
+        unicodedata.combining(unicodedata.normalize("NFKC", char)[:1] or " ")
+    )
+
+
+class FoldedText:
+    """A long text folded by blocks of whole lines, so that a place found is located without folding it all again."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts: list[int] = []
+        self._folded: list[str] = []
+        start = 0
+        while start < len(text):
+            end = text.find("\n", start + _BLOCK_CHARS) + 1 or len(text)
+            self._starts.append(start)
+            self._folded.append(fold(text[start:end]))
+            start = end
+
+    @cached_property
+    def folded(self) -> str:
+        """The whole text folded."""
+        return "".join(self._folded)
+
+    def locate(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the span of the text whose folding is `folded[start:end]`; None when it would cut a cluster."""
+        first = self._position(start, last=False)
+        last = self._position(end - 1, last=True)
+        if first is None or last is None:
+            return None
+        return first, last
+
+    def _position(self, index: int, *, last: bool) -> int | None:
+        for block_start, folded in zip(self._starts, self._folded, strict=True):
+            if index < len(folded):
+                return self._in_block(block_start, index, last=last)
+            index -= len(folded)
+        return None
+
+    def _in_block(self, start: int, index: int, *, last: bool) -> int | None:
+        while True:
+            end = self.text.find("\n", start) + 1 or len(self.text)
+            folded = fold(self.text[start:end])
+            if index < len(folded):
+                break
+            index -= len(folded)
+            start = end
+        _, starts, ends = fold_clusters(self.text[start:end])
+        if last:
+            whole = index + 1 == len(starts) or starts[index + 1] != starts[index]
+            return start + ends[index] if whole else None
+        whole = index == 0 or starts[index - 1] != starts[index]
+        return start + starts[index] if whole else None

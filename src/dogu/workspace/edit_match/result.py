@@ -1,0 +1,51 @@
+"""What a stage and the matcher answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Replacement(NamedTuple):
+    """Replace the characters `[start, end)` of the text by `body`."""
+
+    start: int
+    end: int
+    body: str
+
+
+class Why(StrEnum):
+    """Why an edit is refused."""
+
+    NO_MATCH = "no_match"
+    AMBIGUOUS = "ambiguous"
+    NO_CHANGE = "no_change"
+    UNCLEAR = "unclear"  # the place is known, what to write there isn't
+
+
+@dataclass(frozen=True)
+class Found:
+    """The places meant and what to write there.
+
+    `spans` are the stretches `old` stands for, `forgiven` says in words how they differ from it; `replacements` lie within them or
+    beside them, ascending and apart.
+    """
+
+    stage: str
+    spans: tuple[tuple[int, int], ...]
+    replacements: tuple[Replacement, ...]
+    forgiven: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refused:
+    """No edit, and why, in words for the model; `spans` are the places that came into question, ascending."""
+
+    why: Why
+    stage: str
+    reason: str
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+Outcome = Found | Refused | None
