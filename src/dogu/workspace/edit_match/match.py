@@ -7,6 +7,7 @@ from dogu.workspace.edit_match.escaped import find_escaped
 from dogu.workspace.edit_match.exact import find_exact, occurrences
 from dogu.workspace.edit_match.folded import find_folded
 from dogu.workspace.edit_match.folding import FoldedText
+from dogu.workspace.edit_match.near import LineIndex, find_near
 from dogu.workspace.edit_match.readings import Reading, readings
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
 from dogu.workspace.edit_match.views import with_newlines
@@ -52,6 +53,7 @@ def find(text, old, new, expected):
     folded = FoldedText(text)
     r = find_folded(folded, old, new, expected)
     r = r or find_elided(folded, old, new, expected)
+    r = r or find_near(folded, LineIndex(text), old, new, expected)
     return r
 
 
