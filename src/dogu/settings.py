@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from dogu.settings_keys import KEYS, Combine, Key, Reach
 from dogu.settings_layers import Layer, Value, flags_layer, read_layer
@@ -36,8 +37,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class ToolSettings:
+class ToolSettings(msgspec.Struct, frozen=True):
     """Which tools exist and may run. `core` None: no restriction; empty: nothing is allowed.
 
     Entries are a tool's name or `run_shell_command(WORDS)`, in the tools' own names. `approval_mode` is one of `plan`,
@@ -54,8 +54,7 @@ class ToolSettings:
     writable_protected_paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ShellSettings:
+class ShellSettings(msgspec.Struct, frozen=True):
     """Time limits of commands, None for none; `environment` names the variables that commands get beside the usual."""
 
     timeout_s: float | None
@@ -63,8 +62,7 @@ class ShellSettings:
     environment: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SandboxSettings:
+class SandboxSettings(msgspec.Struct, frozen=True):
     """`mode`: `on` (refuse to run without one), `auto` (where the machine can) or `off`."""
 
     mode: str
@@ -72,16 +70,14 @@ class SandboxSettings:
     allowed_paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(msgspec.Struct, frozen=True):
     """Bounds of `grep_search`."""
 
     max_matches: int
     timeout_s: float
 
 
-@dataclass(frozen=True)
-class ModelSettings:
+class ModelSettings(msgspec.Struct, frozen=True):
     """Which model; empty texts are not set. `max_session_turns` None: no limit."""
 
     name: str
@@ -92,8 +88,7 @@ class ModelSettings:
     edit_repair: bool
 
 
-@dataclass(frozen=True)
-class ContextSettings:
+class ContextSettings(msgspec.Struct, frozen=True):
     """What is read beside the prompt; `file_names` in the order of preference."""
 
     file_names: tuple[str, ...]
@@ -101,8 +96,7 @@ class ContextSettings:
     respect_git_ignore: bool
 
 
-@dataclass(frozen=True)
-class McpSettings:
+class McpSettings(msgspec.Struct, frozen=True):
     """MCP servers as they were written, by alias; `allowed` None: all of them."""
 
     server_command: str
@@ -111,16 +105,14 @@ class McpSettings:
     excluded: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class UiSettings:
+class UiSettings(msgspec.Struct, frozen=True):
     """`language` is empty for the locale's, `editor` for `$VISUAL` or `$EDITOR`."""
 
     language: str
     editor: str
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """Everything that was set. `origins` says where, by key, for what isn't built in."""
 
     tools: ToolSettings

@@ -11,14 +11,11 @@ import msgspec
 Path: TypeAlias = tuple[str | int, ...]
 
 _DEEPEST = 50
-_TOKEN = re.compile(
-    r"""(?P<blank>[ \t\r\n]+|//[^\n]*|/\*(?s:.*?)\*/)
+_TOKEN = r"""(?P<blank>[ \t\r\n]+|//[^\n]*|/\*(?s:.*?)\*/)
       |(?P<string>"(?:[^"\\\n]|\\.)*")
       |(?P<number>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)
       |(?P<mark>[{}\[\],:])
-      |(?P<word>\w+)""",
-    re.VERBOSE,
-)
+      |(?P<word>\w+)"""
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -131,9 +128,10 @@ class _Parser:
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
     """Give (kind, text, line) of every token but blanks, then ("end", "", line) for ever."""
+    token = re.compile(_TOKEN, re.VERBOSE)  # here, because most folders have no settings to read
     position, line = 0, 1
     while position < len(text):
-        found = _TOKEN.match(text, position)
+        found = token.match(text, position)
         if found is None:
             raise JsonError(line, _unreadable(text, position))
         if found.lastgroup != "blank":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+import msgspec
 
 from dogu import settings_values as takes
 
@@ -27,8 +28,7 @@ class Reach(Enum):
     WAITS = "nothing"
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """One key: `name` is its path in the nested spelling, `also` its other spellings.
 
     `is_stricter(new, present)` says whether `new` allows no more than `present`. A key that `restricts` stops the start
@@ -116,7 +116,7 @@ KEYS: tuple[Key, ...] = (
     _denies("mcp.excluded", "excludeMCPServers", convert=takes.texts),
     Key("mcpServers", takes.table, {}, (), Combine.BY_NAME),
     Key("model.name", takes.text, "", ("model",)),
-    Key("model.provider", takes.one_of("gemini", "vertex", "openai_compatible", "offline"), ""),
+    Key("model.provider", takes.one_of(*takes.PROVIDERS, also={"openai": "openai_compatible"}), ""),
     Key("model.baseUrl", takes.text, ""),
     Key("model.apiKey", takes.text, ""),
     _limits("model.maxSessionTurns", takes.turns, None, "maxSessionTurns"),

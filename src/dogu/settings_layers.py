@@ -7,8 +7,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
+
+import msgspec
 
 from dogu.settings_json import JsonDocument, JsonError, Path, parse_json_with_comments
 from dogu.settings_keys import KEYS, Combine, Key
@@ -18,27 +19,25 @@ from dogu.settings_unknown import unknown_key_problem
 from dogu.settings_values import ValueProblem, shown
 
 _LARGEST_BYTES = 4_000_000
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})")
+_VARIABLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})"
 _BY_SPELLING = {spelling: key for key in KEYS for spelling in (key.name, *key.also)}
 _GROUPS = {spelling[:dot] for spelling in _BY_SPELLING for dot, letter in enumerate(spelling) if letter == "."}
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """A converted value and where it was written."""
 
     value: Any
     origin: Origin
 
 
-@dataclass
-class Layer:
+class Layer(msgspec.Struct):
     """The values of one source, by the key's name; `is_project` marks what came with the folder."""
 
     name: str
     is_project: bool = False
-    values: dict[str, Value] = field(default_factory=dict[str, Value])
-    warnings: list[SettingsWarning] = field(default_factory=list[SettingsWarning])
+    values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
+    warnings: list[SettingsWarning] = msgspec.field(default_factory=list[SettingsWarning])
 
 
 def read_layer(file: str, environ: Mapping[str, str], *, is_project: bool = False, must_exist: bool = False) -> Layer:
@@ -182,7 +181,7 @@ class _Reading:
         if self._environ is None:
             return raw
         if isinstance(raw, str):
-            return _VARIABLE.sub(lambda found: self._variable(found, key, path, name), raw)
+            return re.sub(_VARIABLE, lambda found: self._variable(found, key, path, name), raw) if "$" in raw else raw
         if isinstance(raw, list):
             items = cast("list[Any]", raw)
             return [self._expand(item, key, (*path, place), name) for place, item in enumerate(items)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """Where a value was written: a file and a 1-based line; a flag or a default has line 0."""
 
     file: str
@@ -16,8 +15,7 @@ class Origin:
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-@dataclass(frozen=True)
-class SettingsWarning:
+class SettingsWarning(msgspec.Struct, frozen=True):
     """Something in the settings that has no effect, or not the one that was meant."""
 
     origin: Origin

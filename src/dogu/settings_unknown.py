@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+import msgspec
 
 _RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow", "restrict", "coretool", "toolscore")
 _RESTRICTING_NAMES = ("core", "exclude", "coretools", "excludetools", "permissions")
@@ -38,8 +39,7 @@ _GEMINI_ONLY_DEEPER = _words(
 )
 
 
-@dataclass(frozen=True)
-class UnknownKey:
+class UnknownKey(msgspec.Struct, frozen=True):
     """What to tell of an unknown key."""
 
     message: str

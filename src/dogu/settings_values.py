@@ -9,6 +9,7 @@ from dogu.settings_tools import EntryError, tool_entry
 
 APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
 SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide
+PROVIDERS = ("gemini", "vertex", "openai_compatible", "offline")
 LANGUAGES = ("en", "ja", "ko", "zh-CN", "zh-TW")
 _OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
 _LONGEST_SHOWN = 60
@@ -67,9 +68,9 @@ def number(least: float, most: float, *, whole: bool = False) -> Callable[[Any],
     return convert
 
 
-def one_of(*choices: str) -> Callable[[Any], str]:
-    """Take one of the choices, in any letter case and with `-`, `_` or nothing between words."""
-    spelled = {_plain(choice): choice for choice in choices}
+def one_of(*choices: str, also: Mapping[str, str] | None = None) -> Callable[[Any], str]:
+    """Take one of the choices, in any letter case, with `-`, `_` or nothing between words; `also` maps other names."""
+    spelled = {_plain(choice): choice for choice in choices} | dict(also or {})
 
     def convert(value: Any) -> str:
         if isinstance(value, str) and _plain(value) in spelled:
