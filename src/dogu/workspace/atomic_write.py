@@ -1,35 +1,292 @@
-"""Replace a file's content so that, killed at any instant, it is the old or the new one, and on the disk."""
+"""Replace a file's content so that, killed at any instant, it is the old or the new one, and on the disk.
+
+A temporary file in the same folder takes the attributes of the old one, is synced and changes places with it. Where
+that would break a hard link, change an owner or can't be, the file is written in place behind a note that restores.
+Source: rename(2), fsync(2); Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
 import stat
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from dogu.workspace.beneath import Place
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.beneath import Place, is_regular
+from dogu.workspace.file_attributes import copy_attributes
+from dogu.workspace.pending_writes import PendingWrites, RestoreError, temporary_name
+from dogu.workspace.syscalls import Syscalls, read_all, write_all
+
+LARGEST_BYTES = 1 << 30
+_LOCK_WAIT_S = 10.0
+_LOCK_STEP_S = 0.002
+_CANNOT_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+_WRITE_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV)
+_TRIES = 3
 
 
-def replace_file(place: Place, data: bytes) -> None:
-    """Write `data` to `place` through a temporary file beside it. Raises OSError; then nothing has changed."""
-    name = f".dogu-{secrets.token_hex(8)}.tmp"
-    try:
-        mode: int | None = stat.S_IMODE(os.stat(place.name, dir_fd=place.parent, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        mode = None
-    descriptor = os.open(
-        name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place.parent
-    )
-    try:
+@dataclass(frozen=True)
+class OldFile:
+    """The file as found under the lock: open for reading, its bytes, its fstat."""
+
+    descriptor: int
+    data: bytes
+    status: os.stat_result
+
+
+class _InPlaceError(Exception):
+    """The temporary file can't take the old one's place."""
+
+
+class AtomicWriter:
+    """Writes files at places in the workspace, one at a time for each folder, other processes included."""
+
+    def __init__(self, pending: PendingWrites | None = None, syscalls: Syscalls | None = None) -> None:
+        self._syscalls = syscalls or Syscalls()
+        self._pending = pending or PendingWrites(None)
+
+    def write(self, place: Place, data: bytes, check: Callable[[OldFile | None], None]) -> None:
+        """Make `place` hold `data`; `check` is told what is there (None: nothing) and may raise to stop it.
+
+        A file already equal isn't touched. Raises OSError or `ToolError` (STALE when it changes meanwhile,
+        WRONG_FILE_TYPE, PERMISSION_DENIED); then nothing has changed.
+        """
+        with self._locked(place) as folder:
+            old = self._look(folder, place)
+            try:
+                check(old)
+                if old is None:
+                    self._create(folder, place, data)
+                elif old.data != data:
+                    self._replace(folder, place, data, old)
+            finally:
+                if old is not None:
+                    self._close(old.descriptor)
+
+    @contextmanager
+    def _locked(self, place: Place) -> Generator[int]:
         try:
-            if mode is not None:
-                os.fchmod(descriptor, mode)
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
+            folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.parent)
+        except PermissionError:
+            # A folder that may be entered but not read can be neither locked nor synced.
+            yield place.parent
+            return
+        try:
+            _lock(folder, place.path)
+            yield folder
         finally:
-            os.close(descriptor)
-        os.rename(name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
-    except BaseException:
-        os.unlink(name, dir_fd=place.parent)
+            self._close(folder)
+
+    def _look(self, folder: int, place: Place) -> OldFile | None:
+        try:
+            descriptor = self._syscalls.open(folder, place.name, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            status = self._syscalls.status(descriptor)
+            if stat.S_ISDIR(status.st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place.path)
+            if not is_regular(descriptor):
+                raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), place.path)
+            if status.st_size > LARGEST_BYTES:
+                raise ToolError(ErrorKind.TOO_LARGE, f"File too large to be overwritten: {place.path}.")
+            return OldFile(descriptor, read_all(self._syscalls, descriptor, LARGEST_BYTES + 1), status)
+        except BaseException:
+            self._close(descriptor)
+            raise
+
+    def _replace(self, folder: int, place: Place, data: bytes, old: OldFile) -> None:
+        _refuse_read_only(folder, place, old)
+        if old.status.st_nlink > 1:
+            self._write_in_place(folder, place, data, old)
+            return
+        try:
+            self._swap(folder, place, data, old)
+        except _InPlaceError:
+            self._write_in_place(folder, place, data, old)
+
+    def _create(self, folder: int, place: Place, data: bytes) -> None:
+        with self._temporary(folder, place) as name:
+            self._fill(folder, name, data, 0o666, None)
+            try:
+                self._name_new(folder, name, place.name)
+            except FileExistsError as error:
+                raise _stale(place) from error
+            try:
+                self._sync(folder)
+            except OSError:
+                self._syscalls.unlink(folder, place.name)
+                raise
+
+    def _name_new(self, folder: int, temporary: str, name: str) -> None:
+        try:
+            self._syscalls.rename_to_new(folder, temporary, name)
+        except OSError as error:
+            if error.errno not in _CANNOT_EXCHANGE:
+                raise
+            self._syscalls.link(folder, temporary, name)
+
+    def _swap(self, folder: int, place: Place, data: bytes, old: OldFile) -> None:
+        with self._temporary(folder, place) as name:
+            with _in_place_where_refused():
+                self._fill(folder, name, data, 0o600, old)
+            self._check_unchanged(folder, place.name, place, old)
+            try:
+                with _in_place_where_refused():
+                    self._syscalls.exchange(folder, name, place.name)
+            except OSError as error:
+                if error.errno not in _CANNOT_EXCHANGE:
+                    raise
+                with _in_place_where_refused():
+                    self._syscalls.rename(folder, name, place.name)
+                self._sync(folder)
+                return
+            try:
+                self._check_unchanged(folder, name, place, old)
+                self._sync(folder)
+            except BaseException:
+                self._syscalls.exchange(folder, name, place.name)
+                raise
+
+    @contextmanager
+    def _temporary(self, folder: int, place: Place) -> Generator[str]:
+        name = temporary_name()
+        with self._pending.temporary(os.path.join(os.path.dirname(place.path), name)):
+            try:
+                yield name
+            finally:
+                self._remove(folder, name)
+
+    def _remove(self, folder: int, name: str) -> None:
+        for _ in range(_TRIES):
+            try:
+                self._syscalls.unlink(folder, name)
+            except FileNotFoundError:
+                return
+            except OSError:
+                continue
+            return
+
+    def _fill(self, folder: int, name: str, data: bytes, mode: int, old: OldFile | None) -> None:
+        descriptor = self._syscalls.open(folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            write_all(self._syscalls, descriptor, data)
+            if old is not None and not copy_attributes(self._syscalls, old.descriptor, descriptor):
+                raise _InPlaceError
+            self._syscalls.fsync(descriptor)
+        finally:
+            self._close(descriptor)
+
+    def _check_unchanged(self, folder: int, name: str, place: Place, old: OldFile) -> None:
+        """Check that `name` is still the file we looked at, with the bytes it had."""
+        try:
+            now = self._syscalls.status_of(folder, name)
+        except FileNotFoundError as error:
+            raise _stale(place) from error
+        if (now.st_dev, now.st_ino) == (old.status.st_dev, old.status.st_ino):
+            if (now.st_size, now.st_mtime_ns) == (old.status.st_size, old.status.st_mtime_ns):
+                return
+            if read_all(self._syscalls, old.descriptor, LARGEST_BYTES + 1) == old.data:
+                return
+        raise _stale(place)
+
+    def _write_in_place(self, folder: int, place: Place, data: bytes, old: OldFile) -> None:
+        descriptor = self._syscalls.open(folder, place.name, os.O_RDWR)
+        try:
+            self._check_unchanged(folder, place.name, place, old)
+            with self._pending.in_place(place.path, old.data, data):
+                try:
+                    self._overwrite(descriptor, data, old)
+                except BaseException:
+                    self._put_back(descriptor, place, old)
+                    raise
+        finally:
+            self._close(descriptor)
+
+    def _overwrite(self, descriptor: int, data: bytes, old: OldFile) -> None:
+        write_all(self._syscalls, descriptor, data)
+        if len(data) < len(old.data):
+            self._syscalls.truncate(descriptor, len(data))
+        mode = stat.S_IMODE(old.status.st_mode)
+        if stat.S_IMODE(self._syscalls.status(descriptor).st_mode) != mode:
+            # The system takes setuid and setgid away from a file that is written to.
+            self._syscalls.set_mode(descriptor, mode)
+        self._syscalls.fsync(descriptor)
+
+    def _put_back(self, descriptor: int, place: Place, old: OldFile) -> None:
+        for attempt in range(_TRIES):
+            try:
+                write_all(self._syscalls, descriptor, old.data)
+                self._syscalls.truncate(descriptor, len(old.data))
+                self._syscalls.fsync(descriptor)
+            except OSError as error:
+                if attempt == _TRIES - 1:
+                    raise RestoreError(error.errno, "Writing failed, and restoring too", place.path) from error
+                continue
+            return
+
+    def _close(self, descriptor: int) -> None:
+        try:
+            self._syscalls.close(descriptor)
+        except OSError:
+            pass  # fsync has told what could go wrong
+
+    def _sync(self, folder: int) -> None:
+        try:
+            self._syscalls.fsync(folder)
+        except OSError as error:
+            # Some file systems can't sync a folder, and a handle of an unreadable one can't be synced.
+            if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+                raise
+
+
+@contextmanager
+def _in_place_where_refused() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _WRITE_IN_PLACE:
+            raise _InPlaceError from error
         raise
+
+
+def _refuse_read_only(folder: int, place: Place, old: OldFile) -> None:
+    if os.fstatvfs(folder).f_flag & os.ST_RDONLY:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), place.path)
+    mode = stat.S_IMODE(old.status.st_mode)
+    # Root may write anything; a mode without a single w says that nobody should.
+    if not mode & 0o222 or not os.access(place.name, os.W_OK, dir_fd=folder, effective_ids=_EFFECTIVE):
+        raise ToolError(
+            ErrorKind.PERMISSION_DENIED,
+            f"Permission denied: {place.path} is read-only (mode {mode:04o}). Make it writable first, if it should be.",
+        )
+
+
+_EFFECTIVE = os.access in os.supports_effective_ids
+
+
+def _lock(folder: int, path: str) -> None:
+    import fcntl
+
+    deadline = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                message = f"Another program keeps the folder of {path} locked. Try again later."
+                raise ToolError(ErrorKind.IO_ERROR, message) from error
+            time.sleep(_LOCK_STEP_S)
+            continue
+        except OSError:
+            return  # not every file system can lock a folder
+        return
+
+
+def _stale(place: Place) -> ToolError:
+    message = f"File changed while it was being written: {place.path}. Nothing was written; read it again."
+    return ToolError(ErrorKind.STALE, message)

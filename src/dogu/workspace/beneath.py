@@ -122,6 +122,19 @@ def _step(handle: int, part: str) -> int:
         os.close(handle)
 
 
+def _sync(handle: int) -> None:
+    try:
+        folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
+    except OSError:
+        return
+    try:
+        os.fsync(folder)
+    except OSError:
+        pass  # the write that follows will tell
+    finally:
+        os.close(folder)
+
+
 class _Walk:
     def __init__(self, anchor: Anchor, create: bool) -> None:
         self._anchor = anchor
@@ -236,6 +249,7 @@ class _Walk:
         except FileExistsError:
             return
         self._made.append(self._absolute([*self._names, part]))
+        _sync(self._handle)
 
 
 def is_regular(descriptor: int) -> bool:

@@ -1,22 +1,28 @@
-"""Files of the workspace: read whole, open for slices, write atomically; each by descriptor inside the roots."""
+"""Files of the workspace: read whole, open for slices, write atomically; each by descriptor inside the roots.
+
+Below: `roots` (what a path opens), `atomic_write` (how bytes replace bytes). Above: the tools, and the journal as an
+observer. No encoding is known here: bytes in, bytes out.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, Protocol
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace.atomic_write import replace_file
+from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
+from dogu.workspace.beneath import Place
 from dogu.workspace.os_errors import explain
-from dogu.workspace.protected import protected_reason
+from dogu.workspace.pending_writes import PendingWrites, RestoreError
+from dogu.workspace.protected import protected_reason, secret_reason
 from dogu.workspace.roots import Roots
 
 FileKind = Literal["file", "directory", "missing", "other"]
-_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -29,25 +35,39 @@ class FileContent:
     mode: int = 0o644
 
 
+@dataclass(frozen=True)
+class FileChange:
+    """One write: `path` absolute and without links; `old` and `old_mode` None for a new file.
+
+    `made` are the folders made for it, absolute, outermost first.
+    """
+
+    path: str
+    old: bytes | None
+    new: bytes
+    old_mode: int | None = None
+    made: tuple[str, ...] = ()
+
+
 class WriteObserver(Protocol):
     """Is told of each write; the journal is one."""
 
-    def before_write(self, path: str, old: bytes | None, new: bytes) -> None:
-        """Take note that `path` (absolute, without links) is about to change; raising OSError stops the write."""
+    def before_write(self, change: FileChange) -> None:
+        """Take note of what is about to happen; raising OSError or `ToolError` stops the write."""
         ...
 
-    def after_write(self, path: str, done: bool) -> None:
-        """Take note of how it ended."""
+    def after_write(self, change: FileChange, done: bool) -> None:
+        """Take note of how it ended; not `done` means that nothing has changed."""
         ...
 
 
 class Files(Protocol):
-    """What tools ask of the file system."""
+    """What tools ask of the file system. One instance a session: it remembers what the session has seen."""
 
     def read(self, path: str, max_bytes: int | None = None, *, remember: bool = True) -> FileContent:
         """Return the whole file. Raises `ToolError` (TOO_LARGE past `max_bytes`, NOT_FOUND, ...).
 
-        With `remember` the session counts as having seen this content (see `seen_digest`); leave it off when the model
+        With `remember` the session counts as having seen this content (`seen_digest`); leave it off when the model
         won't see it.
         """
         ...
@@ -68,7 +88,8 @@ class Files(Protocol):
         """Replace or create the file, atomically and durably, making parents.
 
         `expected` is the digest the file must still have, `""` for "must not exist", None for "whatever it is".
-        Raises `ToolError` (STALE when it isn't as expected, ...); then nothing has changed.
+        Raises `ToolError` (STALE when it isn't as expected, PROTECTED when the place is protected and
+        `protected_reason` hasn't been asked about it, ...); then nothing has changed.
         """
         ...
 
@@ -80,6 +101,10 @@ class Files(Protocol):
         """Say why writing to `path` must be asked whatever the mode, or None."""
         ...
 
+    def secret_reason(self, path: str) -> str | None:
+        """Say why showing the content of `path` to a model must be asked, or None."""
+        ...
+
 
 def digest_of(data: bytes) -> str:
     """Return the hex digest by which a file's content is known."""
@@ -89,29 +114,44 @@ def digest_of(data: bytes) -> str:
 
 
 class LocalFiles:
-    """The files of this machine below `roots`; one instance a session."""
+    """The files of this machine below `roots`.
 
-    def __init__(self, roots: Roots, observers: Sequence[WriteObserver] = ()) -> None:
+    `pending` is a folder of the user's own, outside of what tools and sandboxed commands may write, for the notes from
+    which `pending_writes.recover` puts right what a killed process left; None goes without.
+    """
+
+    def __init__(
+        self,
+        roots: Roots,
+        observers: Sequence[WriteObserver] = (),
+        *,
+        pending: str | None = None,
+        writer: AtomicWriter | None = None,
+    ) -> None:
         self._roots = roots
         self._observers = tuple(observers)
+        self._writer = writer or AtomicWriter(PendingWrites(pending))
         self._seen: dict[str, str] = {}
+        self._told: set[str] = set()
+        self._lock = threading.Lock()
 
     def read(self, path: str, max_bytes: int | None = None, *, remember: bool = True) -> FileContent:
         """Return the whole file; see `Files.read`."""
         located = self._roots.locate(path)
+        limit = LARGEST_BYTES if max_bytes is None else max_bytes
         with self.open(located) as stream:
             status = os.fstat(stream.fileno())
-            limit = _MOST_BYTES if max_bytes is None else max_bytes
             try:
                 data = stream.read(limit + 1) if status.st_size <= limit else b""
             except OSError as error:
                 raise explain(error, located) from error
-        if status.st_size > limit or len(data) > limit:
-            size = max(status.st_size, len(data))
-            raise ToolError(ErrorKind.TOO_LARGE, f"File too large: {located} has {size} bytes, the limit is {limit}.")
-        content = FileContent(located, data, digest_of(data), stat.S_IMODE(status.st_mode))
-        if remember:
-            self._seen[self._roots.real(located)] = content.digest
+            if status.st_size > limit or len(data) > limit:
+                size = max(status.st_size, len(data))
+                message = f"File too large: {located} has {size} bytes, the limit is {limit}. Read a part of it."
+                raise ToolError(ErrorKind.TOO_LARGE, message)
+            content = FileContent(located, data, digest_of(data), stat.S_IMODE(status.st_mode))
+            if remember:
+                self._seen[self._roots.real_of(stream.fileno(), located)] = content.digest
         return content
 
     @contextmanager
@@ -143,27 +183,86 @@ class LocalFiles:
     def write(self, path: str, data: bytes, expected: str | None) -> None:
         """Replace or create the file; see `Files.write`."""
         located = self._roots.locate(path)
-        old = self.read(located, remember=False) if self.kind(located) != "missing" else None
-        if expected is not None and expected != (old.digest if old else ""):
-            raise ToolError(ErrorKind.STALE, f"File has changed since it was read: {located}. Read it again.")
-        place = self._roots.place(located, create=True)
-        try:
-            for observer in self._observers:
-                observer.before_write(place.path, old.data if old else None, data)
-            replace_file(place, data)
-        except OSError as error:
-            raise explain(error, located) from error
-        finally:
-            os.close(place.parent)
-        for observer in self._observers:
-            observer.after_write(place.path, True)
-        self._seen[place.path] = digest_of(data)
+        with self._lock:
+            place = self._roots.place(located, create=True)
+            try:
+                self._refuse_untold(place)
+                self._write_at(place, data, expected)
+            except BaseException as error:
+                self._roots.remove_folders(place.made)
+                if isinstance(error, RestoreError):
+                    raise _unrestored(error, located) from error
+                if isinstance(error, OSError):
+                    raise explain(error, located) from error
+                raise
+            finally:
+                os.close(place.parent)
+            self._seen[place.path] = digest_of(data)
 
     def seen_digest(self, path: str) -> str | None:
         """Return the digest this session knows; see `Files.seen_digest`."""
-        return self._seen.get(self._roots.real(path))
+        return self._seen.get(self._roots.real(path)) if self._seen else None
 
     def protected_reason(self, path: str) -> str | None:
         """Say why writing there must be asked; see `Files.protected_reason`."""
         located = self._roots.locate(path)
-        return protected_reason(located) or protected_reason(self._roots.real(located))
+        real = self._roots.real(located)
+        reason = protected_reason(self._named(located)) or protected_reason(self._named(real))
+        if reason:
+            self._told.add(real)
+        return reason
+
+    def secret_reason(self, path: str) -> str | None:
+        """Say why showing it to a model must be asked; see `Files.secret_reason`."""
+        located = self._roots.locate(path)
+        real = self._roots.real(located)
+        return secret_reason(self._named(located)) or secret_reason(self._named(real))
+
+    def _named(self, path: str) -> str:
+        # Where the root itself lies says nothing; what it is called does.
+        return os.path.join(os.path.basename(self._roots.root_of(path)), self._roots.relative(path))
+
+    def _refuse_untold(self, place: Place) -> None:
+        reason = protected_reason(self._named(place.path))
+        if reason and place.path not in self._told:
+            message = f"Protected place, and nobody was asked about it: {place.path}: {reason} Try again."
+            raise ToolError(ErrorKind.PROTECTED, message)
+
+    def _write_at(self, place: Place, data: bytes, expected: str | None) -> None:
+        told: list[FileChange] = []
+
+        def check(old: OldFile | None) -> None:
+            _check_expected(place.path, old, expected)
+            mode = stat.S_IMODE(old.status.st_mode) if old else None
+            told.append(FileChange(place.path, old.data if old else None, data, mode, place.made))
+            for observer in self._observers:
+                observer.before_write(told[0])
+
+        done = False
+        try:
+            self._writer.write(place, data, check)
+            done = True
+        finally:
+            if told:
+                for observer in self._observers:
+                    observer.after_write(told[0], done)
+
+
+def _check_expected(path: str, old: OldFile | None, expected: str | None) -> None:
+    if expected is None or expected == (digest_of(old.data) if old else ""):
+        return
+    if old is None:
+        what = "is gone"
+    elif expected == "":
+        what = "exists by now"
+    else:
+        what = "has changed since it was read"
+    raise ToolError(ErrorKind.STALE, f"File {what}: {path}. Nothing was written; read it again, then try anew.")
+
+
+def _unrestored(error: RestoreError, path: str) -> ToolError:
+    message = (
+        f"Writing {path} failed ({os.strerror(error.errno or 0)}), and so did putting its old content back. "
+        "The old content is kept and will be restored when dogu starts again; don't write the file until then."
+    )
+    return ToolError(ErrorKind.IO_ERROR, message)

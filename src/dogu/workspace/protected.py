@@ -1,17 +1,175 @@
-"""Places whose content runs later: writing there is asked in every mode."""
+"""Names of places whose content runs later, and of files that hold secrets: pure functions of a path.
+
+Matched in every folder, in any letter case, whether the place exists or not, and in the spellings that other file
+systems take for the same name: NTFS' trailing dots, streams and short names, HFS+'s ignorable characters.
+Source: git's verify_path (CVE-2014-9390, CVE-2019-1352).
+"""
 
 from __future__ import annotations
 
-_FOLDERS = frozenset((".git", ".gemini", ".dogu", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".devcontainer"))
-_FILES = frozenset((".npmrc", ".ripgreprc", ".bashrc", ".profile", ".bash_profile", ".zshrc", ".zshenv"))
+import re
+import unicodedata
+from functools import cache
+
+_RUNS_ON_OPEN = "an editor may run what it says when the folder is opened"
+_OTHER_AGENT = "a coding agent takes its permissions and the programs it starts from there"
+_SHELL = "a shell runs it when it starts"
+_CI = "a build server runs it"
+_PACKAGES = "a package manager takes programs and addresses from it"
+_VERSION_CONTROL = "version control runs hooks and programs named there"
+
+# A row is one or more parts of a path, side by side, anywhere in it; a folder stands for all that is in it.
+_PROTECTED: dict[str, str] = {
+    ".git": _VERSION_CONTROL,
+    "*.git/hooks": _VERSION_CONTROL,
+    "*.git/config": _VERSION_CONTROL,
+    ".gitconfig": _VERSION_CONTROL,
+    ".config/git": _VERSION_CONTROL,
+    ".gitmodules": _VERSION_CONTROL,
+    ".hg": _VERSION_CONTROL,
+    ".hgrc": _VERSION_CONTROL,
+    ".jj": _VERSION_CONTROL,
+    ".husky": _VERSION_CONTROL,
+    ".pre-commit-config.yaml": _VERSION_CONTROL,
+    "lefthook.yml": _VERSION_CONTROL,
+    ".gemini": _OTHER_AGENT,
+    ".dogu": _OTHER_AGENT,
+    ".claude": _OTHER_AGENT,
+    ".claude.json": _OTHER_AGENT,
+    ".codex": _OTHER_AGENT,
+    ".cursor": _OTHER_AGENT,
+    ".windsurf": _OTHER_AGENT,
+    ".continue": _OTHER_AGENT,
+    ".qwen": _OTHER_AGENT,
+    ".opencode": _OTHER_AGENT,
+    ".mcp.json": _OTHER_AGENT,
+    ".aider.conf.yml": _OTHER_AGENT,
+    ".vscode": _RUNS_ON_OPEN,
+    "*.code-workspace": _RUNS_ON_OPEN,
+    ".idea": _RUNS_ON_OPEN,
+    ".run": _RUNS_ON_OPEN,
+    ".zed": _RUNS_ON_OPEN,
+    ".fleet": _RUNS_ON_OPEN,
+    ".devcontainer": _RUNS_ON_OPEN,
+    ".devcontainer.json": _RUNS_ON_OPEN,
+    ".vimrc": _RUNS_ON_OPEN,
+    ".nvimrc": _RUNS_ON_OPEN,
+    ".nvim.lua": _RUNS_ON_OPEN,
+    ".exrc": _RUNS_ON_OPEN,
+    ".emacs": _RUNS_ON_OPEN,
+    ".emacs.d": _RUNS_ON_OPEN,
+    ".dir-locals.el": _RUNS_ON_OPEN,
+    ".gdbinit": "a debugger runs it when it starts",
+    ".lldbinit": "a debugger runs it when it starts",
+    ".bashrc": _SHELL,
+    ".bash_profile": _SHELL,
+    ".bash_login": _SHELL,
+    ".bash_logout": _SHELL,
+    ".bash_aliases": _SHELL,
+    ".profile": _SHELL,
+    ".zshrc": _SHELL,
+    ".zshenv": _SHELL,
+    ".zprofile": _SHELL,
+    ".zlogin": _SHELL,
+    ".zlogout": _SHELL,
+    ".kshrc": _SHELL,
+    ".cshrc": _SHELL,
+    ".tcshrc": _SHELL,
+    ".login": _SHELL,
+    ".logout": _SHELL,
+    ".inputrc": _SHELL,
+    ".envrc": _SHELL,
+    ".tmux.conf": _SHELL,
+    ".screenrc": _SHELL,
+    ".xinitrc": _SHELL,
+    ".xprofile": _SHELL,
+    ".config/fish": _SHELL,
+    ".config/autostart": "the desktop starts it",
+    ".config/systemd": "the system starts it",
+    ".ssh": "ssh takes keys and the programs it starts from there",
+    ".gnupg": "gpg takes keys and the programs it starts from there",
+    ".ripgreprc": "rg runs the --pre program it names",
+    ".npmrc": _PACKAGES,
+    ".yarnrc": _PACKAGES,
+    ".yarnrc.yml": _PACKAGES,
+    ".pnpmfile.cjs": _PACKAGES,
+    ".pypirc": _PACKAGES,
+    ".cargo/config": _PACKAGES,
+    ".cargo/config.toml": _PACKAGES,
+    ".bundle/config": _PACKAGES,
+    ".github/workflows": _CI,
+    ".github/actions": _CI,
+    ".gitlab-ci.yml": _CI,
+    ".circleci": _CI,
+    ".buildkite": _CI,
+}
+
+_SECRET: dict[str, str] = {
+    ".env": "it may hold passwords and keys",
+    ".env.*": "it may hold passwords and keys",
+    ".envrc": "it may hold passwords and keys",
+    ".npmrc": "it may hold a registry's token",
+    ".yarnrc.yml": "it may hold a registry's token",
+    ".pypirc": "it may hold a registry's token",
+    ".netrc": "it holds passwords",
+    "_netrc": "it holds passwords",
+    ".git-credentials": "it holds passwords",
+    ".pgpass": "it holds passwords",
+    ".htpasswd": "it holds passwords",
+    ".my.cnf": "it may hold passwords",
+    ".aws": "it holds keys of a cloud account",
+    ".azure": "it holds keys of a cloud account",
+    ".config/gcloud": "it holds keys of a cloud account",
+    ".kube/config": "it holds keys of a cluster",
+    ".docker/config.json": "it may hold a registry's token",
+    ".cargo/credentials": "it holds a registry's token",
+    ".cargo/credentials.toml": "it holds a registry's token",
+    ".config/gh/hosts.yml": "it holds a token",
+    ".vault-token": "it holds a token",
+    ".ssh": "it holds private keys",
+    ".gnupg": "it holds private keys",
+    "id_rsa": "it is a private key",
+    "id_dsa": "it is a private key",
+    "id_ecdsa": "it is a private key",
+    "id_ed25519": "it is a private key",
+    "*.pem": "it may be a private key",
+    "*.p12": "it may be a private key",
+    "*.pfx": "it may be a private key",
+    "*.kdbx": "it holds passwords",
+}
+_NO_SECRET = re.compile(r"\.env\.(example|sample|template|dist|defaults?|schema)")
+_SHORT_GIT = re.compile(r"git~[0-9]+")
+# Source: HFS+ leaves these out when it compares names.
+_IGNORABLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
 def protected_reason(path: str) -> str | None:
-    """Say why writing to `path` must be asked whatever the mode, or None."""
-    parts = [part.casefold().rstrip(" .") for part in path.split("/")]
-    for part in parts:
-        if part in _FOLDERS:
-            return f"{part} holds settings or code that other programs run"
-    if parts[-1] in _FILES:
-        return f"{parts[-1]} is read and run by other programs"
-    return None
+    """Say why writing to `path` must be asked in every mode, or None."""
+    return _reason(path, _PROTECTED, "decides what runs later")
+
+
+def secret_reason(path: str) -> str | None:
+    """Say why the content of `path` shouldn't be shown to a model without asking, or None."""
+    if _NO_SECRET.fullmatch(_plain(path.rsplit("/", 1)[-1])):
+        return None
+    return _reason(path, _SECRET, "is for people only")
+
+
+def _reason(path: str, rows: dict[str, str], what: str) -> str | None:
+    plain = "/".join(_plain(part) for part in re.split(r"[/\\]", path) if part)
+    if not _any_of(tuple(rows)).search(plain):
+        return None
+    pattern = next(pattern for pattern in rows if _any_of((pattern,)).search(plain))
+    return f"{pattern.removeprefix('*')} {what}: {rows[pattern]}."
+
+
+@cache
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    names = "|".join(re.escape(pattern).replace(r"\*", "[^/]*") for pattern in patterns)
+    return re.compile(rf"(?:^|/)(?:{names})(?:/|$)")
+
+
+def _plain(part: str) -> str:
+    folded = unicodedata.normalize("NFKC", _IGNORABLE.sub("", part)).casefold()
+    plain = folded.split(":")[0].rstrip(" .") or folded
+    return ".git" if _SHORT_GIT.fullmatch(plain) else plain

@@ -116,6 +116,27 @@ class Roots:
         os.close(place.parent)
         return place.path
 
+    def real_of(self, descriptor: int, path: str) -> str:
+        """Return the path without links of an open file that `path` led to; for naming only."""
+        try:
+            return os.readlink(f"/proc/self/fd/{descriptor}")
+        except OSError:
+            return self.real(path)
+
+    def remove_folders(self, made: Sequence[str]) -> None:
+        """Remove folders that were made for nothing, as long as they are empty; outermost first."""
+        for folder in reversed(made):
+            try:
+                place = self.place(folder)
+            except ToolError:
+                return
+            try:
+                os.rmdir(place.name, dir_fd=place.parent)
+            except OSError:
+                return
+            finally:
+                os.close(place.parent)
+
     def _open(self, located: str, flags: int) -> int:
         try:
             root, parts = self._anchor(located)

@@ -1,0 +1,127 @@
+"""The system calls by which files are written, in one object, so that a test can make any of them fail."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+_NO_REPLACE = 1
+_EXCHANGE = 2
+
+
+class Syscalls:
+    """What `atomic_write` asks of the system; each method is one call, names are relative to the open `folder`."""
+
+    def open(self, folder: int, name: str, flags: int, mode: int = 0o600) -> int:
+        """Open `name`, never through a link, never waiting."""
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode, dir_fd=folder)
+
+    def close(self, descriptor: int) -> None:
+        """Close."""
+        os.close(descriptor)
+
+    def pread(self, descriptor: int, length: int, offset: int) -> bytes:
+        """Read at `offset`; at most `length` bytes."""
+        return os.pread(descriptor, length, offset)
+
+    def pwrite(self, descriptor: int, data: memoryview, offset: int) -> int:
+        """Write at `offset`; returns how many bytes were written."""
+        return os.pwrite(descriptor, data, offset)
+
+    def truncate(self, descriptor: int, length: int) -> None:
+        """Cut or grow to `length` bytes."""
+        os.ftruncate(descriptor, length)
+
+    def fsync(self, descriptor: int) -> None:
+        """Wait until it is on the disk."""
+        os.fsync(descriptor)
+
+    def status(self, descriptor: int) -> os.stat_result:
+        """Return fstat."""
+        return os.fstat(descriptor)
+
+    def status_of(self, folder: int, name: str) -> os.stat_result:
+        """Return lstat of a name."""
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+    def set_mode(self, descriptor: int, mode: int) -> None:
+        """Change the permission bits."""
+        os.fchmod(descriptor, mode)
+
+    def set_owner(self, descriptor: int, user: int, group: int) -> None:
+        """Change owner and group."""
+        os.fchown(descriptor, user, group)
+
+    def xattrs(self, descriptor: int) -> dict[str, bytes]:
+        """Return the extended attributes, ACLs among them; none where there can be none."""
+        if sys.platform != "linux":
+            return {}
+        try:
+            return {name: os.getxattr(descriptor, name) for name in os.listxattr(descriptor)}
+        except OSError as error:
+            if error.errno == errno.ENOTSUP:
+                return {}
+            raise
+
+    def set_xattr(self, descriptor: int, name: str, value: bytes) -> None:
+        """Set an extended attribute."""
+        if sys.platform == "linux":
+            os.setxattr(descriptor, name, value)
+
+    def remove_xattr(self, descriptor: int, name: str) -> None:
+        """Remove an extended attribute."""
+        if sys.platform == "linux":
+            os.removexattr(descriptor, name)
+
+    def rename(self, folder: int, old: str, new: str) -> None:
+        """Rename within the folder, replacing."""
+        os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def link(self, folder: int, old: str, new: str) -> None:
+        """Give a second name within the folder; EEXIST if it is taken."""
+        os.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+
+    def unlink(self, folder: int, name: str) -> None:
+        """Remove a name."""
+        os.unlink(name, dir_fd=folder)
+
+    def rename_to_new(self, folder: int, old: str, new: str) -> None:
+        """Rename within the folder; EEXIST if `new` exists, EINVAL or ENOSYS where the system can't."""
+        _renameat2(folder, old, new, _NO_REPLACE)
+
+    def exchange(self, folder: int, one: str, other: str) -> None:
+        """Let two names change places at once; EINVAL or ENOSYS where the system can't."""
+        _renameat2(folder, one, other, _EXCHANGE)
+
+
+def _renameat2(folder: int, old: str, new: str, flags: int) -> None:
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if sys.platform != "linux" or not hasattr(libc, "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), old)
+    if libc.renameat2(folder, os.fsencode(old), folder, os.fsencode(new), ctypes.c_uint(flags)) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), new)
+
+
+def write_all(syscalls: Syscalls, descriptor: int, data: bytes) -> None:
+    """Write `data` from offset 0 on; what lies beyond stays."""
+    view = memoryview(data)
+    offset = 0
+    while offset < len(view):
+        offset += syscalls.pwrite(descriptor, view[offset:], offset)
+
+
+def read_all(syscalls: Syscalls, descriptor: int, limit: int) -> bytes:
+    """Read from offset 0 to the end, or to `limit` bytes."""
+    chunks: list[bytes] = []
+    offset = 0
+    while offset < limit:
+        chunk = syscalls.pread(descriptor, min(limit - offset, 1 << 20), offset)
+        if not chunk:
+            break
+        chunks.append(chunk)
+        offset += len(chunk)
+    return b"".join(chunks)
