@@ -59,7 +59,7 @@ class FinishReason(StrEnum):
     """Why an answer ended that is one."""
 
     STOP = "stop"
-    LENGTH = "length"  # the limit of output tokens: text is cut, calls of such an answer are void
+    LENGTH = "length"  # the limit of output tokens: the text is cut
     OTHER = "other"  # a reason this version doesn't know, treated as stop
 
 
@@ -100,15 +100,25 @@ class ModelErrorKind(StrEnum):
 class ModelError(Exception):
     """No answer. `message` is for the person and says what to do; it never holds a key.
 
-    Whatever could be tried again has been; `is_retryable` says that the same request may well succeed later.
-    `retry_after_s` is what the server asked for, when it did.
+    Whatever could be tried again has been when this reaches the agent; `is_retryable` says that the same request may
+    well succeed later. `retry_after_s` is what the server asked for, when it did. `most_tries` bounds the tries that
+    make sense for this failure, and `hint` is what the model is told with the next one.
     """
 
     def __init__(
-        self, kind: ModelErrorKind, message: str, *, is_retryable: bool = False, retry_after_s: float | None = None
+        self,
+        kind: ModelErrorKind,
+        message: str,
+        *,
+        is_retryable: bool = False,
+        retry_after_s: float | None = None,
+        most_tries: int = 99,
+        hint: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.is_retryable = is_retryable
         self.retry_after_s = retry_after_s
+        self.most_tries = most_tries if is_retryable else 1
+        self.hint = hint

@@ -20,7 +20,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One answer: thoughts, then text (streamed in `pieces` pieces), then calls.
 
     `delay_s` passes before the first event; `hangs` never answers; `error` is raised instead (an exception for
-    `ScriptedModel`), `fault` names a fault of the wire (for the fake servers, see `docs/testing.md`).
+    `ScriptedModel`), `fault` names a fault of the wire (for the fake servers, see `docs/testing.md`). `parts` are parts
+    of Gemini's wire, sent as they are after the others.
     """
 
     text: str = ""
@@ -32,6 +33,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     hangs: bool = False
     error: Exception | None = None
     fault: str = ""
+    parts: Sequence[Mapping[str, Any]] = ()
     prompt_tokens: int = 10
 
 

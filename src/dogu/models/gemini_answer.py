@@ -1,0 +1,209 @@
+"""Puts Gemini's answer together from its chunks: deltas to show, and one content for the history with nothing lost."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from dogu.models.events import (
+    Finished,
+    FinishReason,
+    FunctionCallEvent,
+    ModelError,
+    ModelErrorKind,
+    ModelEvent,
+    TextDelta,
+    ThoughtDelta,
+    Usage,
+)
+from dogu.models.gemini_errors import blocked_prompt, stopped_answer, stream_error
+from dogu.models.gemini_wire import PlainText, WireChunk, WireCounts, WireFunctionCall, WirePart
+
+_log = logging.getLogger("dogu.models.gemini")
+_UNNAMED = "unnamed_function"
+
+
+class GeminiAnswer:
+    """An answer as it grows: `absorb` each chunk, then `finish`."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []  # encoded, as they will stand in the history
+        self._plain: list[str] = []  # pieces of the plain text that grows now
+        self._plain_is_thought = False
+        self._has_substance = False  # more than thoughts
+        self._calls: list[FunctionCallEvent] = []
+        self._counts = WireCounts()
+        self._finish = ""
+        self._finish_message = ""
+        self._block = ""
+        self._chunks = 0
+
+    def is_complete(self) -> bool:
+        """Whether a finish reason has come."""
+        return bool(self._finish or self._block)
+
+    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
+        """Take chunks that arrived together and return the deltas, neighbours joined.
+
+        Raises:
+            ModelError: MALFORMED for what is no chunk, or what an error in the stream says.
+        """
+        pieces: list[PlainText] = []
+        for payload in payloads:
+            self._absorb_chunk(_decoded(payload), pieces)
+        deltas: list[ModelEvent] = []
+        start = 0
+        for index, piece in enumerate(pieces):
+            if index + 1 == len(pieces) or pieces[index + 1].thought != piece.thought:
+                text = "".join(item.text for item in pieces[start : index + 1])
+                start = index + 1
+                if text:
+                    deltas.append(ThoughtDelta(text) if piece.thought else TextDelta(text))
+        return deltas
+
+    def finish(self) -> list[ModelEvent]:
+        """Return the calls, the usage and `Finished`.
+
+        Raises:
+            ModelError: SAFETY, BLOCKED, INCOMPLETE or MALFORMED when this is no answer.
+        """
+        self._end_plain()
+        if self._block:
+            raise blocked_prompt(self._block)
+        if not self._finish:
+            raise _incomplete(self._chunks)
+        problem = stopped_answer(self._finish, self._finish_message)
+        if problem is not None:
+            raise problem
+        if not self._has_substance:
+            message = f"The model gave an empty answer (finish reason {self._finish})."
+            raise ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=3)
+        content = b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
+        reason, note = self._reason()
+        calls = tuple(self._calls)
+        return [*calls, self._usage(), Finished(reason, content, calls, note)]
+
+    def _absorb_chunk(self, chunk: WireChunk, pieces: list[PlainText]) -> None:
+        if (error := bytes(chunk.error)) not in (b"", b"null"):
+            raise stream_error(error)
+        feedback = chunk.prompt_feedback
+        if feedback and feedback.block_reason:
+            self._block = ": ".join(filter(None, (feedback.block_reason, feedback.block_reason_message)))
+        self._counts = chunk.usage_metadata or self._counts
+        if not chunk.candidates:
+            return
+        self._chunks += 1
+        candidate = chunk.candidates[0]
+        for raw in (candidate.content and candidate.content.parts) or ():
+            self._absorb_part(raw, pieces)
+        self._finish = candidate.finish_reason or self._finish
+        self._finish_message = candidate.finish_message or self._finish_message
+
+    def _absorb_part(self, raw: msgspec.Raw, pieces: list[PlainText]) -> None:
+        try:
+            plain = msgspec.json.decode(raw, type=PlainText)
+        except msgspec.ValidationError:
+            self._absorb_other(raw, pieces)
+            return
+        pieces.append(plain)
+        if plain.thought != self._plain_is_thought:
+            self._end_plain()
+            self._plain_is_thought = plain.thought
+        self._plain.append(plain.text)
+
+    def _absorb_other(self, raw: msgspec.Raw, pieces: list[PlainText]) -> None:
+        """Keep a part byte for byte, unless it is a call that the wire would not take back."""
+        self._end_plain()
+        try:
+            part = msgspec.json.decode(raw, type=WirePart)
+        except msgspec.ValidationError:
+            part = WirePart()
+        if part.text:
+            pieces.append(PlainText(part.text, bool(part.thought)))
+        if not part.thought and part.text != "":
+            self._has_substance = True
+        encoded = bytes(raw)
+        if part.function_call is not None:
+            encoded = self._absorb_call(encoded, part.function_call)
+        self._parts.append(encoded)
+
+    def _absorb_call(self, encoded: bytes, call: WireFunctionCall) -> bytes:
+        """Note the call and return its part with an id of its own, a name and arguments that are an object."""
+        args, problem = _arguments(bytes(call.args))
+        if not call.name:
+            args, problem = None, "The call has no function name: call one of the declared functions by its name."
+        taken = {known.call_id for known in self._calls}
+        call_id = call.id if call.id and call.id not in taken else f"call-{os.urandom(8).hex()}"
+        event = FunctionCallEvent(call_id, call.name or _UNNAMED, args, problem)
+        self._calls.append(event)
+        if call.id == call_id and call.name and bytes(call.args)[:1] == b"{":
+            return encoded
+        part = cast("dict[str, Any]", msgspec.json.decode(encoded))
+        part["functionCall"] |= {"id": call_id, "name": event.name, "args": args or {}}
+        return msgspec.json.encode(part)
+
+    def _end_plain(self) -> None:
+        text = "".join(self._plain)
+        self._plain = []
+        if text:
+            part = {"text": text, "thought": True} if self._plain_is_thought else {"text": text}
+            self._parts.append(msgspec.json.encode(part))
+            self._has_substance = self._has_substance or not self._plain_is_thought
+
+    def _reason(self) -> tuple[FinishReason, str]:
+        if self._finish == "STOP":
+            return FinishReason.STOP, ""
+        if self._finish == "MAX_TOKENS":
+            return FinishReason.LENGTH, "The answer was cut at the model's limit of output tokens."
+        _log.warning("unknown finish reason %s, taken as a stop", self._finish)
+        return FinishReason.OTHER, f"The model ended for a reason that this version doesn't know: {self._finish}."
+
+    def _usage(self) -> Usage:
+        counts = self._counts
+        return Usage(
+            prompt=(counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
+            output=counts.candidates_token_count or 0,
+            thoughts=counts.thoughts_token_count or 0,
+            cached=counts.cached_content_token_count or 0,
+            total=counts.total_token_count or 0,
+        )
+
+
+def _decoded(payload: bytes) -> WireChunk:
+    try:
+        return msgspec.json.decode(payload, type=WireChunk)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"The server sent something in the stream that is no answer ({error})."
+        raise ModelError(ModelErrorKind.MALFORMED, message, is_retryable=True, most_tries=4) from None
+
+
+def _arguments(raw: bytes) -> tuple[dict[str, Any] | None, str]:
+    """Return the arguments, or None and what was wrong. Missing ones are none; a string may hold the object."""
+    try:
+        value: object = msgspec.json.decode(raw) if raw else None
+        if isinstance(value, str):
+            value = msgspec.json.decode(value) if value.strip() else None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return None, f"The arguments of the call are no JSON object ({error}): send an object."
+    if value is None:
+        return {}, ""
+    if not isinstance(value, dict):
+        return None, f"The arguments of the call are no JSON object but a JSON {_json_name(value)}: send an object."
+    return cast("dict[str, Any]", value), ""
+
+
+def _json_name(value: object) -> str:
+    names: dict[type, str] = {str: "string", list: "array", bool: "boolean"}
+    return names.get(type(value), "number")
+
+
+def _incomplete(chunks: int) -> ModelError:
+    if not chunks:
+        message = "The server ended the stream without an answer."
+        return ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=3)
+    message = "The answer ended without saying that it was finished."
+    return ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=4)

@@ -1,0 +1,74 @@
+"""Parses a stream of server-sent events, from bytes in any cut to the data of each event.
+
+Source: HTML Living Standard §9.2.6. Lines end with LF, CRLF or CR and nothing else: U+2028 and U+0085 are data.
+"""
+
+from __future__ import annotations
+
+_BOM = b"\xef\xbb\xbf"
+MAX_EVENT_BYTES = 64 * 1024 * 1024
+
+
+class EventTooLargeError(Exception):
+    """An event passed the limit."""
+
+
+class SseParser:
+    """Holds what is left of the stream between chunks. Time is linear in the bytes, however they are cut."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._line: list[bytes] = []  # pieces of the line not yet ended
+        self._data: list[bytes] = []  # data lines of the event not yet ended
+        self._held_bytes = 0
+        self._max_event_bytes = max_event_bytes
+        self._after_cr = False
+        self._at_start = True
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take the next bytes and return the data of each event they end, its data lines joined by LF.
+
+        Raises:
+            EventTooLargeError: when one event grows past the limit.
+        """
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        self._after_cr = False if chunk else self._after_cr
+        self._held_bytes += len(chunk)
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._line.append(chunk)
+            self._check_size()
+            return []
+        self._line.append(chunk)
+        text = b"".join(self._line)
+        lines = text.splitlines()
+        self._after_cr = text.endswith(b"\r")
+        self._line = [] if text.endswith((b"\n", b"\r")) else [lines.pop()]
+        return self._take(lines)
+
+    def close(self) -> list[bytes]:
+        """End the stream where it should end: an event whose blank line is missing counts."""
+        lines, self._line = b"".join(self._line).splitlines(), []
+        return self._take([*lines, b""])
+
+    def _take(self, lines: list[bytes]) -> list[bytes]:
+        if self._at_start and lines:
+            self._at_start = False
+            lines[0] = lines[0].removeprefix(_BOM)
+        events: list[bytes] = []
+        for line in lines:
+            if not line:
+                if self._data:
+                    events.append(b"\n".join(self._data))
+                    self._data = []
+            elif line.startswith(b"data:"):
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif line == b"data":
+                self._data.append(b"")
+        if events or not self._data:
+            self._held_bytes = sum(map(len, self._data)) + sum(map(len, self._line))
+        self._check_size()
+        return events
+
+    def _check_size(self) -> None:
+        if self._held_bytes > self._max_event_bytes:
+            raise EventTooLargeError(f"one event of the stream is larger than {self._max_event_bytes} bytes")

@@ -1,0 +1,241 @@
+"""Posts JSON over HTTP and gives the events of the answer; knows no model's wire, and maps every failure to ModelError.
+
+The one place that touches `httpx2`, which is imported with the first request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, TypeAlias, cast
+from urllib.parse import urlsplit
+
+import anyio
+import msgspec
+
+from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.sse import EventTooLargeError, SseParser
+
+if TYPE_CHECKING:
+    import httpx2
+
+_MAX_ERROR_BYTES = 256 * 1024
+_MAX_JSON_BYTES = 64 * 1024 * 1024
+
+
+class Timeouts(msgspec.Struct, frozen=True):
+    """How long to wait for a connection, the first byte of an answer, and the next byte of it."""
+
+    connect_s: float = 15.0
+    first_byte_s: float = 180.0
+    idle_s: float = 120.0
+
+
+class HttpCall(msgspec.Struct, frozen=True):
+    """A POST. The headers may hold a key: never shown."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"HttpCall({self.url!r}, {len(self.body)} bytes)"
+
+
+class HttpRefusal(msgspec.Struct, frozen=True):
+    """An answer that is not 200, with the beginning of its body; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Explain: TypeAlias = Callable[[HttpRefusal], ModelError]
+
+
+class Transport:
+    """One client and its connections, kept for the session."""
+
+    def __init__(self, timeouts: Timeouts | None = None) -> None:
+        self.timeouts = timeouts or Timeouts()
+        self._client: httpx2.AsyncClient | None = None
+
+    async def events(
+        self, call: HttpCall, explain: Explain, *, is_complete: Callable[[], bool]
+    ) -> AsyncGenerator[list[bytes], None]:
+        """Post, and give the data of the answer's events, those that arrived together in one list.
+
+        A JSON answer (an array, or one object) counts as its elements. Once `is_complete` says that nothing needful can
+        follow, the rest of the stream is waited for only briefly, and its failure is no failure.
+
+        Raises:
+            ModelError: `explain`'s for a refusal; NETWORK, TIMEOUT, INCOMPLETE or MALFORMED for the rest.
+        """
+        import httpx2
+
+        response: httpx2.Response | None = None
+        try:
+            response = await self._answer(call, explain)
+            if "json" in response.headers.get("content-type", ""):
+                yield _elements(await self._body(response, _MAX_JSON_BYTES))
+                return
+            parser = SseParser()
+            async with aclosing(_chunks(response)) as chunks:
+                while True:
+                    wait_s = min(2.0, self.timeouts.idle_s) if is_complete() else self.timeouts.idle_s
+                    with anyio.fail_after(wait_s):
+                        chunk = await anext(chunks, None)
+                    batch = parser.close() if chunk is None else parser.feed(chunk)
+                    if batch:
+                        yield batch
+                    if chunk is None:
+                        return
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, EventTooLargeError) as error:
+            if not is_complete():
+                raise _mapped(error, call.url, self.timeouts, began=response is not None) from None
+        finally:
+            if response is not None:
+                with anyio.move_on_after(2, shield=True):
+                    await response.aclose()
+
+    async def post(self, call: HttpCall, explain: Explain) -> bytes:
+        """Post, and return the whole body of the answer. Raises `ModelError`."""
+        import httpx2
+
+        try:
+            response = await self._answer(call, explain)
+            try:
+                return await self._body(response, _MAX_JSON_BYTES)
+            finally:
+                with anyio.move_on_after(2, shield=True):
+                    await response.aclose()
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
+            raise _mapped(error, call.url, self.timeouts, began=False) from None
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            with anyio.move_on_after(2, shield=True):
+                await client.aclose()
+
+    async def _answer(self, call: HttpCall, explain: Explain) -> httpx2.Response:
+        """Send, and return the answer's head; a refusal is read and raised as explained."""
+        client = self._opened(call.url)
+        request = client.build_request("POST", call.url, headers=dict(call.headers), content=call.body)
+        with anyio.fail_after(self.timeouts.first_byte_s):
+            response = await client.send(request, stream=True)
+        if response.status_code == 200:
+            return response
+        try:
+            body = await self._body(response, _MAX_ERROR_BYTES)
+        finally:
+            with anyio.move_on_after(2, shield=True):
+                await response.aclose()
+        raise explain(HttpRefusal(response.status_code, dict(response.headers), body))
+
+    async def _body(self, response: httpx2.Response, max_bytes: int) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        async with aclosing(_chunks(response)) as chunks:
+            while size <= max_bytes:
+                with anyio.fail_after(self.timeouts.idle_s):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    break
+                pieces.append(chunk)
+                size += len(chunk)
+        return b"".join(pieces)[:max_bytes]
+
+    def _opened(self, url: str) -> httpx2.AsyncClient:
+        import httpx2
+
+        if self._client is None:
+            # Reading the machine's certificates takes 20-40 ms, which a server on http doesn't need.
+            self._client = httpx2.AsyncClient(
+                verify=urlsplit(url).scheme != "http",
+                timeout=httpx2.Timeout(None, connect=self.timeouts.connect_s),
+                headers={"accept-encoding": "identity", "content-type": "application/json"},
+            )
+        return self._client
+
+
+def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """Give the body as it arrives; decompressed only where a server compresses unasked."""
+    if "content-encoding" in response.headers:
+        return response.aiter_bytes()
+    return cast("AsyncGenerator[bytes, None]", aiter(cast("AsyncIterable[bytes]", response.stream)))
+
+
+def _elements(body: bytes) -> list[bytes]:
+    """Return the elements of a JSON array, or the one value there is."""
+    if not body.lstrip().startswith(b"["):
+        return [body]
+    try:
+        return [bytes(element) for element in msgspec.json.decode(body, type=list[msgspec.Raw])]
+    except msgspec.DecodeError:
+        return [body]
+
+
+def _mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> ModelError:
+    import httpx2
+
+    parts = urlsplit(url)
+    where = parts.netloc.rpartition("@")[2]
+    if isinstance(error, httpx2.ConnectTimeout):
+        message = (
+            f"No connection to {where} within {timeouts.connect_s:g} s. Check the network, the proxy and the address."
+        )
+        return ModelError(ModelErrorKind.TIMEOUT, message, is_retryable=True, most_tries=3)
+    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
+        waited = (
+            f"stopped in the middle for {timeouts.idle_s:g} s"
+            if began
+            else (f"did not begin to answer within {timeouts.first_byte_s:g} s")
+        )
+        return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", is_retryable=True, most_tries=4)
+    if isinstance(error, EventTooLargeError):
+        return ModelError(ModelErrorKind.MALFORMED, f"{where} sent something too large: {error}.")
+    if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
+        return ModelError(ModelErrorKind.BAD_REQUEST, f"{parts.scheme}://{where} is no address of a server: {error}.")
+    if isinstance(error, httpx2.ConnectError):
+        message = f"Cannot connect to {where} ({error}). Check that it is right and the server runs."
+        return ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3)
+    if began:
+        return ModelError(
+            ModelErrorKind.INCOMPLETE, f"The answer of {where} was cut off.", is_retryable=True, most_tries=5
+        )
+    return ModelError(
+        ModelErrorKind.NETWORK, f"The connection to {where} broke before an answer came.", is_retryable=True
+    )
+
+
+def told_by_header(refusal: HttpRefusal) -> float | None:
+    """Return Retry-After in seconds; a date is read as the time until then."""
+    value = refusal.headers.get("retry-after", "")
+    seconds = seconds_of(value)
+    if seconds is not None or not value:
+        return seconds
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def seconds_of(text: str) -> float | None:
+    """Read a number of seconds; None for what is none, or makes no sense."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e9 else None
+
+
+def line_of(text: str) -> str:
+    """Return a server's words as one line of at most 500 characters, without controls."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= 500 else line[:500] + "…"
