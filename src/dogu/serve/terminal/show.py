@@ -17,12 +17,12 @@ _MOST_LIVE_LINES = 20
 
 
 class Show:
-    """Prints events. Diffs that the person has just approved are not printed a second time."""
+    """Prints events. Diffs the person has just approved are not printed again, nor output seen live."""
 
-    def __init__(self, out: TextIO | None = None, style: Style | None = None, *, shows_diffs: bool = False) -> None:
+    def __init__(self, out: TextIO | None = None, style: Style | None = None, *, shows_output: bool = False) -> None:
         self._out = out or sys.stdout
         self._style = style or Style.of(self._out)
-        self._shows_diffs = shows_diffs
+        self._shows_output = shows_output
         self._is_in_text = False
         self._live_lines: dict[str, int] = {}
 
@@ -65,7 +65,7 @@ class Show:
             return
         if isinstance(result.return_display, str):
             text = draw(result.return_display, self._style)
-        elif was_live or not self._shows_diffs:
+        elif was_live or not self._shows_output:
             text = ""
         else:
             text = draw(result.return_display, self._style)

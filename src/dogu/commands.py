@@ -1,0 +1,153 @@
+"""The program's commands: each opens what it needs and hands it to a door."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, cast
+
+from dogu.app import Options, open_agent, open_runtime, read_settings
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run_print(options: Options, space: Namespace) -> int:
+    """Answer one prompt without a person; piped input joins the prompt."""
+    from dogu.serve.print import OutputFormat, print_answer
+
+    prompt = _prompt(space)
+    if not prompt.strip():
+        if space.print is None and not space.question and not sys.stdin.isatty() and space.output_format == "text":
+            return run_tour(options, space)
+        sys.stderr.write("The prompt is empty: dogu -p 'question', or pipe it in.\n")
+        return 42
+
+    async def answer() -> int:
+        async with open_agent(options) as opened:
+            content = await opened.read_prompt(prompt)
+            output_format = OutputFormat(space.output_format)
+            return await print_answer(opened.agent, content, output_format, opened.session_id)
+
+    return _run(answer)
+
+
+def run_terminal(options: Options, space: Namespace) -> int:
+    """Talk with the person at the terminal."""
+    from dogu.serve.terminal.confirm import TerminalConfirm
+    from dogu.serve.terminal.conversation import Conversation
+
+    async def talk() -> int:
+        confirm = TerminalConfirm(editor=read_settings(options).ui.editor or None)
+        async with open_agent(options, confirm=confirm) as opened:
+            conversation = Conversation(
+                opened.agent,
+                opened.runtime,
+                opened.read_prompt,
+                greeting=opened.greeting(),
+            )
+            return await conversation.run(" ".join(space.question))
+
+    return _run(talk)
+
+
+def run_call(options: Options, space: Namespace) -> int:
+    """Run one call, or calls from JSON lines, without a model."""
+    from dogu.serve.call import call_lines, call_once
+    from dogu.serve.terminal.confirm import TerminalConfirm
+
+    if not space.jsonl and not space.tool:
+        sys.stderr.write("Which tool? dogu tools lists them; dogu call read_file path=README.md\n")
+        return 2
+    has_person = not space.jsonl and not space.json and sys.stdin.isatty() and sys.stderr.isatty()
+
+    async def call() -> int:
+        confirm = TerminalConfirm(sys.stderr) if has_person else None
+        async with open_runtime(options, confirm=confirm) as runtime:
+            if space.jsonl:
+                return await call_lines(runtime, sys.stdin.buffer)
+            return await call_once(runtime, space.tool, space.arguments, as_json=space.json)
+
+    return _run(call)
+
+
+def run_tools(options: Options, space: Namespace) -> int:
+    """List the tools."""
+    import msgspec
+
+    async def show() -> int:
+        async with open_runtime(options) as runtime:
+            if space.declarations:
+                sys.stdout.write(
+                    msgspec.json.format(msgspec.json.encode(runtime.registry.declarations)).decode() + "\n"
+                )
+                return 0
+            for tool in runtime.registry:
+                first = tool.description.split("\n")[0]
+                print(f"{tool.name:<20} {tool.display_name:<16} {tool.kind:<8} {first}")
+            return 0
+
+    return _run(show)
+
+
+def run_tour(options: Options, _space: Namespace) -> int:
+    """Play the tour in a temporary copy of the sample project, with a home of its own."""
+    import tempfile
+
+    from dogu.models.offline import Offline
+    from dogu.serve.terminal.tour import TourConfirm, play_tour, write_sample_project
+
+    async def tour(folder: str) -> int:
+        root, home = os.path.join(folder, "greeter"), os.path.join(folder, "home")
+        write_sample_project(root)
+        os.mkdir(home)
+        visit = Options(root=root, home=home)
+        async with open_agent(visit, confirm=TourConfirm(), model=Offline()) as opened:
+            print("\n".join(opened.greeting()[:-1]))
+            return await play_tour(opened.agent)
+
+    with tempfile.TemporaryDirectory(prefix="dogu-tour-") as folder:
+        return _run(lambda: tour(folder))
+
+
+def _prompt(space: Namespace) -> str:
+    parts = [space.print] if space.print is not None else [" ".join(space.question)]
+    if not sys.stdin.isatty():
+        parts.append(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run an async command; SIGTERM and SIGHUP end it as Ctrl-C does, so that clean-up runs."""
+    import signal
+
+    import anyio
+
+    code = 130
+
+    async def cancel_on_signal(scope: anyio.CancelScope) -> None:
+        watched = [signal.SIGTERM, signal.SIGHUP]
+        with anyio.open_signal_receiver(*watched) as signals:
+            async for _ in signals:
+                scope.cancel()
+                return
+
+    async def guarded() -> None:
+        nonlocal code
+        async with anyio.create_task_group() as group:
+            group.start_soon(cancel_on_signal, group.cancel_scope)
+            code = await main()
+            group.cancel_scope.cancel()
+
+    try:
+        anyio.run(guarded)
+    except BaseExceptionGroup as group:
+        raise _first_of(group) from group
+    return code
+
+
+def _first_of(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -1,0 +1,74 @@
+"""A short tour: the offline model really lists, reads, searches, edits and runs, in a temporary sample project."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dogu.agent.loop import Agent, EndReason
+from dogu.runtime.questions import Approved, Outcome, Question
+from dogu.serve.exit_codes import ExitCode
+from dogu.serve.terminal.draw import draw
+from dogu.serve.terminal.show import Show
+from dogu.serve.terminal.style import Style
+
+_HELLO = """\
+GREETING = "Hello"
+
+
+def greet(name):
+    # TODO: more languages
+    return f"{GREETING}, {name}!"
+"""
+
+_SAMPLE = {
+    "README.md": "# Greeter\n\nSays hello in many languages.\n",
+    "greeter/__init__.py": "",
+    "greeter/hello.py": _HELLO,
+    "main.py": 'from greeter.hello import greet\n\nprint(greet("world"))\n',
+}
+
+STEPS = (
+    "list files",
+    "read README.md",
+    "find *.py",
+    "search for TODO",
+    'replace "Hello" with "こんにちは" in greeter/hello.py',
+    "run python3 main.py",
+)
+
+
+def write_sample_project(folder: str) -> None:
+    """Write the sample project into an empty folder."""
+    for name, text in _SAMPLE.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+class TourConfirm:
+    """Shows each question, and says yes for the visitor: the project is a temporary copy."""
+
+    def __init__(self) -> None:
+        self._style = Style.of(sys.stdout)
+
+    async def __call__(self, question: Question) -> Outcome:
+        """Draw the question and approve it."""
+        title = self._style.paint(f"? {question.confirmation.title}", "yellow", "bold")
+        print(f"{title}\n{draw(question.confirmation.display, self._style)}")
+        print(self._style.paint("yes (the tour says it for you)", "dim"), flush=True)
+        return Approved()
+
+
+async def play_tour(agent: Agent) -> ExitCode:
+    """Play the steps, one turn each; the exit status is 0 only when every one of them worked."""
+    style = Style.of(sys.stdout)
+    show = Show(sys.stdout, style, shows_output=True)
+    code = ExitCode.DONE
+    for step in STEPS:
+        print(f"\n{style.paint('› ' + step, 'cyan', 'bold')}", flush=True)
+        end = await agent.run(step, show.event)
+        if end.reason is not EndReason.DONE or not end.answers or any(answer.result.error for answer in end.answers):
+            code = ExitCode.TOOL_FAILED
+    return code

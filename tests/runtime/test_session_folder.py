@@ -1,0 +1,44 @@
+"""What a session keeps."""
+
+from pathlib import Path
+
+from dogu.contract.content import Blob, Text
+from dogu.contract.result import ToolResult
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.result_bounds import ResultBounds
+from dogu.runtime.session_folder import SessionFolder, session_folders
+
+
+def test_a_whole_output_is_kept_for_its_owner_only_and_can_be_found(tmp_path: Path):
+    folder = SessionFolder(str(tmp_path))
+    path = Path(folder.keep_output("call/../../x", "日本語 \udc80"))
+    assert path.parent == Path(folder.path)
+    assert path.read_text() == "日本語 \\udc80"
+    assert path.stat().st_mode & 0o777 == 0o600
+    folder.close()
+    assert session_folders(str(tmp_path)) == [folder.path]
+
+
+def test_an_empty_session_leaves_nothing(tmp_path: Path):
+    SessionFolder(str(tmp_path)).close()
+    assert session_folders(str(tmp_path)) == []
+
+
+def test_a_cut_result_says_where_the_whole_is(tmp_path: Path):
+    folder = SessionFolder(str(tmp_path))
+    bounds = ResultBounds(folder.keep_output, frozenset({"read_file"}))
+    whole = "x" * 100_000
+    result = bounds.apply(ToolCall("1", "run_shell_command", {}), ToolResult(whole))
+    path = str(result.llm_content).rsplit("kept in ", 1)[1].split(":")[0]
+    assert Path(path).read_text() == whole
+    assert bounds.apply(ToolCall("1", "read_file", {}), ToolResult(whole)).llm_content == whole
+
+
+def test_media_are_never_cut():
+    blob = Blob("image/png", b"x" * 100_000)
+    result = ToolResult([Text("y" * 100_000), blob])
+    parts = ResultBounds().apply(ToolCall("1", "t", {}), result).llm_content
+    assert not isinstance(parts, str)
+    assert parts[1] == blob
+    assert isinstance(parts[0], Text)
+    assert len(parts[0].text) < 41_000
