@@ -100,38 +100,26 @@ class LocalProcesses:
     async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
         """Run a command and return when its foreground has ended, though children may live on.
 
-        Cancelled or out of time, every process that it started is ended: SIGTERM, 2 s, SIGKILL. Raises `ToolError`:
-        INVALID_ARGUMENTS for what no command line can hold, START_FAILED with the system's reason.
+        Cancelled or out of time, every process that it started is ended: SIGTERM, 2 s, SIGKILL; what it printed until
+        then has gone to `report`. Raises `ToolError`: INVALID_ARGUMENTS for what no command line can hold, START_FAILED
+        with the system's reason.
         """
         _check(command)
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         async with self._limiter:
-            line = self._launch.order(_order(command, report is not None), command.directory, command.stdin)
             started = time.monotonic()
+            line = self._launch.order(_order(command, report is not None), command.directory, command.stdin)
+            talk = _Talk(line, report or _ignore)
+            is_done = False
             try:
-                facts = await self._follow(line, report or _ignore)
-            except KeeperGoneError:
-                facts = line.last_facts()
+                facts = await talk.until_done()
+                is_done = True
             finally:
-                if not line.is_settled:
-                    await _end(line)
+                if not is_done:
+                    await talk.end()
+                    line.close()
             return self._result(command, line, facts, time.monotonic() - started)
-
-    async def _follow(self, line: Line, report: Report) -> dict[str, Any]:
-        texts = {"stdout": LiveText(), "stderr": LiveText()}
-        while True:
-            event, facts = await line.next_event()
-            if event == "live":
-                text = "".join(texts[stream].feed(data) for stream, data in facts["output"])
-                if text:
-                    report(text)
-            elif event == "failed":
-                raise _start_failure(facts["errno"], facts["step"])
-            elif event == "started":
-                line.pid = facts["pid"]
-            elif event == "done":
-                return facts
 
     def _result(self, command: ShellCommand, line: Line, facts: dict[str, Any], duration_s: float) -> ProcessResult:
         status: int | None = facts["status"]
@@ -197,13 +185,44 @@ class LocalProcesses:
         await self.aclose()
 
 
-async def _end(line: Line) -> None:
-    """End everything of a command and wait until it is gone; not to be cancelled, but bounded."""
-    with anyio.CancelScope(shield=True), anyio.move_on_after(_END_TAKES_S, shield=True):
-        line.say(b"end")
-        while not line.is_settled:
-            await line.next_event()
-    line.close()
+class _Talk:
+    """What is said on a command's line while it runs; live output goes to the report as text."""
+
+    def __init__(self, line: Line, report: Report) -> None:
+        self._line = line
+        self._report = report
+        self._texts = {"stdout": LiveText(), "stderr": LiveText()}
+
+    async def until_done(self) -> dict[str, Any]:
+        try:
+            while True:
+                event, facts = await self._line.next_event()
+                if event == "live":
+                    self._report_live(facts["output"])
+                elif event == "failed":
+                    raise _start_failure(facts["errno"], facts["step"])
+                elif event == "started":
+                    self._line.pid = facts["pid"]
+                elif event == "done":
+                    return facts
+        except KeeperGoneError:
+            return self._line.last_facts()
+
+    async def end(self) -> None:
+        """End everything of the command, if anything is left, and wait; not to be cancelled, but bounded."""
+        if self._line.is_settled:
+            return
+        with anyio.move_on_after(_END_TAKES_S, shield=True):
+            self._line.say(b"end")
+            try:
+                await self.until_done()
+            except ToolError:  # it never started
+                return
+
+    def _report_live(self, output: list[tuple[str, bytes]]) -> None:
+        text = "".join(self._texts[stream].feed(data) for stream, data in output)
+        if text:
+            self._report(text)
 
 
 def _ignore(_text: str) -> None:

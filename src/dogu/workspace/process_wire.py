@@ -32,7 +32,7 @@ class Line:
     def __init__(self, control: socket.socket, outputs: dict[str, int]) -> None:
         self._control = control
         self._outputs = outputs
-        self._total_bytes = dict.fromkeys(outputs, 0)
+        self._total_bytes = {"stdout": 0, "stderr": 0}
         self.pid = 0
         self.is_settled = False
 
@@ -126,22 +126,26 @@ class Launch:
         import socket
 
         opened: list[int] = []
+        outputs: dict[str, int] = {}
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        near.setblocking(False)
+        line = Line(near, outputs)
+        is_sent = False
         try:
             place = _open_directory(directory, opened)
             source = _in_memory(stdin, opened) if stdin else _opened("/dev/null", os.O_RDONLY, opened)
-            outputs = {"stdout": _unnamed_file(), "stderr": _unnamed_file()}
-            line = Line(near, outputs)
+            outputs.update(stdout=_unnamed_file(), stderr=_unnamed_file())
             packed = _in_memory(marshal.dumps(order), opened)
-            self._send([far.fileno(), place, source, *outputs.values(), packed])
+            self._send([far.fileno(), place, source, outputs["stdout"], outputs["stderr"], packed])
+            is_sent = True
         except OSError as error:
-            near.close()
             raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
         finally:
             far.close()
             for descriptor in opened:
                 os.close(descriptor)
-        near.setblocking(False)
+            if not is_sent:
+                line.close()
         return line
 
     def close(self) -> None:

@@ -1,0 +1,165 @@
+"""run_shell_command: a command line, run by bash (seeds: shell tool)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+
+from dogu.contract.confirmation import CallContext, Confirmation
+from dogu.contract.display import CommandPreview, TerminalOutput
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolFailure, ToolResult
+from dogu.contract.tool import Kind, Tool
+from dogu.workspace.process import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
+from dogu.workspace.roots import Roots
+
+_LONGEST_DESCRIPTION_CHARS = 120
+
+
+class RunShellCommandArgs(msgspec.Struct, kw_only=True):
+    """What run_shell_command takes."""
+
+    command: Annotated[str, msgspec.Meta(description="Exact command line to run as `bash -c <command>`.")]
+    description: Annotated[
+        str | None, msgspec.Meta(description="Brief description of the command's purpose, shown to the user.")
+    ] = None
+    directory: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Directory to run in: relative to the project root, or absolute inside it. Default: the root."
+        ),
+    ] = None
+    timeout_s: Annotated[
+        float | None, msgspec.Meta(gt=0, description="Seconds after which the command is ended. Default: no limit.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class ShellLimits:
+    """The settings' bounds on time: in all (None: none) and without output (0: none)."""
+
+    timeout_s: float | None = None
+    idle_timeout_s: float = IDLE_TIMEOUT_S
+
+
+class RunShellCommand(Tool[RunShellCommandArgs]):
+    """Run a command line with `bash -c` in the project and return what it printed and how it ended.
+
+    Returns when the foreground command has ended. `command &` starts a background process, whose PIDs are returned; it
+    goes on running until the session ends. Standard input is closed and there is no terminal: use non-interactive
+    flags (`npm init -y`, `git --no-pager`). A command that prints nothing for 5 minutes is ended.
+    Result, one field a line: Command, Directory, Stdout, Stderr, Error, Exit Code, Signal, Background PIDs, Process
+    Group PGID; `(none)` or `(empty)` where there is nothing.
+    """
+
+    name = "run_shell_command"
+    display_name = "Shell"
+    kind = Kind.EXECUTE
+    aliases = {"dir_path": "directory"}
+
+    def __init__(
+        self,
+        roots: Roots,
+        processes: Processes,
+        environment: Callable[[], Mapping[str, str]],
+        limits: ShellLimits | None = None,
+    ) -> None:
+        self._roots = roots
+        self._processes = processes
+        self._environment = environment
+        self._limits = limits or ShellLimits()
+
+    def get_description(self, args: RunShellCommandArgs) -> str:
+        """The command, where it runs, and what for, in one line."""
+        where = f" [in {args.directory}]" if args.directory else ""
+        why = f" ({args.description})" if args.description else ""
+        command = " ".join(args.command.split())
+        if len(command) > _LONGEST_DESCRIPTION_CHARS:
+            half = _LONGEST_DESCRIPTION_CHARS // 2
+            command = f"{command[:half]} ... {command[-half:]}"
+        return f"{command}{where}{why}".replace("\n", " ")
+
+    async def should_confirm_execute(self, args: RunShellCommandArgs) -> Confirmation | None:
+        """Show the command as it will run; it can be edited first."""
+        os.close(self._open_directory(args))
+
+        def revise(text: str) -> Confirmation:
+            edited = self.validate_tool_params({**msgspec.structs.asdict(args), "command": text})
+            return self._question(edited, revise)
+
+        return self._question(args, revise)
+
+    def _question(self, args: RunShellCommandArgs, revise: Callable[[str], Confirmation]) -> Confirmation:
+        if not args.command.strip():
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command is empty: say what to run.")
+        directory = self._roots.locate(args.directory or "")
+        return Confirmation(
+            "Run this command?",
+            CommandPreview(args.command, directory, args.description or ""),
+            proposal=args,
+            editable_text=args.command,
+            revise=revise,
+        )
+
+    async def execute(self, args: RunShellCommandArgs, context: CallContext) -> ToolResult:
+        """Run it; cancelled, everything it started is ended first."""
+        if isinstance(context.approved, RunShellCommandArgs):
+            args = context.approved
+        if not args.command.strip():
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command is empty: say what to run.")
+        directory = self._open_directory(args)
+        try:
+            result = await self._processes.run(
+                ShellCommand(
+                    args.command,
+                    directory,
+                    self._environment(),
+                    timeout_s=args.timeout_s or self._limits.timeout_s,
+                    idle_timeout_s=self._limits.idle_timeout_s,
+                ),
+                context.report,
+            )
+        finally:
+            os.close(directory)
+        return _told(args, result)
+
+    def _open_directory(self, args: RunShellCommandArgs) -> int:
+        return self._roots.open_directory(args.directory or ".")
+
+
+def _told(args: RunShellCommandArgs, result: ProcessResult) -> ToolResult:
+    fields = {
+        "Command": args.command,
+        "Directory": args.directory or "(root)",
+        "Stdout": result.stdout or "(empty)",
+        "Stderr": result.stderr or "(empty)",
+        "Error": result.error or "(none)",
+        "Exit Code": "(none)" if result.exit_code is None else str(result.exit_code),
+        "Signal": "(none)" if result.signal is None else str(result.signal),
+        "Background PIDs": ", ".join(map(str, result.background_pids)) or "(none)",
+        "Process Group PGID": str(result.pgid) if result.pgid else "(none)",
+    }
+    content = "\n".join(f"{name}: {value}" for name, value in fields.items())
+    failure = None
+    if result.error:
+        failure = ToolFailure(ErrorKind.TIMED_OUT if result.timed_out else ErrorKind.IO_ERROR, result.error)
+    return ToolResult(content, _shown(args, result), failure)
+
+
+def _shown(args: RunShellCommandArgs, result: ProcessResult) -> TerminalOutput:
+    notes: list[str] = []
+    if result.error:
+        notes.append(result.error)
+    elif result.signal is not None:
+        notes.append(f"Ended by signal {result.signal}.")
+    elif result.exit_code:
+        notes.append(f"Exit code {result.exit_code}.")
+    if result.background_pids:
+        notes.append(f"Still running in the background: {', '.join(map(str, result.background_pids))}.")
+    notes += [f"More of {stream} is in {path}" for stream, path in result.output_files.items() if path]
+    between = "\n" if result.stdout and result.stderr and not result.stdout.endswith("\n") else ""
+    return TerminalOutput(args.command, result.stdout + between + result.stderr, result.exit_code, tuple(notes))
