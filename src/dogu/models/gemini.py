@@ -37,7 +37,9 @@ class GeminiOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Access(Protocol):
-    """Where the model is and who asks."""
+    """Where the model is and who asks. `wraps_count_request`: countTokens takes the request in an object of its own."""
+
+    wraps_count_request: bool
 
     def url(self, model: str, version: str, method: str) -> str:
         """Return the address of a method of the model."""
@@ -54,6 +56,8 @@ class Access(Protocol):
 
 class KeyAccess:
     """The Gemini API, or a server that speaks like it, with an API key."""
+
+    wraps_count_request = True
 
     def __init__(self, key: str, base_url: str = "") -> None:
         self._key = key.strip()
@@ -112,9 +116,10 @@ class Gemini:
         self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
     ) -> int:
         """Ask the server how many tokens a request would have. Raises `ModelError`."""
-        request = request_body(system, history, declarations, {})
-        model = b'"model":' + msgspec.json.encode(f"models/{self.name}") + b","
-        body = b'{"generateContentRequest":{' + model + request[1:] + b"}"
+        body = request_body(system, history, declarations, {})
+        if self._access.wraps_count_request:
+            model = b'"model":' + msgspec.json.encode(f"models/{self.name}") + b","
+            body = b'{"generateContentRequest":{' + model + body[1:] + b"}"
         answer = await self._transport.post(await self._call("countTokens", body), self._explain)
         try:
             return msgspec.json.decode(answer, type=TokenCount).total_tokens
