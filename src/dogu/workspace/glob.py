@@ -74,7 +74,7 @@ class _Stage:
         self._movers = [
             (way, at) for way, at in states if not pattern.ways[way][at].any_depth and at + 1 < len(pattern.ways[way])
         ]
-        self._staying = frozenset((way, at) for way, at in states if pattern.ways[way][at].any_depth)
+        self._staying = pattern.closed((way, at) for way, at in states if pattern.ways[way][at].any_depth)
         ends = [pattern.ways[way][at] for way, at in states if at + 1 == len(pattern.ways[way])]
         self._suffixes = tuple({end.suffix for end in ends if end.suffix is not None})
         self._others = [end for end in ends if end.suffix is None]
@@ -96,15 +96,13 @@ class _Stage:
     def entered(self, name: str) -> _Stage | None:
         """Return the stage in the folder `name`, or None when nothing below it can match."""
         moved = [(way, at + 1) for way, at in self._movers if self._pattern.ways[way][at].matches(name)]
-        states = self._pattern.closed(moved) | self._staying_closed() if moved else self._staying_closed()
-        return self._pattern.stage(states) if states else None
+        if not moved:
+            return self._pattern.stage(self._staying) if self._staying else None
+        return self._pattern.stage(self._pattern.closed(moved) | self._staying)
 
     def names_exactly(self, name: str) -> bool:
         """Tell whether the pattern spells `name` out here."""
         return any(self._pattern.ways[way][at].literal == name for way, at in self._movers)
-
-    def _staying_closed(self) -> _States:
-        return self._pattern.closed(self._staying)
 
     def _is_match(self, name: str) -> bool:
         folded = name if self._exact else name.lower()
@@ -226,7 +224,8 @@ class _Search:
     def __init__(self, query: GlobQuery, go_on: Check | None) -> None:
         self._query = query
         self._go_on = go_on
-        self._stages: dict[str, _Stage] = {"": query.pattern.start()}
+        self._here = query.pattern.start()
+        self._stages = {"": self._here}
         self._found: list[tuple[int, str]] = []
         self._is_complete = True
         self._counts = WalkCounts()
@@ -235,7 +234,9 @@ class _Search:
         query = self._query
         walk = Walk(query.ignore, query.rules, (), self._enters, self._counts)
         for folder in walk.folders(descriptor):
-            self._take(folder)
+            matched = folder.names and self._here.files(folder.names)
+            if matched:
+                self._keep(folder, matched)
             if self._go_on is not None and not self._go_on():
                 self._is_complete = False
                 break
@@ -263,20 +264,19 @@ class _Search:
         self._found.sort()
         return FoundFiles([path for _, path in self._found], self._counts, self._is_complete)
 
-    def _enters(self, path: str, name: str) -> bool:
-        stage = self._stages[path]
-        inner = stage.entered(name)
-        if inner is None or (name in DEFAULT_EXCLUDED and not stage.names_exactly(name)):
-            return False
-        if self._query.ignored is not None and self._query.ignored.matches(path + name):
-            return False
-        self._stages[f"{path}{name}/"] = inner
-        return True
-
-    def _take(self, folder: WalkedFolder) -> None:
-        matched = self._stages[folder.path].files(folder.names)
-        if matched:
-            self._keep(folder, matched)
+    def _enters(self, path: str, names: list[str]) -> list[str]:
+        # A folder's own names are asked for right after this, before any other folder's.
+        stage = self._here = self._stages.pop(path)
+        query = self._query
+        kept: list[str] = []
+        for name in names:
+            inner = stage.entered(name)
+            if inner is None or (name in DEFAULT_EXCLUDED and not stage.names_exactly(name)):
+                continue
+            if query.ignored is None or not query.ignored.matches(path + name):
+                self._stages[f"{path}{name}/"] = inner
+                kept.append(name)
+        return kept
 
     def _keep(self, folder: WalkedFolder, matched: list[str]) -> None:
         ignored, path, found = self._query.ignored, folder.path, self._found

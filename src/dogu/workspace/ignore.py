@@ -93,7 +93,7 @@ class FolderRules:
             return "gemini"
         return ""
 
-    def ignored(self, names: Iterable[str], are_folders: bool) -> dict[str, Reason]:
+    def ignored(self, names: list[str], are_folders: bool) -> dict[str, Reason]:
         """Return those of `names`, entries of this folder, that are left out, and why."""
         if self.reason:
             return dict.fromkeys(names, self.reason)
@@ -106,7 +106,7 @@ class FolderRules:
                 found[name] = reason
         return found
 
-    def _suspects(self, names: Iterable[str]) -> Iterable[str]:
+    def _suspects(self, names: list[str]) -> Iterable[str]:
         literal: set[str] = set()
         placed = [(rules, self._path[base:]) for rules, base in self._levels]
         if self._gemini is not None:
@@ -117,10 +117,8 @@ class FolderRules:
             literal |= rules.names_in.get(folder, set[str]())
         if self._screen is None:
             self._screen = Screen(rules for rules, _ in placed)
-        if not literal:
-            return self._screen.suspects(names)
-        kept = list(names)
-        return {*self._screen.suspects(kept), *literal.intersection(kept)}
+        found = self._screen.suspects(names)
+        return [*found, *literal.intersection(names)] if literal else found
 
 
 class Ignore:

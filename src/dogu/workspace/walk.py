@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 
 _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MOST_OPEN = 64
 
-Enters = Callable[[str, str], bool]
-"""Whether to go into a folder, given the path of the folder it is in (with a final slash, or empty) and its name."""
+Enters = Callable[[str, list[str]], list[str]]
+"""Which folders to go into, given the path of the folder they are in (with a final slash, or empty) and their names;
+called once for each folder, before it is yielded."""
 
 
 @dataclass
@@ -29,8 +31,7 @@ class WalkCounts:
     unreadable: int = 0
 
 
-@dataclass(frozen=True)
-class WalkedFolder:
+class WalkedFolder(NamedTuple):
     """One folder: `path` is relative to the start, empty or with a final slash; `names` are its entries that are no
     folders, in no order; `descriptor` is open until the next step of the walk."""
 
@@ -50,7 +51,7 @@ class WalkedFolder:
         return [name for name in names if name not in ignored]
 
 
-@dataclass
+@dataclass(slots=True)
 class _Frame:
     descriptor: int  # -1 when closed meanwhile
     path: str
@@ -134,9 +135,8 @@ class Walk:
         excluded = self.excluded
         kept = [name for name in folders if name not in excluded] if excluded else folders
         if self.enters is not None:
-            enters, path = self.enters, frame.path
-            kept = [name for name in kept if enters(path, name)]
-        ignored = frame.rules.ignored(kept, are_folders=True) if frame.rules else {}
+            kept = self.enters(frame.path, kept)
+        ignored = frame.rules.ignored(kept, are_folders=True) if frame.rules and kept else {}
         if ignored:
             from_gemini = sum(reason == "gemini" for reason in ignored.values())
             self.counts.gemini_ignored += from_gemini
