@@ -1,0 +1,23 @@
+"""`python -m bench [NAME ...]`: print what things cost; ratios are measured side by side in one run."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import bench
+
+
+def main(names: list[str]) -> None:
+    """Run the named benchmarks, or all."""
+    found = [module.name for module in pkgutil.iter_modules(bench.__path__)]
+    known = [name for name in found if name not in ("measure", "__main__")]
+    for name in names or known:
+        if name not in known:
+            sys.exit(f"There is no benchmark {name!r}: {', '.join(known)}")
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"bench.{name}").main()
+
+
+main(sys.argv[1:])
