@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -34,7 +34,8 @@ class RunShellCommandArgs(msgspec.Struct, kw_only=True):
         ),
     ] = None
     timeout_s: Annotated[
-        float | None, msgspec.Meta(gt=0, description="Seconds after which the command is ended. Default: no limit.")
+        Annotated[float, msgspec.Meta(gt=0)] | None,
+        msgspec.Meta(description="Seconds after which the command is ended. Default: no limit."),
     ] = None
 
 
@@ -73,6 +74,13 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         self._environment = environment
         self._limits = limits or ShellLimits()
 
+    def validate_tool_params(self, raw: Mapping[str, Any]) -> RunShellCommandArgs:
+        """Check the arguments; a command of nothing but spaces is none."""
+        args = super().validate_tool_params(raw)
+        if not args.command.strip():
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command is empty: say in 'command' what to run.")
+        return args
+
     def get_description(self, args: RunShellCommandArgs) -> str:
         """The command, where it runs, and what for, in one line."""
         where = f" [in {args.directory}]" if args.directory else ""
@@ -94,8 +102,6 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         return self._question(args, revise)
 
     def _question(self, args: RunShellCommandArgs, revise: Callable[[str], Confirmation]) -> Confirmation:
-        if not args.command.strip():
-            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command is empty: say what to run.")
         directory = self._roots.locate(args.directory or "")
         return Confirmation(
             "Run this command?",
@@ -109,8 +115,6 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         """Run it; cancelled, everything it started is ended first."""
         if isinstance(context.approved, RunShellCommandArgs):
             args = context.approved
-        if not args.command.strip():
-            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command is empty: say what to run.")
         directory = self._open_directory(args)
         try:
             result = await self._processes.run(

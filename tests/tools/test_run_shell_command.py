@@ -1,0 +1,180 @@
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from dogu.contract.confirmation import CallContext
+from dogu.contract.display import CommandPreview, TerminalOutput
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolResult
+from dogu.runtime.events import CallOutput
+from dogu.testing.workspace import check_tool, run_tool
+from dogu.tools.run_shell_command import RunShellCommand, RunShellCommandArgs, ShellLimits
+from dogu.workspace.environment import command_environment
+from dogu.workspace.process import LocalProcesses
+from dogu.workspace.roots import Roots
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="keepers need Linux"),
+]
+
+FIELDS = [
+    "Command", "Directory", "Stdout", "Stderr", "Error", "Exit Code", "Signal", "Background PIDs", "Process Group PGID",
+]  # fmt: skip
+
+
+@pytest.fixture
+async def tool(tmp_path: Path) -> AsyncIterator[RunShellCommand]:
+    root = tmp_path / "root"
+    (root / "scripts").mkdir(parents=True)
+    async with LocalProcesses() as processes:
+        yield RunShellCommand(
+            Roots(str(root)), processes, lambda: command_environment(os.environ), ShellLimits(idle_timeout_s=20)
+        )
+
+
+def told(result: ToolResult) -> str:
+    assert isinstance(result.llm_content, str)
+    return result.llm_content
+
+
+def test_the_tool_keeps_the_contract() -> None:
+    tool = RunShellCommand(Roots("/"), LocalProcesses(), dict)
+    check_tool(tool)
+    assert [*tool.parameter_schema["properties"]] == ["command", "description", "directory", "timeout_s"]
+    assert tool.parameter_schema["required"] == ["command"]
+
+
+async def test_every_field_is_told_on_a_line_of_its_own(tool: RunShellCommand) -> None:
+    result = await run_tool(tool, command="echo out")
+    head, _, pgid = told(result).rpartition(" ")
+    assert head == (
+        "Command: echo out\nDirectory: (root)\nStdout: out\n\nStderr: (empty)\nError: (none)\nExit Code: 0\n"
+        "Signal: (none)\nBackground PIDs: (none)\nProcess Group PGID:"
+    )
+    assert int(pgid) > 1
+    assert result.error is None
+    assert result.return_display == TerminalOutput("echo out", "out\n", 0)
+
+
+async def test_a_failing_command_is_no_failure_of_the_tool(tool: RunShellCommand) -> None:
+    result = await run_tool(tool, command="echo bad >&2; exit 3")
+    assert "Stdout: (empty)\nStderr: bad\n\nError: (none)\nExit Code: 3\nSignal: (none)" in told(result)
+    assert result.error is None
+    assert result.return_display == TerminalOutput("echo bad >&2; exit 3", "bad\n", 3, ("Exit code 3.",))
+
+
+async def test_a_signal_is_told_by_its_number(tool: RunShellCommand) -> None:
+    assert "Exit Code: (none)\nSignal: 9\n" in told(await run_tool(tool, command="kill -9 $$"))
+
+
+@pytest.mark.parametrize("spelling", ["directory", "dir_path"])
+async def test_a_command_runs_in_a_directory_of_the_root(tool: RunShellCommand, tmp_path: Path, spelling: str) -> None:
+    scripts = tmp_path / "root" / "scripts"
+    for directory in ("scripts", str(scripts)):
+        raw: dict[str, Any] = {"command": "pwd", spelling: directory}
+        assert f"Directory: {directory}\nStdout: {scripts}\n" in told(await run_tool(tool, **raw))
+
+
+@pytest.mark.parametrize(
+    ("directory", "kind"),
+    [
+        ("..", ErrorKind.OUTSIDE_WORKSPACE),
+        ("/", ErrorKind.OUTSIDE_WORKSPACE),
+        ("out", ErrorKind.OUTSIDE_WORKSPACE),
+        ("missing", ErrorKind.NOT_FOUND),
+        ("file", ErrorKind.WRONG_FILE_TYPE),
+        ("a\0b", ErrorKind.INVALID_ARGUMENTS),
+    ],
+)
+async def test_a_directory_outside_or_missing_is_refused(
+    tool: RunShellCommand, tmp_path: Path, directory: str, kind: ErrorKind
+) -> None:
+    (tmp_path / "root" / "out").symlink_to("/")
+    (tmp_path / "root" / "file").touch()
+    result = await run_tool(tool, command="touch was_run", directory=directory)
+    assert result.error is not None
+    assert result.error.kind is kind
+    assert not (tmp_path / "root" / "was_run").exists()
+
+
+@pytest.mark.parametrize("command", ["", "  \n", "a\0b", "echo \udcff", "echo " + "x" * 200_000])
+async def test_what_cannot_run_is_a_failure_that_says_so(tool: RunShellCommand, command: str) -> None:
+    result = await run_tool(tool, command=command)
+    assert result.error is not None
+    assert result.error.kind in (ErrorKind.INVALID_ARGUMENTS, ErrorKind.START_FAILED)
+    assert "Traceback" not in told(result)
+
+
+async def test_a_timeout_tells_what_was_printed_and_is_a_failure(tool: RunShellCommand) -> None:
+    result = await run_tool(tool, command="echo on; sleep 81", timeout_s=0.3)
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.TIMED_OUT
+    assert "Stdout: on\n\nStderr: (empty)\nError: Timed out after 0.3 s" in told(result)
+
+
+async def test_background_processes_are_told(tool: RunShellCommand) -> None:
+    result = await run_tool(tool, command="sleep 82 & echo started $!")
+    pid = told(result).partition("Stdout: started ")[2].partition("\n")[0]
+    assert f"Background PIDs: {pid}\n" in told(result)
+    assert isinstance(result.return_display, TerminalOutput)
+    assert result.return_display.notes == (f"Still running in the background: {pid}.",)
+
+
+async def test_the_child_knows_that_it_runs_inside(tool: RunShellCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "leak")
+    result = await run_tool(tool, command="echo $GEMINI_CLI$DOGU$GEMINI_API_KEY$PAGER")
+    assert "Stdout: 11cat\n" in told(result)
+
+
+async def test_live_output_reaches_the_door(tool: RunShellCommand) -> None:
+    events: list[object] = []
+    await run_tool(tool, emit=events.append, command="echo one; sleep 0.3; echo two")
+    assert [event.text for event in events if isinstance(event, CallOutput)] == ["one\n", "two\n"]
+
+
+async def test_the_question_shows_the_command_and_takes_an_edited_one(tool: RunShellCommand, tmp_path: Path) -> None:
+    args = RunShellCommandArgs(command="rm -rf x", description="tidy up", directory="scripts")
+    question = await tool.should_confirm_execute(args)
+    assert question is not None
+    assert question.display == CommandPreview("rm -rf x", str(tmp_path / "root" / "scripts"), "tidy up")
+    assert question.editable_text == "rm -rf x"
+    assert question.revise is not None
+    revised = question.revise("echo instead; pwd")
+    assert revised.editable_text == "echo instead; pwd"
+    result = await tool.execute(args, CallContext(approved=revised.proposal))
+    assert told(result).startswith("Command: echo instead; pwd\nDirectory: scripts\nStdout: instead\n")
+    with pytest.raises(ToolError):
+        question.revise(" ")
+
+
+async def test_cancelled_everything_it_started_is_gone(tool: RunShellCommand, tmp_path: Path) -> None:
+    pid_file = tmp_path / "root" / "pid"
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            command = "setsid sleep 83 & echo $! > pid.new; mv pid.new pid; sleep 83"
+            group.start_soon(tool.execute, RunShellCommandArgs(command=command), CallContext())
+            while not pid_file.exists():  # noqa: ASYNC110  (another process's doing has no event here)
+                await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+    assert pid_file.read_text().strip() not in os.listdir("/proc")
+
+
+def test_the_one_line_description_names_command_place_and_purpose(tmp_path: Path) -> None:
+    tool = RunShellCommand(Roots(str(tmp_path)), LocalProcesses(), dict)
+    args = RunShellCommandArgs(command="make\n  test", directory="sub", description="run the tests")
+    assert tool.get_description(args) == "make test [in sub] (run the tests)"
+    long = tool.get_description(msgspec.structs.replace(args, command="x" * 500 + " rm -rf END"))
+    assert "rm -rf END" in long
+    assert len(long) < 200
+
+
+def test_the_fields_are_the_documents() -> None:
+    description = RunShellCommand(Roots("/"), LocalProcesses(), dict).description.replace("\n", " ")
+    assert ", ".join(FIELDS) in description
