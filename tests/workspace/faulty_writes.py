@@ -95,7 +95,7 @@ def trial(scenario: str, nth: int, error: int | None, after: bool) -> dict[str, 
         workspace, target = scene(base, scenario)
         pending = os.path.join(base, "pending")
         os.mkdir(pending)
-        report = {"scenario": scenario, "nth": nth, "error": error, "after": after}
+        report: dict[str, Any] = {"scenario": scenario, "nth": nth, "error": error, "after": after}
         if error is not None:
 
             def fail() -> None:

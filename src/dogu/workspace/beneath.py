@@ -144,6 +144,7 @@ class _Walk:
         self._names: list[str] = []
         self._todo: deque[str] = deque()
         self._links = 0
+        self._link = ""
         self._steps = 0
         self._made: list[str] = []
 
@@ -182,12 +183,12 @@ class _Walk:
         if self._steps > _MOST_STEPS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
-    def _jump(self, path: str, link: str = "") -> None:
+    def _jump(self, path: str) -> None:
         left = self._root
         try:
             root, parts = self._anchor(path)
         except OutsideRootsError as error:
-            raise OutsideRootsError(left or error.root, error.target, link) from error
+            raise OutsideRootsError(left or error.root, error.target, self._link) from error
         self.close()
         self._handle = open_root(root)
         self._root = root
@@ -200,7 +201,7 @@ class _Walk:
             rest = [*self._names[:-1], *self._todo]
             self._jump(self._absolute(rest))
         else:
-            self._jump("/".join([os.path.dirname(self._root).rstrip("/"), *self._todo]) or "/", self._root)
+            self._jump("/".join([os.path.dirname(self._root).rstrip("/"), *self._todo]) or "/")
 
     def _link_target(self, part: str) -> str | None:
         try:
@@ -214,9 +215,9 @@ class _Walk:
         self._links += 1
         if self._links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part)
-        link = self._absolute([*self._names, part])
+        self._link = self._absolute([*self._names, part])
         if target.startswith("/"):
-            self._jump("/".join([target, *self._todo]), link)
+            self._jump("/".join([target, *self._todo]))
             return
         self._todo.extendleft(reversed(parts_of(target)))
         if not self._todo:

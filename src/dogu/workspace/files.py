@@ -27,12 +27,18 @@ FileKind = Literal["file", "directory", "missing", "other"]
 
 @dataclass(frozen=True)
 class FileContent:
-    """A file as read at one moment: `path` absolute, `digest` hex of `data`, `mode` its permission bits."""
+    """A file as read at one moment.
+
+    `path` is absolute, `digest` hex of `data`, `mode` the permission bits, `links` the number of its names, and
+    `real_path` differs from `path` when a symbolic link led there.
+    """
 
     path: str
     data: bytes
     digest: str
     mode: int = 0o644
+    links: int = 1
+    real_path: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,9 +155,11 @@ class LocalFiles:
                 size = max(status.st_size, len(data))
                 message = f"File too large: {located} has {size} bytes, the limit is {limit}. Read a part of it."
                 raise ToolError(ErrorKind.TOO_LARGE, message)
-            content = FileContent(located, data, digest_of(data), stat.S_IMODE(status.st_mode))
-            if remember:
-                self._seen[self._roots.real_of(stream.fileno(), located)] = content.digest
+            real = self._roots.real_of(stream.fileno(), located)
+        mode = stat.S_IMODE(status.st_mode)
+        content = FileContent(located, data, digest_of(data), mode, status.st_nlink, real)
+        if remember:
+            self._seen[real] = content.digest
         return content
 
     @contextmanager

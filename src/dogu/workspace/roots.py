@@ -40,8 +40,8 @@ class Roots:
         """Return the absolute path meant by `path`: under a root as spelled there, without `.` and `..`.
 
         A relative path starts at `base` (itself relative to the primary root), else at the primary root. `..` goes up
-        from where a symbolic link leads, as the kernel would. Nothing is expanded or decoded. Raises `ToolError`
-        (OUTSIDE_WORKSPACE, INVALID_ARGUMENTS).
+        from where a symbolic link leads, as the kernel would. Empty is the root. Nothing is expanded or decoded.
+        Raises `ToolError` (OUTSIDE_WORKSPACE, INVALID_ARGUMENTS).
         """
         _check_spelling(path)
         absolute = "/".join(beneath.parts_of(os.path.join(self.primary, base or "", path)))
@@ -194,8 +194,6 @@ class Roots:
 
 
 def _check_spelling(path: str) -> None:
-    if not path:
-        raise ToolError(ErrorKind.INVALID_ARGUMENTS, "Empty path: name a file or folder.")
     if "\0" in path:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Path holds a NUL character: {_shown(path)!r}. Remove it.")
     try:

@@ -1,0 +1,152 @@
+"""write_file: replace all that a file holds, or create it, with the diff shown first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from anyio import to_thread
+
+from dogu.contract.confirmation import CallContext, Confirmation
+from dogu.contract.display import FileDiff
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolResult
+from dogu.contract.tool import Kind, Tool
+from dogu.workspace.files import FileContent, Files
+from dogu.workspace.roots import Roots
+
+_HEAD_BYTES = 8192
+
+
+class WriteFileArgs(msgspec.Struct, kw_only=True):
+    """The arguments of write_file."""
+
+    file_path: Annotated[
+        str, msgspec.Meta(description="The file to write: an absolute path, or one relative to the workspace root.")
+    ]
+    content: Annotated[
+        str, msgspec.Meta(description="The whole content of the file. Write every line out; leave nothing out.")
+    ]
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """Exactly what will be written, over exactly what."""
+
+    path: str
+    data: bytes
+    expected: str
+    display: FileDiff
+
+
+class WriteFile(Tool[WriteFileArgs]):
+    """Writes content to a file, creating it and its folders where they are missing, and replacing all it held before.
+
+    An existing file keeps its encoding and its line endings. To change a part of a file, use `replace`. If the file has
+    changed since you last read or wrote it, the call fails and you must read the file again.
+    """
+
+    name = "write_file"
+    display_name = "WriteFile"
+    kind = Kind.EDIT
+    aliases = {"path": "file_path", "absolute_path": "file_path"}
+
+    def __init__(self, files: Files, roots: Roots) -> None:
+        self._files = files
+        self._roots = roots
+
+    def get_description(self, args: WriteFileArgs) -> str:
+        """Which file, relative to its root."""
+        return f"Writing to {self._roots.relative(args.file_path)}"
+
+    async def should_confirm_execute(self, args: WriteFileArgs) -> Confirmation | None:
+        """Show the diff of exactly what would be written; it can be edited first."""
+        return await to_thread.run_sync(self._question, args.file_path, args.content)
+
+    async def execute(self, args: WriteFileArgs, context: CallContext) -> ToolResult:
+        """Write what was approved, or fail as stale."""
+        return await to_thread.run_sync(self._write, args, context.approved)
+
+    def _question(self, path: str, content: str) -> Confirmation:
+        proposal = self._propose(path, content)
+        reason = self._files.protected_reason(path)
+        new = proposal.display.old_text is None
+        return Confirmation(
+            f"{'Create' if new else 'Overwrite'} {proposal.display.path}?",
+            proposal.display,
+            proposal=proposal,
+            editable_text=content,
+            revise=lambda text: self._question(path, text),
+            always_ask=reason is not None,
+            reasons=(reason,) if reason else (),
+        )
+
+    def _write(self, args: WriteFileArgs, approved: object) -> ToolResult:
+        proposal = approved if isinstance(approved, _Proposal) else self._propose(args.file_path, args.content)
+        self._files.write(proposal.path, proposal.data, proposal.expected)
+        done = "Successfully overwrote file" if proposal.expected else "Successfully created and wrote to new file"
+        return ToolResult(f"{done}: {proposal.path}", proposal.display)
+
+    def _propose(self, path: str, content: str) -> _Proposal:
+        from dogu.workspace.diff import unified_diff
+        from dogu.workspace.media import is_binary
+        from dogu.workspace.omission import find_omission
+        from dogu.workspace.rewrite import rewrite
+        from dogu.workspace.text import decode
+
+        located = self._roots.locate(path)
+        old = self._current(located)
+        was_binary = old is not None and is_binary(old.data[:_HEAD_BYTES])
+        old_text = decode(old.data) if old is not None and not was_binary else None
+        omission = find_omission(content, old_text.text if old_text else "")
+        if omission is not None:
+            raise _placeholder(located, *omission)
+        new = rewrite(old_text, content)
+        shown = self._roots.relative(located)
+        before = old_text.text if old_text else ""
+        diff = FileDiff(
+            shown,
+            before if old is not None else None,
+            new.text,
+            unified_diff(before, new.text, shown),
+            (*new.notes, *_notes(old, was_binary)),
+        )
+        return _Proposal(located, new.data, old.digest if old else "", diff)
+
+    def _current(self, located: str) -> FileContent | None:
+        try:
+            old = self._files.read(located, remember=False)
+        except ToolError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                return None
+            raise
+        seen = self._files.seen_digest(located)
+        if seen is not None and seen != old.digest:
+            raise ToolError(
+                ErrorKind.STALE,
+                f"File has changed since you last read or wrote it: {located}. Nothing was written. "
+                "Read it again, then write with its changes taken in.",
+            )
+        return old
+
+
+def _notes(old: FileContent | None, was_binary: bool) -> list[str]:
+    notes: list[str] = []
+    if old is None:
+        return notes
+    if was_binary:
+        notes.append("The old content is binary and isn't shown.")
+    if old.real_path not in ("", old.path):
+        notes.append(f"A symbolic link: the file written is {old.real_path}.")
+    if old.links > 1:
+        notes.append(f"The file has {old.links} names (hard links); all show the new content.")
+    return notes
+
+
+def _placeholder(path: str, line: int, text: str) -> ToolError:
+    return ToolError(
+        ErrorKind.OMISSION_PLACEHOLDER,
+        f"Nothing was written to {path}: line {line} of content stands for code left out: {text!r}. "
+        "Write every line out in full, or use replace to change only a part of the file.",
+    )
