@@ -14,7 +14,7 @@ from hypothesis import given, strategies
 
 from dogu.settings import Settings, SettingsError, Trust, load_settings, record_trust, trust_of
 from dogu.settings_json import JsonError, parse_json_with_comments
-from dogu.settings_keys import KEYS
+from dogu.settings_keys import KEYS, Combine, Key, Reach
 from dogu.settings_tools import intersect
 
 
@@ -489,3 +489,23 @@ def test_importing_settings_loads_nothing_heavy() -> None:
     script = f"import sys, dogu.settings; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def documented_keys() -> dict[str, list[str]]:
+    """Return the cells of every table row of docs/settings.md, by key."""
+    text = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split(" |")] for line in text.splitlines() if line[:3] == "| `"]
+    return {cells[0].strip("`"): cells[1:] for cells in rows}
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
+def test_every_key_is_documented_with_its_spellings_and_its_reach(key: Key) -> None:
+    spellings, default, reach, _ = documented_keys()[key.name]
+    assert spellings == ", ".join(f"`{name}`" for name in key.also)
+    assert default
+    stricter = "restrict" if key.combine in (Combine.ADD, Combine.INTERSECT) else "set it"
+    assert reach == {Reach.ALWAYS: stricter, Reach.STRICTER: "make it stricter", Reach.WAITS: "–"}[key.reach]
+
+
+def test_no_key_is_documented_that_does_not_exist() -> None:
+    assert set(documented_keys()) == {key.name for key in KEYS}

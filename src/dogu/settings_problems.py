@@ -31,10 +31,10 @@ class SettingsError(Exception):
 
     exit_code = 52
 
-    def __init__(self, file: str, line: int, key: str, message: str) -> None:
-        super().__init__(file, line, key, message)
+    def __init__(self, file: str, line: int | None, key: str, message: str) -> None:
+        super().__init__(file, line or 0, key, message)
         self.file = file
-        self.line = line
+        self.line = line or 0
         self.key = key
         self.message = message
 

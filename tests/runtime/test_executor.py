@@ -79,7 +79,7 @@ def kind_of(result: ToolResult) -> ErrorKind | None:
     return result.error.kind if result.error else None
 
 
-@pytest.mark.requirement("api.flow.5_confirm")
+@pytest.mark.requirement("api.flow.5_prompted")
 async def test_what_was_shown_is_what_is_done():
     tool, door = Paint(), Door(Approved())
     answer = await executor(tool, door=door).run(paint())
@@ -236,7 +236,7 @@ async def test_one_refusal_does_not_cancel_the_others_unless_the_person_says_sto
     assert tool.wall == []
 
 
-@pytest.mark.requirement("api.flow.6_abort")
+@pytest.mark.requirement("api.flow.6_execution")
 async def test_cancellation_passes_through_and_reaches_the_tool():
     seen: list[str] = []
     inside = anyio.Event()
