@@ -7,7 +7,7 @@ The stream is read up to the size it has at the start, so that one who appends c
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -55,19 +55,28 @@ def slice_of_bytes(data: bytes, first: int, limit: int, max_chars: int) -> LineS
     return slice_of_stream(io.BytesIO(data), first, limit, max_chars, detect(data))
 
 
+def _go_on() -> bool:
+    return True
+
+
 def slice_of_stream(
-    stream: BinaryIO, first: int, limit: int, max_chars: int, encoding: Encoding | None = None
+    stream: BinaryIO,
+    first: int,
+    limit: int,
+    max_chars: int,
+    encoding: Encoding | None = None,
+    go_on: Callable[[], bool] = _go_on,
 ) -> LineSlice:
     """Return at most `limit` whole lines from line `first` on, at most `max_chars` characters of them (one at least).
 
     Without `encoding`, that of the first block, or of the slice where that block tells nothing. A `first` past the end
-    gives no lines and the total.
+    gives no lines and the total. `go_on` is asked between blocks; once it says no, the result is whatever was read.
     """
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
     head = stream.read(min(_HEAD_BYTES, size))
     found = encoding or detect(head)
-    reader = _Lines(stream, size, _Unit(found.codec, head))
+    reader = _Lines(stream, size, _Unit(found.codec, head), go_on)
     start, lines_before = reader.find_line(first, len(found.bom))
     if lines_before < first or start >= size:
         return LineSlice(first, found, total_lines=lines_before, known_lines=lines_before)
@@ -145,8 +154,9 @@ class _Unit:
 class _Lines:
     """Walks a stream by its line endings, a block at a time."""
 
-    def __init__(self, stream: BinaryIO, size: int, unit: _Unit) -> None:
+    def __init__(self, stream: BinaryIO, size: int, unit: _Unit, go_on: Callable[[], bool]) -> None:
         self._stream = stream
+        self._go_on = go_on
         self._size = size
         self._unit = unit
 
@@ -202,7 +212,7 @@ class _Lines:
     def _blocks(self, start: int) -> Iterator[bytes]:
         self._stream.seek(start)
         left = self._size - start
-        while left > 0:
+        while left > 0 and self._go_on():
             block = self._stream.read(min(_BLOCK_BYTES, left))
             if not block:
                 return

@@ -104,11 +104,36 @@ def wide_codec(head: bytes) -> str | None:
         is_empty = all(nuls[column] >= units * 0.9 for column in empty)
         if is_empty and nuls[filled] * 20 <= units and _decodes(head[: units * 4], codec):
             return codec
-    low, high = nuls[0] + nuls[2], nuls[1] + nuls[3]
-    for codec, many, few in (("utf-16-le", high, low), ("utf-16-be", low, high)):
-        if many >= units * 2 * 0.2 and few * 20 <= many and _decodes(head[: len(head) & ~1], codec):
+    even = head[: len(head) & ~1]
+    for codec, nul_at in (("utf-16-le", 1), ("utf-16-be", 0)):
+        empty = even[nul_at::2]
+        filled = even[1 - nul_at :: 2]
+        # A few low bytes are NUL in Chinese and Japanese: U+4E00, U+3000.
+        if filled.count(0) * 10 <= len(filled) and _is_utf_16(even, codec, empty, filled):
             return codec
     return None
+
+
+def _is_utf_16(data: bytes, codec: str, high: bytes, low: bytes) -> bool:
+    """Whether the units with a NUL for a high byte are Latin letters, and the others no pairs of ASCII."""
+    latin = [low[at] for at, byte in enumerate(high) if byte == 0]
+    if any(byte < 0x20 and byte not in b"\t\n\f\r" for byte in latin) or not _decodes(data, codec):
+        return False
+    if len(latin) * 5 >= len(high):
+        return True
+    ascii_pairs = sum(0x20 <= high[at] < 0x7F and 0x20 <= low[at] < 0x7F for at in range(len(high)))
+    return (
+        bool(latin) and ascii_pairs * 5 < 3 * len(high) and not _decodes(data, "utf-8") and _is_plausible(data, codec)
+    )
+
+
+def _is_plausible(data: bytes, codec: str) -> bool:
+    """Whether hardly a character is unassigned, for private use or a control character."""
+    from unicodedata import category
+
+    text = data.decode(codec, "ignore")
+    odd = sum(category(character) in ("Cn", "Co", "Cc") and character not in "\t\n\f\r" for character in text)
+    return odd * 50 <= len(text)
 
 
 def _decodes(data: bytes, codec: str) -> bool:
