@@ -213,16 +213,21 @@ def _rules(settings: Settings) -> Rules:
     try:
         return Rules.from_lists(tools.core, tools.exclude, tools.allowed)
     except RestrictionError as error:
-        raise SettingsError("settings", None, "tools", f"{error.entry}: {error}") from error
+        raise SettingsError("settings", 0, "tools", f"{error.entry}: {error}") from error
 
 
 def _built_in(settings: Settings, roots: Roots, files: LocalFiles, processes: LocalProcesses) -> Iterable[AnyTool]:
     """The built-in tools, in the order the model sees them. A new tool is one line here."""
+    from dogu.tools.read_file import ReadFile
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
+    from dogu.tools.write_file import WriteFile
     from dogu.workspace.environment import command_environment
+    from dogu.workspace.ignore_lookup import why_ignored
 
     shell = settings.shell
     limits = ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0)
     return [
+        ReadFile(files, roots, lambda path: why_ignored(roots, path)),
+        WriteFile(files, roots),
         RunShellCommand(roots, processes, lambda: command_environment(os.environ, shell.environment), limits),
     ]

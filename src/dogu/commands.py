@@ -7,10 +7,16 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
-from dogu.app import Options, open_agent, open_runtime, read_settings
+from dogu.app import Options, open_agent, open_model, open_runtime, read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+
+_NO_MODEL = """\
+No model is connected. Set GEMINI_API_KEY, or name a local model in ~/.dogu/settings.json ("model"), or try the one that
+works without a network: dogu --model offline -p 'list files'
+"""
 
 
 def run_print(options: Options, space: Namespace) -> int:
@@ -24,8 +30,13 @@ def run_print(options: Options, space: Namespace) -> int:
         sys.stderr.write("The prompt is empty: dogu -p 'question', or pipe it in.\n")
         return 42
 
+    model = open_model(read_settings(options).model)
+    if model.name == "offline" and options.model != "offline":
+        sys.stderr.write(_NO_MODEL)
+        return 41
+
     async def answer() -> int:
-        async with open_agent(options) as opened:
+        async with open_agent(options, model=model) as opened:
             content = await opened.read_prompt(prompt)
             output_format = OutputFormat(space.output_format)
             return await print_answer(opened.agent, content, output_format, opened.session_id)
@@ -40,7 +51,7 @@ def run_terminal(options: Options, space: Namespace) -> int:
 
     async def talk() -> int:
         confirm = TerminalConfirm(editor=read_settings(options).ui.editor or None)
-        async with open_agent(options, confirm=confirm) as opened:
+        async with open_agent(options, confirm=confirm, ask_to_go_on=confirm.go_on) as opened:
             conversation = Conversation(
                 opened.agent,
                 opened.runtime,

@@ -44,6 +44,13 @@ class TerminalConfirm:
                 return Approved(edited)
             return await self._outcome(key)
 
+    async def go_on(self, question: str) -> bool:
+        """Ask a plain yes or no."""
+        self._write(f"\a\n{self._style.paint('?', 'yellow', 'bold')} {make_visible(question, keep='')} [y]es  [n]o ")
+        key = await read_key("yn")
+        self._write(f" {key or 'n'}\n")
+        return key == "y"
+
     async def _outcome(self, key: str) -> Outcome:
         match key:
             case "y":

@@ -1,0 +1,37 @@
+"""The program as a process, in a workspace and a home of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAM = [sys.executable, "-m", "dogu"]
+_KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
+
+
+@dataclass
+class Program:
+    """`root` is the workspace, `home` an empty home; `environ` what the program sees, no key among it."""
+
+    root: Path
+    home: Path
+
+    def environ(self, **more: str) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        return {**kept, "HOME": str(self.home), "TERM": "xterm-256color", **more}
+
+    def run(
+        self, *words: str, stdin: bytes = b"", environ: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*PROGRAM, *words],
+            cwd=self.root,
+            env=self.environ(**(environ or {})),
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )

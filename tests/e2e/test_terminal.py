@@ -1,0 +1,201 @@
+"""The conversation in a real terminal: what is shown, what a key does, and how it is left."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pexpect
+import pytest
+
+from dogu.testing.fake_gemini import FakeGemini
+from dogu.testing.turn import Turn, call
+from e2e.program import PROGRAM, Program
+
+Talk = Callable[..., "pexpect.spawn[str]"]
+_ESCAPES = re.compile(r"\x1b\[[0-9;?>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b[=>]")
+
+
+@pytest.fixture
+def talk(program: Program) -> Iterator[Talk]:
+    children: list[pexpect.spawn[str]] = []
+
+    def start(*words: str, **environ: str) -> pexpect.spawn[str]:
+        child: pexpect.spawn[str] = pexpect.spawn(
+            PROGRAM[0],
+            [*PROGRAM[1:], *words],
+            cwd=str(program.root),
+            env=program.environ(**{"NO_COLOR": "1", **environ}),
+            encoding="utf-8",
+            timeout=20,
+            dimensions=(40, 100),
+        )
+        children.append(child)
+        child.expect("›")
+        return child
+
+    yield start
+    for child in children:
+        child.close(force=True)
+
+
+def say(child: pexpect.spawn[str], text: str) -> None:
+    child.send(text + "\r")
+
+
+def leave(child: pexpect.spawn[str]) -> None:
+    child.sendcontrol("d")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
+def key(server: FakeGemini, **more: str) -> dict[str, str]:
+    return {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url, **more}
+
+
+def seen(child: pexpect.spawn[str]) -> str:
+    return _ESCAPES.sub("", str(child.before)).replace("\r", "")
+
+
+def test_without_a_key_the_offline_model_works_and_it_says_how_to_connect(program: Program, talk: Talk):
+    (program.root / "notes.txt").write_text("buy tea\n")
+    child = talk()
+    assert "GEMINI_API_KEY" in seen(child)
+    say(child, "read notes.txt")
+    child.expect("buy tea")
+    child.expect("›")
+    leave(child)
+
+
+def edit_turns(program: Program) -> list[Turn]:
+    (program.root / "a.txt").write_text("one\n")
+    edit = call("replace", file_path=str(program.root / "a.txt"), old_string="one", new_string="two")
+    return [Turn(calls=[edit]), Turn(text="That is all.")]
+
+
+def test_an_edit_is_shown_and_done_at_yes(program: Program, talk: Talk):
+    with FakeGemini(edit_turns(program)) as server:
+        child = talk(**key(server))
+        say(child, "change it")
+        child.expect(r"\[s\]top")
+        assert "-one" in seen(child)
+        assert "+two" in seen(child)
+        assert (program.root / "a.txt").read_text() == "one\n"
+        child.send("y")
+        child.expect("That is all.")
+        leave(child)
+    assert (program.root / "a.txt").read_text() == "two\n"
+
+
+def test_no_with_a_reason_is_heard_by_the_model(program: Program, talk: Talk):
+    with FakeGemini(edit_turns(program)) as server:
+        child = talk(**key(server))
+        say(child, "change it")
+        child.expect(r"\[s\]top")
+        child.send("r")
+        child.expect("Reason:")
+        say(child, "three is better")
+        child.expect("That is all.")
+        assert "three is better" in server.requests[-1].responses[0]["response"]["error"]
+        leave(child)
+    assert (program.root / "a.txt").read_text() == "one\n"
+
+
+def test_edit_first_writes_what_the_person_wrote(program: Program, talk: Talk):
+    editor = program.home / "editor.sh"
+    editor.write_text('#!/bin/sh\nprintf "three\\n" > "$1"\n')
+    editor.chmod(0o755)
+    with FakeGemini(edit_turns(program)) as server:
+        child = talk(**key(server, EDITOR=str(editor)))
+        say(child, "change it")
+        child.expect(r"\[s\]top")
+        child.send("e")
+        child.expect("That is all.")
+        assert "+three" in seen(child)
+        leave(child)
+    assert (program.root / "a.txt").read_text() == "three\n"
+
+
+def test_always_shows_its_rule_and_asks_no_more(program: Program, talk: Talk):
+    turns = [Turn(calls=[call("run_shell_command", command=f"echo {word}")]) for word in ("first", "second")]
+    with FakeGemini([*turns, Turn(text="That is all.")]) as server:
+        child = talk(**key(server))
+        say(child, "echo twice")
+        child.expect(r"\[a\]lways for run_shell_command\(echo")
+        child.send("a")
+        child.expect("That is all.")
+        assert "Stdout: second" in server.requests[-1].responses[0]["response"]["output"]
+        leave(child)
+
+
+def test_ctrl_c_cancels_the_turn_and_nothing_else(program: Program, talk: Talk):
+    turns = [
+        Turn(calls=[call("run_shell_command", command="echo started; exec sleep 918273")]),
+        Turn(text="I am here."),
+    ]
+    with FakeGemini(turns) as server:
+        child = talk("--approval-mode", "yolo", **key(server))
+        say(child, "wait")
+        child.expect("started")
+        child.expect("started")
+        child.sendcontrol("c")
+        child.expect("Cancelled")
+        child.expect("›")
+        assert "918273" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        say(child, "still there?")
+        child.expect("I am here.")
+        assert server.problems == []
+        leave(child)
+
+
+def test_ctrl_c_at_a_question_stops_the_turn(program: Program, talk: Talk):
+    with FakeGemini(edit_turns(program)) as server:
+        child = talk(**key(server))
+        say(child, "change it")
+        child.expect(r"\[s\]top")
+        child.sendcontrol("c")
+        child.expect("Stopped at your word.")
+        child.expect("›")
+        leave(child)
+    assert (program.root / "a.txt").read_text() == "one\n"
+
+
+def test_the_terminal_is_left_as_it_was(program: Program, talk: Talk):
+    import termios
+
+    child = talk()
+    leave_fd = os.dup(child.child_fd)
+    try:
+        leave(child)
+        flags = termios.tcgetattr(leave_fd)[3]
+    except termios.error:
+        return  # the pseudo-terminal went with the program
+    finally:
+        os.close(leave_fd)
+    assert flags & termios.ECHO
+    assert flags & termios.ICANON
+
+
+def test_a_model_that_fails_is_told_and_the_conversation_goes_on(program: Program, talk: Talk):
+    child = talk("--model", "gemini-2.5-pro", GEMINI_API_KEY="wrong", GOOGLE_GEMINI_BASE_URL="http://127.0.0.1:1")
+    say(child, "hello")
+    child.sendcontrol("c")
+    child.expect("›")
+    say(child, "/help")
+    child.expect("Ctrl-C")
+    leave(child)
+
+
+def test_commands_and_their_mistakes(program: Program, talk: Talk):
+    child = talk()
+    say(child, "/nonsense")
+    child.expect("no command /nonsense")
+    say(child, "/mode plan")
+    child.expect("Approval mode: plan")
+    say(child, "/tools")
+    child.expect("read_file")
+    say(child, "/quit")
+    child.expect(pexpect.EOF)
