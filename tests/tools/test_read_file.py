@@ -15,7 +15,7 @@ from dogu.contract.result import ToolResult
 from dogu.testing.workspace import check_tool, run_tool
 from dogu.tools.read_file import ReadFile
 from dogu.workspace.files import LocalFiles
-from dogu.workspace.ignored_paths import IgnoredPaths
+from dogu.workspace.ignore_lookup import why_ignored
 from dogu.workspace.roots import Roots
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
 
 def tool(root: Path) -> ReadFile:
     roots = Roots(str(root))
-    return ReadFile(LocalFiles(roots), roots, IgnoredPaths(roots).why_ignored)
+    return ReadFile(LocalFiles(roots), roots, lambda path: why_ignored(roots, path))
 
 
 async def read(root: Path, name: str, **args: Any) -> ToolResult:
@@ -281,7 +281,7 @@ async def test_what_was_read_is_remembered_as_seen(root: Path) -> None:
     (root / "a.txt").write_text("x")
     roots = Roots(str(root))
     files = LocalFiles(roots)
-    await run_tool(ReadFile(files, roots, IgnoredPaths(roots).why_ignored), path="a.txt")
+    await run_tool(ReadFile(files, roots, lambda path: why_ignored(roots, path)), path="a.txt")
     assert files.seen_digest("a.txt") is not None
 
 
