@@ -22,12 +22,15 @@ class Unit(NamedTuple):
 class Place:
     """A stretch of the file that `old` means, aligned: between two units lies white space or nothing on both sides.
 
-    `slips` are stretches where the two differ in words (near stage only).
+    `slips` are the units whose two sides differ in words (near stage only); lines with one of `fixed` may not change; `words` are the model's wrong words and the file's right ones.
     """
 
     text: str
     old: str
     units: list[Unit]
+    slips: frozenset[Unit] = frozenset()
+    fixed: frozenset[Unit] = frozenset()
+    words: tuple[tuple[str, str], ...] = ()
 
     @property
     def start(self) -> int:

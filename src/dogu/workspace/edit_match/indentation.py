@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -14,15 +15,40 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(stripped)] if stripped else ""
 
 
-def learn_indentation(pairs: Sequence[tuple[str, str]]) -> IndentMap | None:
+def indent_unit(lines: Sequence[str]) -> int:
+    """Return by how many characters the lines indent a block: the commonest step deeper; 0 when there is none."""
+    steps = Counter[int]()
+    depth = 0
+    for line in lines:
+        if line.strip():
+            here = len(indent_of(line))
+            if here > depth:
+                steps[here - depth] += 1
+            depth = here
+    return steps.most_common(1)[0][0] if steps else 0
+
+
+def learn_indentation(pairs: Sequence[tuple[str, str]], units: Callable[[], tuple[int, int]]) -> IndentMap | None:
     """Return the simplest map that takes every (model's, file's) indentation seen; None when none does.
 
-    In order: the same; a prefix more or less; a straight line from columns to columns. What a map can't render gives None.
+    In order: the same; a prefix more or less; a straight line from columns to columns. One indentation alone fits both a prefix and a
+    scale; then `units` (the steps both sides indent by) decide, and where they don't, only that indentation is mapped.
     """
     seen = list(dict.fromkeys(pairs))
-    if all(ours == theirs for ours, theirs in seen):
-        return _same
+    if len(seen) == 1 and seen[0][0] != seen[0][1] and all(seen[0]) and set(seen[0][0]) == set(seen[0][1]):
+        return _by_units(seen[0], *units(), often=len(pairs) > 1)
     return shifted(seen) or _scaled(seen)
+
+
+def _by_units(pair: tuple[str, str], ours: int, theirs: int, *, often: bool) -> IndentMap | None:
+    model, file = pair
+    if ours and theirs and ours != theirs and len(model) * theirs == len(file) * ours:
+        return _scaled([pair])
+    by = abs(len(model) - len(file))
+    if ours == theirs or not ours or not theirs:
+        if often or by % (theirs or ours or 2) == 0:
+            return shifted([pair])
+    return lambda indent: file if indent == model else None
 
 
 def _same(indent: str) -> str | None:

@@ -19,13 +19,20 @@ from dogu.workspace.edit_match.weave import Unclean, split_lines, weave
 from dogu.workspace.edit_match.words import word_chars
 
 STAGE = "near"
+PARAPHRASE = "a comment in other words"
 _FEWEST_LINES = 3
 _MOST_SLIPS = 2
 _MOST_LEFT_OUT = 3
 _COMMON = 50  # a line that occurs oftener names no place
 _CANDIDATES = 6
-_WORD = re.compile(r"[^\W_]+")
-_COMMENT = re.compile(r"\s*(//|#(?!\s*(?:include|define|if|ifdef|ifndef|else|endif|pragma|elif|undef|line|!)\b)|--\s|<!--|;|%|/\*|\*(?:\s|/|$)|\"\"\"|''')")
+_FEWEST_WORDS = 5
+_WORDS = re.compile(r"\w+")
+_COMMENT = re.compile(
+    r"\s*(//|#(?!(?:\s*(?:include|define|undef|ifdef|ifndef|endif|elif|pragma)|if|else|line|!)\b)|--\s|<!--|;|%|/\*|\*(?:\s|/|$)"
+    r"|\"\"\"|''')"
+)
+_ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)", re.IGNORECASE)
+_CONTRACTION = re.compile(r"(?:'|\u2019)(s|re)\b")
 _QUOTES = re.compile(r"[\"'`]")
 
 
@@ -106,13 +113,25 @@ def find_near(folded: FoldedText, index: LineIndex, old: str, new: str, expected
     if len(set(spans)) > 1 or not _stands_out(index, keys, start, best, starts):
         return Refused(Why.AMBIGUOUS, STAGE, "more than one place is nearly the same", spans)
     units: list[Unit] = []
+    slips: list[Unit] = []
+    fixed: list[Unit] = []
+    words: list[tuple[str, str]] = []
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line) + 1)
     for pair in best.pairs:
-        units += _align_line(index, lines[rows[pair.old]], offsets[rows[pair.old]], pair)
+        line = lines[rows[pair.old]]
+        aligned, slip = _align_line(index, line, offsets[rows[pair.old]], pair)
+        units += aligned
+        if slip:
+            slips.append(slip)
+        word = typing_error(line, index.line(pair.file), index.text) if pair.slip else None
+        if word:
+            words.append(word)
+        if slip and pair.slip == PARAPHRASE:
+            fixed.append(slip)
     try:
-        written = weave(Place(index.text, old, units), new)
+        written = weave(Place(index.text, old, units, frozenset(slips), frozenset(fixed), tuple(words)), new)
     except Unclean as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), spans)
     forgiven = tuple(dict.fromkeys(pair.slip for pair in best.pairs if pair.slip))
@@ -142,12 +161,14 @@ def _fit(index: LineIndex, lines: list[str], keys: list[str], start: int) -> _Wi
                 pairs.append(_Pair(i, number, slip))
                 distance += 1
                 break
-            if not (pairs and _COMMENT.match(index.line(number))) or left_out == _MOST_LEFT_OUT:
+            if not (pairs and is_whole_comment(index.line(number))) or left_out == _MOST_LEFT_OUT:
                 return None
             left_out += 1
             number += 1
         number += 1
     slips = len(pairs) - exact
+    if left_out and any(pair.slip == PARAPHRASE for pair in pairs):
+        return None
     if slips + bool(left_out) > _MOST_SLIPS or exact < 2 or slips + left_out == 0:
         return None
     if sum(word_chars(keys[pair.old]) for pair in pairs if not pair.slip) < 8:
@@ -182,36 +203,36 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
         return "the style of quotes"
     if one.rstrip(",;.:") == other.rstrip(",;.:"):
         return "a sign at the end of a line"
-    if _is_typo(ours, theirs, text):
+    if typing_error(ours, theirs, text):
         return "a typing error"
     if _is_paraphrase(ours.strip(), theirs.strip()):
-        return "a comment in other words"
+        return PARAPHRASE
     return ""
 
 
-def _is_typo(ours: str, theirs: str, text: str) -> bool:
-    """Say whether one word, of five letters or more, has one letter more, less or other, or two swapped, and the file doesn't know it."""
+def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:
+    """Return the model's word and the file's, when that is all that differs: five letters or more, one letter more, less or other, or two
+    swapped, and the file knows no such word."""
     from rapidfuzz.distance import OSA
 
-    one, other = fold(ours), fold(theirs)
-    if OSA.distance(one, other, score_cutoff=1) != 1:
-        return False
-    head = 0
-    while head < min(len(one), len(other)) and one[head] == other[head]:
-        head += 1
-    wrong, right = _word_at(one, head), _word_at(other, head)
-    if len(right) < 5 or len(wrong) < 4 or not (wrong.isalpha() or "_" in wrong):
-        return False
-    return re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", text) is None
+    one, other = _WORDS.findall(ours), _WORDS.findall(theirs)
+    if len(one) != len(other) or _WORDS.sub("", fold(ours)) != _WORDS.sub("", fold(theirs)):
+        return None
+    differing = [(a, b) for a, b in zip(one, other, strict=True) if a != b]
+    if len(differing) != 1:
+        return None
+    wrong, right = differing[0]
+    if len(right) < 5 or OSA.distance(wrong, right, score_cutoff=1) != 1:
+        return None
+    known = re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", text)
+    return None if known else (wrong, right)
 
 
-def _word_at(text: str, position: int) -> str:
-    start = end = position
-    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
-        start -= 1
-    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-        end += 1
-    return text[start:end]
+def is_whole_comment(line: str) -> bool:
+    """Say whether the line is a comment that opens and closes nothing beyond itself."""
+    if not _COMMENT.match(line) or line.count('"""') % 2 or line.count("'''") % 2:
+        return False
+    return line.count("/*") == line.count("*/") and line.count("<!--") == line.count("-->")
 
 
 def _is_paraphrase(ours: str, theirs: str) -> bool:
@@ -219,17 +240,43 @@ def _is_paraphrase(ours: str, theirs: str) -> bool:
 
     if _COMMENT.match(ours) and _COMMENT.match(theirs):
         return Indel.normalized_similarity(ours, theirs) >= 0.6
+    if len(ours.split()) > _FEWEST_WORDS and _plain_words(ours) == _plain_words(theirs):
+        return True
     wide = [re.sub(r"[^\x00-\x7f]+", "\x00", line) for line in (ours, theirs)]
     if "\x00" in wide[0] and wide[0] == wide[1]:
         return Indel.normalized_similarity(ours, theirs) >= 0.8
     return False
 
 
-def _align_line(index: LineIndex, line: str, offset: int, pair: _Pair) -> list[Unit]:
+def _plain_words(line: str) -> str:
+    """Return the line without articles, contractions written out, so that two ways to say it are equal."""
+    written = _CONTRACTION.sub(lambda match: " is" if match[1] == "s" else " are", line)
+    return fold(_ARTICLE.sub("", written))
+
+
+def _align_line(index: LineIndex, line: str, offset: int, pair: _Pair) -> tuple[list[Unit], Unit | None]:
+    """Align a line with its line of the file; one with a slip up to the slip, over it, and from there on."""
     start, end = index.starts[pair.file], index.ends[pair.file]
     if not pair.slip:
         units = align_folded(index.text, line, start, end) or []
-        return [unit._replace(old_start=unit.old_start + offset, old_end=unit.old_end + offset) for unit in units]
+        return [unit._replace(old_start=unit.old_start + offset, old_end=unit.old_end + offset) for unit in units], None
     theirs = index.text[start:end]
-    lead, file_lead = len(line) - len(line.lstrip()), len(theirs) - len(theirs.lstrip())
-    return [Unit(offset + lead, offset + len(line.rstrip()), start + file_lead, start + len(theirs.rstrip()))]
+    old_start, old_end = offset + len(line) - len(line.lstrip()), offset + len(line.rstrip())
+    start, end = start + len(theirs) - len(theirs.lstrip()), start + len(theirs.rstrip())
+    head = _common(line.strip(), theirs.strip())
+    tail = _common(line.strip()[head:][::-1], theirs.strip()[head:][::-1])
+    while head and (head == old_end - old_start - tail or head == end - start - tail):
+        head -= 1  # the slip takes in a character that is there on both sides
+    while tail and (head == old_end - old_start - tail or head == end - start - tail):
+        tail -= 1
+    slip = Unit(old_start + head, old_end - tail, start + head, end - tail)
+    units = [Unit(old_start + k, old_start + k + 1, start + k, start + k + 1) for k in range(head)]
+    units.append(slip)
+    units += [Unit(old_end - k, old_end - k + 1, end - k, end - k + 1) for k in range(tail, 0, -1)]
+    return units, slip
+
+
+def _common(one: str, two: str) -> int:
+    from os.path import commonprefix
+
+    return len(commonprefix((one, two)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.folding import ZERO_WIDTH, fold
-from dogu.workspace.edit_match.indentation import IndentMap, indent_of, learn_indentation, shifted
+from dogu.workspace.edit_match.indentation import IndentMap, indent_of, indent_unit, learn_indentation, shifted
 from dogu.workspace.edit_match.result import Replacement
 
 
@@ -28,6 +28,8 @@ class Row:
     text: str
     first: int = -1
     last: int = -1
+    slip: bool = False
+    fixed: bool = False
     units: list[Unit] = field(default_factory=list)
 
 
@@ -75,6 +77,7 @@ def split_lines(old: str, new: str) -> tuple[list[str], list[str]]:
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
 _MOST_TOKENS = 2000
+_AROUND_CHARS = 5000
 
 
 class _Weaver:
@@ -110,6 +113,8 @@ class _Weaver:
         for unit in self.place.units:
             i = bisect_right(starts, unit.old_start) - 1
             row = self.rows[i]
+            row.slip = row.slip or unit in self.place.slips
+            row.fixed = row.fixed or unit in self.place.fixed
             row.units.append(Unit(unit.old_start - starts[i], unit.old_end - starts[i], unit.start, unit.end))
         for row in self.rows:
             if row.units:
@@ -181,6 +186,12 @@ class _Weaver:
             and all(a == b for a, b in pairs[1:])
         )
 
+    def _units_of_indentation(self) -> tuple[int, int]:
+        """Return by how many blanks the model and the file indent a block, 0 where that can't be told."""
+        ours = [row.text for row in self.rows] + self.new
+        start = max(0, self.place.start - _AROUND_CHARS)
+        return indent_unit(ours), indent_unit(self.place.text[start : self.place.end + _AROUND_CHARS].split("\n"))
+
     def _indentation(self) -> IndentMap:
         if self.in_file_terms:
             return lambda indent: indent
@@ -198,9 +209,9 @@ class _Weaver:
         if lost_head and len(pairs) > 1 and all(a == b for a, b in pairs[1:]):
             self.lost_head = True
             return lambda indent: indent
-        learnt = learn_indentation(pairs)
+        learnt = learn_indentation(pairs, self._units_of_indentation)
         if learnt is None and lost_head:
-            learnt = learn_indentation(pairs[1:])
+            learnt = learn_indentation(pairs[1:], self._units_of_indentation)
             self.lost_head = learnt is not None
         if learnt is not None:
             return learnt
@@ -258,6 +269,8 @@ class _Weaver:
         rows, lines = self.rows, self.lines
         if self.keep_garbled and any(rows[i].text.strip() != self._row_text(i).strip() for i in held):
             raise Unclean("a line changes that old_string doesn't have as the file has it")
+        if any(rows[i].fixed for i in held):
+            raise Unclean("a comment changes that old_string tells in other words than the file")
         first = min(rows[i].first for i in held)
         last = max(rows[i].last for i in held)
         before = max((rows[i].last for i in range(i1) if rows[i].first >= 0), default=-1)
@@ -289,7 +302,11 @@ class _Weaver:
         if before:
             if self.cut_tail and before[-1] == self.tail:
                 raise Unclean("lines are added after part of a line")
-            position = self.lines.ends[self.rows[before[-1]].last]
+            above = self.rows[before[-1]].last
+            below = next((row.first for row in self.rows[i2:] if row.first >= 0), above)
+            if any(self.lines.content(number).strip() for number in range(above + 1, below)):
+                raise Unclean("lines are added where the file has a comment that old_string doesn't have")
+            position = self.lines.ends[above]
             return [Replacement(position, position, "\n" + text)]
         if self.cut_head:
             raise Unclean("lines are added before part of a line")
@@ -324,6 +341,11 @@ class _Weaver:
             where = self.indent(indent)
             if where is None:
                 raise Unclean("the indentation of a new line can't be told from the lines that match")
+        if row is not None and row.slip:
+            return where + self._merge(row, body)
+        repeated = next((i for i, row in enumerate(self.rows) if row.slip and row.text.strip() == body.strip()), None)
+        if repeated is not None:
+            return where + self._row_text(repeated).strip()
         return where + self._mapped(body)
 
     def _merge(self, row: Row, body: str) -> str:
@@ -331,7 +353,7 @@ class _Weaver:
         from difflib import SequenceMatcher
 
         shift = len(indent_of(row.text))
-        old = [(m.start() + shift, m.end() + shift, m[0]) for m in _TOKEN.finditer(row.text[shift:].rstrip())]
+        old = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(row.text.rstrip(), shift)]
         new = [m[0] for m in _TOKEN.finditer(body)]
         if len(old) > _MOST_TOKENS or len(new) > _MOST_TOKENS:
             raise Unclean("a long line that differs from old_string changes")
@@ -372,7 +394,13 @@ class _Weaver:
                 out += found
             else:
                 out.append(char)
-        return "".join(out)
+        return self._right_words("".join(out))
+
+    def _right_words(self, body: str) -> str:
+        """Write the file's word where the model repeats its own typing error."""
+        for wrong, right in self.place.words:
+            body = re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _match, right=right: right, body)
+        return body
 
 
 def _known(pairs: list[tuple[str, str]]) -> IndentMap:
@@ -413,6 +441,8 @@ def _character_map(place: Place) -> tuple[dict[str, set[str]], str]:
     form = ""
     text, old = place.text, place.old
     for unit in place.units:
+        if unit in place.slips:
+            continue
         ours, theirs = old[unit.old_start : unit.old_end], text[unit.start : unit.end]
         if ours == theirs and len(ours) == 1:
             if ours in chars or not ours.isalnum():
@@ -463,4 +493,15 @@ def weave(place: Place, new: str, *, keep_garbled: bool = False) -> list[Replace
     """
     weaver = _Weaver(place, new)
     weaver.keep_garbled = keep_garbled
-    return weaver.splices()
+    return _joined(weaver.splices())
+
+
+def _joined(pieces: list[Replacement]) -> list[Replacement]:
+    """Join replacements that touch, so that their order can't matter."""
+    out: list[Replacement] = []
+    for piece in pieces:
+        if out and out[-1].end == piece.start:
+            last = out.pop()
+            piece = Replacement(last.start, piece.end, last.body + piece.body)
+        out.append(piece)
+    return out
