@@ -1,1 +1,38 @@
-"""What a tool is: content, display, errors, result, confirmation, tool, declaration."""
+"""What a tool is: content, display, errors, result, confirmation, tool, declaration. A tool imports it all from here."""
+
+from dogu.contract.confirmation import CallContext, Confirmation
+from dogu.contract.content import Blob, Content, Part, Text, parts_of, text_of
+from dogu.contract.declaration import FunctionDeclaration, JsonObject
+from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, Todo, TodoList, markdown_of
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.function_tool import FunctionTool, function_tool
+from dogu.contract.result import ToolFailure, ToolResult
+from dogu.contract.tool import Kind, Tool
+
+__all__ = [
+    "Blob",
+    "CallContext",
+    "CommandPreview",
+    "Confirmation",
+    "Content",
+    "Display",
+    "ErrorKind",
+    "FileDiff",
+    "FunctionDeclaration",
+    "FunctionTool",
+    "JsonObject",
+    "Kind",
+    "Part",
+    "TerminalOutput",
+    "Text",
+    "Todo",
+    "TodoList",
+    "Tool",
+    "ToolError",
+    "ToolFailure",
+    "ToolResult",
+    "function_tool",
+    "markdown_of",
+    "parts_of",
+    "text_of",
+]
