@@ -1,7 +1,9 @@
 import ctypes
 import os
 import threading
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ _TRIES = 1_500
 
 
 @contextmanager
-def swapping(one: str, other: str):
+def swapping(one: str, other: str) -> Generator[None]:
     """Let two names change places as fast as a thread can."""
     libc = ctypes.CDLL(None)
     stop = threading.Event()
@@ -33,7 +35,7 @@ def swapping(one: str, other: str):
 
 
 @pytest.fixture(params=["openat2", "walk"])
-def place(request, tmp_path, monkeypatch):
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "walk":
         monkeypatch.setattr(beneath, "_kernel_can", False)
     for folder in ("ws/d", "out"):
@@ -48,7 +50,7 @@ def place(request, tmp_path, monkeypatch):
     return tmp_path
 
 
-def outcomes(act) -> set[str]:
+def outcomes(act: Callable[[], str]) -> set[str]:
     seen: set[str] = set()
     for _ in range(_TRIES):
         try:
@@ -58,7 +60,7 @@ def outcomes(act) -> set[str]:
     return seen
 
 
-def test_a_folder_swapped_for_a_link_never_lets_a_read_out(place):
+def test_a_folder_swapped_for_a_link_never_lets_a_read_out(place: Path):
     files = LocalFiles(Roots(str(place / "ws")))
     with swapping(str(place / "ws/d"), str(place / "ws/link")):
         seen = outcomes(lambda: str(files.read("d/f").data, "utf-8"))
@@ -66,7 +68,7 @@ def test_a_folder_swapped_for_a_link_never_lets_a_read_out(place):
     assert "inside" in seen
 
 
-def test_a_file_swapped_for_a_link_never_lets_a_write_out(place):
+def test_a_file_swapped_for_a_link_never_lets_a_write_out(place: Path):
     files = LocalFiles(Roots(str(place / "ws")))
 
     def write() -> str:
@@ -79,14 +81,14 @@ def test_a_file_swapped_for_a_link_never_lets_a_write_out(place):
     assert "written" in seen
 
 
-def test_a_folder_swapped_for_a_link_never_lets_a_new_file_out(place):
+def test_a_folder_swapped_for_a_link_never_lets_a_new_file_out(place: Path):
     files = LocalFiles(Roots(str(place / "ws")))
     with swapping(str(place / "ws/d"), str(place / "ws/link")):
         outcomes(lambda: str(files.write("d/new/deep", os.urandom(8), None)))
     assert os.listdir(place / "out") == ["f"]
 
 
-def test_no_descriptor_is_left_open(place):
+def test_no_descriptor_is_left_open(place: Path):
     roots = Roots(str(place / "ws"))
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     for path in ("d/f", "link/f", "missing", "d", "file_link", "../out/f"):
@@ -103,7 +105,7 @@ def test_no_descriptor_is_left_open(place):
         assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_very_deep_path_and_many_dotdots_in_links_are_bounded(place):
+def test_a_very_deep_path_and_many_dotdots_in_links_are_bounded(place: Path):
     deep = place / "ws"
     for _ in range(60):
         deep = deep / "n"

@@ -13,7 +13,7 @@ from dogu.workspace.protected import protected_reason, secret_reason
         "\uff0egit/config", "x\\.git\\config", ".gitmodules", ".config/git/config", ".ripgreprc", ".claude/settings.json",
     ],
 )  # fmt: skip
-def test_what_runs_later_is_protected_in_any_spelling(path):
+def test_what_runs_later_is_protected_in_any_spelling(path: str):
     assert protected_reason(path)
     assert protected_reason(f"/deep/er/{path}")
 
@@ -33,17 +33,17 @@ def test_what_runs_later_is_protected_in_any_spelling(path):
         ".env",
     ],
 )
-def test_an_ordinary_file_is_not_protected(path):
+def test_an_ordinary_file_is_not_protected(path: str):
     assert protected_reason(path) is None
 
 
 @pytest.mark.parametrize(
     "path", [".env", "sub/.ENV", ".env.local", ".aws/credentials", "id_rsa", "certs/key.pem", ".npmrc", ".netrc"]
 )
-def test_a_file_of_secrets_is_known(path):
+def test_a_file_of_secrets_is_known(path: str):
     assert secret_reason(path)
 
 
 @pytest.mark.parametrize("path", [".env.example", ".envy", "env", "src/aws.py", "id_rsa.pub"])
-def test_an_ordinary_file_holds_no_secret(path):
+def test_an_ordinary_file_holds_no_secret(path: str):
     assert secret_reason(path) is None

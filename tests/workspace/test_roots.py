@@ -1,5 +1,6 @@
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from dogu.workspace.roots import Roots
 
 
 @pytest.fixture(params=["openat2", "walk"])
-def place(request, tmp_path, monkeypatch):
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "walk":
         monkeypatch.setattr(beneath, "_kernel_can", False)
     (tmp_path / "ws/a/b").mkdir(parents=True)
@@ -30,7 +31,7 @@ def refusal(roots: Roots, path: str) -> ErrorKind:
     return caught.value.kind
 
 
-def test_relative_and_absolute_paths_and_dots_lead_to_the_file(place):
+def test_relative_and_absolute_paths_and_dots_lead_to_the_file(place: Path):
     roots = Roots(str(place / "ws"))
     for path in ("f", "./f", f"{place}/ws/f", f"{place}/ws//./f", "a/../f", "a/b/../../f", "missing/../f"):
         assert text(roots, path) == "inside", path
@@ -38,7 +39,7 @@ def test_relative_and_absolute_paths_and_dots_lead_to_the_file(place):
         assert roots.relative(path) == "f"
 
 
-def test_the_root_itself_is_a_dot(place):
+def test_the_root_itself_is_a_dot(place: Path):
     roots = Roots(str(place / "ws"))
     assert roots.relative(".") == "."
     assert roots.relative(str(place / "ws")) == "."
@@ -57,7 +58,7 @@ def test_the_root_itself_is_a_dot(place):
         "{ws}-evil/x",
     ],
 )
-def test_a_path_that_names_the_outside_is_refused_with_the_root_it_left(place, path):
+def test_a_path_that_names_the_outside_is_refused_with_the_root_it_left(place: Path, path: str):
     roots = Roots(str(place / "ws"))
     with pytest.raises(ToolError) as caught:
         roots.open_file(path.format(ws=place / "ws"))
@@ -68,12 +69,12 @@ def test_a_path_that_names_the_outside_is_refused_with_the_root_it_left(place, p
 @pytest.mark.parametrize(
     "name", ["%2e%2e", "~", "@f", "x%2fy", "...", "-rf", "a\nb", "$HOME", "[a]", "bad\udcff", "..\\f"]
 )
-def test_a_name_is_taken_literally(place, name):
+def test_a_name_is_taken_literally(place: Path, name: str):
     (place / "ws" / name).write_text("named")
     assert text(Roots(str(place / "ws")), name) == "named"
 
 
-def test_a_tilde_or_a_variable_is_not_expanded(place):
+def test_a_tilde_or_a_variable_is_not_expanded(place: Path):
     roots = Roots(str(place / "ws"))
     assert refusal(roots, "~/f") is ErrorKind.NOT_FOUND
     assert refusal(roots, "$PWD/f") is ErrorKind.NOT_FOUND
@@ -81,11 +82,11 @@ def test_a_tilde_or_a_variable_is_not_expanded(place):
 
 
 @pytest.mark.parametrize("path", ["f\0.txt", "\0", "\ud800", "x" * 200_000])
-def test_a_path_no_system_can_have_is_an_error_of_the_arguments(place, path):
+def test_a_path_no_system_can_have_is_an_error_of_the_arguments(place: Path, path: str):
     assert refusal(Roots(str(place / "ws")), path) is ErrorKind.INVALID_ARGUMENTS
 
 
-def test_links_that_stay_inside_work(place):
+def test_links_that_stay_inside_work(place: Path):
     ws = place / "ws"
     (ws / "relative").symlink_to("f")
     (ws / "absolute").symlink_to(ws / "f")
@@ -98,7 +99,7 @@ def test_links_that_stay_inside_work(place):
         assert text(roots, path) == "inside", path
 
 
-def test_dotdot_behind_a_linked_folder_goes_up_from_where_the_link_leads(place):
+def test_dotdot_behind_a_linked_folder_goes_up_from_where_the_link_leads(place: Path):
     ws = place / "ws"
     (ws / "folder").symlink_to("a/b")
     (ws / "a/g").write_text("in a")
@@ -110,7 +111,7 @@ def test_dotdot_behind_a_linked_folder_goes_up_from_where_the_link_leads(place):
     assert refusal(roots, "away/../secret") is ErrorKind.OUTSIDE_WORKSPACE
 
 
-def test_links_from_one_root_to_another_work_and_from_there_to_the_outside_do_not(place):
+def test_links_from_one_root_to_another_work_and_from_there_to_the_outside_do_not(place: Path):
     other = place / "other"
     other.mkdir()
     (other / "g").write_text("other's")
@@ -124,7 +125,7 @@ def test_links_from_one_root_to_another_work_and_from_there_to_the_outside_do_no
     assert refusal(roots, "up_to_other/away/secret") is ErrorKind.OUTSIDE_WORKSPACE
 
 
-def test_a_root_named_through_a_link_is_the_folder_itself(place):
+def test_a_root_named_through_a_link_is_the_folder_itself(place: Path):
     (place / "alias").symlink_to(place / "ws")
     (place / "ws/l").symlink_to(place / "alias/f")
     roots = Roots(str(place / "alias"))
@@ -139,7 +140,7 @@ def test_a_root_named_through_a_link_is_the_folder_itself(place):
     "target",
     ["../out/secret", "{base}/out/secret", "{base}/out/./secret", "a/../../out/secret", "/proc/self/root/etc/passwd"],
 )
-def test_links_that_leave_are_refused_and_the_error_names_the_link_and_the_root(place, target):
+def test_links_that_leave_are_refused_and_the_error_names_the_link_and_the_root(place: Path, target: str):
     (place / "ws/l").symlink_to(target.format(base=place))
     (place / "ws/m").symlink_to("l")
     roots = Roots(str(place / "ws"))
@@ -149,7 +150,7 @@ def test_links_that_leave_are_refused_and_the_error_names_the_link_and_the_root(
     assert f"{place}/ws/l leads out of the root {place}/ws" in caught.value.message
 
 
-def test_a_linked_folder_that_leaves_is_refused_with_and_without_a_slash(place):
+def test_a_linked_folder_that_leaves_is_refused_with_and_without_a_slash(place: Path):
     (place / "ws/l").symlink_to(place / "out")
     roots = Roots(str(place / "ws"))
     for path in ("l/secret", "l/", "l/.", "l/dir/../secret", "l"):
@@ -161,7 +162,7 @@ def test_a_linked_folder_that_leaves_is_refused_with_and_without_a_slash(place):
     assert sorted(os.listdir(place / "out")) == ["dir", "secret"]
 
 
-def test_links_in_a_circle_end(place):
+def test_links_in_a_circle_end(place: Path):
     (place / "ws/l").symlink_to("l")
     (place / "ws/m").symlink_to("n/x")
     (place / "ws/n").symlink_to("m/y")
@@ -170,7 +171,7 @@ def test_links_in_a_circle_end(place):
     assert refusal(roots, "m") is ErrorKind.IO_ERROR
 
 
-def test_what_is_no_plain_file_is_refused_and_never_waited_on(place):
+def test_what_is_no_plain_file_is_refused_and_never_waited_on(place: Path):
     os.mkfifo(place / "ws/fifo")
     with socket.socket(socket.AF_UNIX) as bound:
         old = os.getcwd()
@@ -193,7 +194,7 @@ def test_a_file_of_a_pseudo_file_system_is_refused():
     assert refusal(roots, "status") is ErrorKind.WRONG_FILE_TYPE
 
 
-def test_a_readable_folder_may_be_read_and_not_written(place):
+def test_a_readable_folder_may_be_read_and_not_written(place: Path):
     roots = Roots(str(place / "ws"), readable=[str(place / "out")])
     assert text(roots, f"{place}/out/secret") == "SECRET"
     with pytest.raises(ToolError) as caught:
@@ -201,7 +202,7 @@ def test_a_readable_folder_may_be_read_and_not_written(place):
     assert caught.value.kind is ErrorKind.OUTSIDE_WORKSPACE
 
 
-def test_the_place_to_write_is_the_real_one_and_missing_folders_are_made_on_demand(place):
+def test_the_place_to_write_is_the_real_one_and_missing_folders_are_made_on_demand(place: Path):
     (place / "ws/l").symlink_to("a/target")
     roots = Roots(str(place / "ws"))
     found = roots.place("l")
@@ -216,7 +217,7 @@ def test_the_place_to_write_is_the_real_one_and_missing_folders_are_made_on_dema
     assert not (place / "ws/x").exists()
 
 
-def test_a_removed_root_is_a_clear_error_and_its_return_is_noticed(place):
+def test_a_removed_root_is_a_clear_error_and_its_return_is_noticed(place: Path):
     roots = Roots(str(place / "ws"))
     (place / "ws").rename(place / "gone")
     assert refusal(roots, "f") is ErrorKind.NOT_FOUND
@@ -224,7 +225,7 @@ def test_a_removed_root_is_a_clear_error_and_its_return_is_noticed(place):
     assert text(roots, "f") == "inside"
 
 
-def test_a_root_replaced_by_a_link_is_not_followed(place):
+def test_a_root_replaced_by_a_link_is_not_followed(place: Path):
     roots = Roots(str(place / "ws"))
     (place / "ws").rename(place / "was")
     (place / "ws").symlink_to(place / "out")
