@@ -1,0 +1,94 @@
+"""What an import loads: start-up time is a promise, and modules are what it is spent on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    "asyncio",
+    "chardet",
+    "difflib",
+    "email",
+    "google",
+    "http",
+    "httpx2",
+    "mcp",
+    "openai",
+    "prompt_toolkit",
+    "psutil",
+    "pydantic",
+    "rapidfuzz",
+    "re2",
+    "rich",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "urllib",
+}
+NOT_BEFORE_THE_PROMPT = {
+    "google",
+    "mcp",
+    "acp",
+    "openai",
+    "pydantic",
+    "rich.markdown",
+    "selectolax",
+    "httpx2",
+    "chardet",
+}
+
+
+def loaded_by(program: str) -> set[str]:
+    """Return the modules that a bare interpreter has after the program and didn't have before."""
+    script = (
+        f"import json, sys; before = set(sys.modules)\n{program}\nprint(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_dogu_loads_nothing_of_it_but_the_version() -> None:
+    loaded = loaded_by("import dogu")
+    assert {name for name in loaded if name.split(".")[0] == "dogu"} <= {"dogu", "dogu.version"}
+    assert {name.split(".")[0] for name in loaded} & (HEAVY | {"msgspec", "anyio", "inspect", "dataclasses"}) == set()
+
+
+def test_the_version_is_told_without_loading_the_program() -> None:
+    loaded = loaded_by("from dogu.cli import main; assert main(['--version']) == 0")
+    assert {name for name in loaded if name.split(".")[0] == "dogu"} <= {"dogu", "dogu.cli", "dogu.version"}
+    assert loaded & (HEAVY | {"argparse", "msgspec", "anyio", "inspect"}) == set()
+
+
+@pytest.mark.parametrize("module", ["dogu.contract.tool", "dogu.runtime.executor", "dogu.policy.policy", "dogu.app"])
+def test_the_runtime_is_imported_without_what_only_some_calls_need(module: str) -> None:
+    assert loaded_by(f"import {module}") & HEAVY == set()
+
+
+def test_opening_every_tool_loads_no_wire_and_no_screen(tmp_path: Path) -> None:
+    program = f"""
+import anyio, dogu
+async def main():
+    async with dogu.open_runtime(dogu.Options(root={str(tmp_path)!r}, home={str(tmp_path)!r})) as runtime:
+        assert runtime.registry.declarations
+anyio.run(main)"""
+    heavy = {
+        "chardet",
+        "difflib",
+        "google",
+        "httpx2",
+        "mcp",
+        "openai",
+        "prompt_toolkit",
+        "pydantic",
+        "rapidfuzz",
+        "rich",
+    }
+    assert loaded_by(program) & heavy == set()
+
+
+def test_the_prompt_is_drawn_before_any_heavy_import() -> None:
+    loaded = loaded_by("import dogu.app, dogu.commands, dogu.serve.terminal.conversation")
+    assert {name for name in loaded if name in NOT_BEFORE_THE_PROMPT} == set()
