@@ -35,7 +35,10 @@ DEFAULT_MODEL = "gemini-2.5-pro"
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line, or an importer, says above the settings files; None and empty say nothing."""
+    """What the command line, or an importer, says above the settings files; None and empty say nothing.
+
+    `root` may be relative to the present folder, which is the default; `home` is where settings and sessions are.
+    """
 
     root: str = ""
     include_directories: tuple[str, ...] = ()
@@ -44,11 +47,16 @@ class Options:
     model: str | None = None
     home: str = field(default_factory=lambda: os.path.expanduser("~"))
 
+    @property
+    def absolute_root(self) -> str:
+        """The workspace root."""
+        return os.path.abspath(self.root or os.getcwd())
+
     @classmethod
     def of(cls, space: Any) -> Options:
         """Take the options from parsed arguments."""
         return cls(
-            os.path.abspath(space.root or os.getcwd()),
+            space.root or "",
             tuple(os.path.abspath(folder) for folder in space.include_directories or ()),
             space.settings,
             space.approval_mode,
@@ -91,7 +99,7 @@ def read_settings(options: Options) -> Settings:
         "model.name": options.model,
         "context.includeDirectories": options.include_directories or None,
     }
-    return load_settings(options.root or os.getcwd(), options.home, options.settings_file, overrides)
+    return load_settings(options.absolute_root, options.home, options.settings_file, overrides)
 
 
 @asynccontextmanager
@@ -189,7 +197,7 @@ def _runtime(options: Options, settings: Settings, confirm: Confirm | None, tool
     from dogu.workspace.roots import Roots
 
     folder = SessionFolder(os.path.join(options.home, ".dogu"))
-    roots = Roots(options.root or os.getcwd(), settings.context.include_directories, (folder.path,))
+    roots = Roots(options.absolute_root, settings.context.include_directories, (folder.path,))
     files = LocalFiles(roots)
     processes = LocalProcesses()
     rules = _rules(settings)

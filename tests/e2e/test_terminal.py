@@ -27,7 +27,7 @@ def talk(program: Program) -> Iterator[Talk]:
             PROGRAM[0],
             [*PROGRAM[1:], *words],
             cwd=str(program.root),
-            env=program.environ(**{"NO_COLOR": "1", **environ}),
+            env=program.environ(**{"NO_COLOR": "1", "PROMPT_TOOLKIT_NO_CPR": "1", **environ}),
             encoding="utf-8",
             timeout=20,
             dimensions=(40, 100),
