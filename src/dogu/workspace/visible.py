@@ -1,52 +1,143 @@
-"""What a terminal would obey or a reader could not see, removed or shown."""
+"""What a terminal would obey or a reader could not see: removed, shown, or told in words."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-# ECMA-48: CSI, the strings (OSC, DCS, APC, PM, SOS: to ST, OSC also to BEL), other escapes; 7-bit and C1 forms.
+# ECMA-48, 7-bit and C1 forms: CSI; the strings OSC, DCS, APC, PM, SOS up to their terminator (ST, or BEL), of an
+# unfinished one only the introducer, lest it swallow the rest; every other escape.
 _ESCAPES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    "|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c\x18\x1a]*(?:\x07|\x1b\\\\|\x9c|\x18|\x1a|\\Z|(?=\x1b))"
-    "|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\x18\x1a]*(?:\x1b\\\\|\x9c|\x18|\x1a|\\Z|(?=\x1b))"
+    "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])(?:[^\x07\x18\x1a\x1b\x80-\x9f]*(?:\x07|\x1b\\\\|\x9c))?"
     "|\x1b[ -/]*[0-~]?"
 )
-_OVERSTRIKE = re.compile("[^\b\n\r]\b")
-_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f\x80-\x9f]")
+# Bold and underline as line printers made them.
+_OVERSTRUCK = re.compile(r"(?:(.)\x08(?=\1)|_\x08(?=[^\s\x08])|(?<=[^\s\x08])\x08_)")
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
 
-_INVISIBLE = re.compile(
-    "[\0-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+_EMOJI = "\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
+_JOINING = "\u0600-\u0dff\u0f00-\u109f\u1780-\u18af"
+_IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+
+_KINDS = {
+    "control": "[\0-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]",
+    "separator": "[\x85\u2028\u2029]",
+    "bidi": "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]",
+    "tag": "[\U000e0000-\U000e007f]",
+    "selector": "[\ufe00-\ufe0f\u180b-\u180d\u180f\U000e0080-\U000e0fff]",
+    "invisible": "[\xad\u034f\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\ufeff\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]",
+    "blank": "[\u115f\u1160\u2800\u3164\uffa0]",
+    "surrogate": "[\ud800-\udfff]",
+}
+_MEANINGS = {
+    "control": "a terminal may obey it",
+    "separator": "some programs end a line there, others don't",
+    "bidi": "text is shown in another order than it runs",
+    "tag": "invisible, and can carry hidden text",
+    "selector": "invisible where it stands, and can carry hidden text",
+    "invisible": "it can't be seen",
+    "blank": "a letter that looks like a blank",
+    "surrogate": "half a character, or a byte the encoding doesn't know",
+    "space": "it looks like a space and is none",
+    "look-alike": "it looks like a Latin letter in a word of Latin letters",
+}
+# Joiners and selectors where scripts and emoji need them.
+_AT_HOME = (
+    f"(?<=[{_EMOJI}0-9#*])[\ufe0e\ufe0f]"
+    f"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
+    f"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
+    f"|(?<=[{_IDEOGRAPHS}])[\U000e0100-\U000e01ef]"
 )
+_UNSEEN = re.compile(f"(?P<at_home>{_AT_HOME})|" + "|".join(f"(?P<{kind}>{each})" for kind, each in _KINDS.items()))
+
+_ODD_SPACE = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f]")
+_CONFUSABLE = (
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u0501\u051b\u051d"
+    "\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
+    "\u03bd\u03bf\u03c5\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+)
+_LATIN = "A-Za-z\xc0-\u024f"
+_LOOK_ALIKE = re.compile(
+    f"(?<=[{_LATIN}])[{_CONFUSABLE}]|[{_CONFUSABLE}](?=[{_CONFUSABLE}]*[{_LATIN}])"
+    f"|(?<=[{_LATIN}][{_CONFUSABLE}])[{_CONFUSABLE}]"
+)
+_MOST_NAMED = 3
 
 
 def strip_escapes(text: str) -> str:
-    """Remove escape sequences and control characters, as a program's output should read without a terminal.
+    r"""Remove escape sequences and control characters: a program's output as it reads without a terminal.
 
-    Newlines and tabs stay, `\\r\\n` becomes `\\n`; overstruck characters (`x BACKSPACE y`) leave the later one.
+    Tabs and newlines stay; `\r\n` and a lone `\r` (a progress bar's next state) become `\n`; printers' bold and
+    underline become plain text. Nothing that was printed is lost.
     """
-    text = _ESCAPES.sub("", text).replace("\r\n", "\n")
-    while "\b" in text:
-        text, changed = _OVERSTRIKE.subn("", text)
-        if not changed:
-            break
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPES.sub("", text)
+    if "\r" in text:
+        text = re.sub("\r+\n?", "\n", text)
+    if "\b" in text:
+        text = _OVERSTRUCK.sub("", text)
     return _CONTROLS.sub("", text)
 
 
 def make_visible(text: str, keep: str = "\n\t") -> str:
-    """Show what is invisible or would be obeyed: `␛` for a control character, `‹U+202E›` for a format character."""
-    return _INVISIBLE.sub(lambda match: match[0] if match[0] in keep else _shown(match[0]), text)
+    """Show what is invisible or would be obeyed: `␛` for a control character, `‹U+202E›` for any other.
+
+    Characters in `keep` stay, and joiners and selectors where a script or an emoji needs them.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+
+    def shown(match: re.Match[str]) -> str:
+        return match[0] if match.lastgroup == "at_home" or match[0] in keep else _symbol(match[0])
+
+    visible = _UNSEEN.sub(shown, text)
+    return visible if "\n" in keep and "\t" in keep else _without_layout(visible, keep)
 
 
-def _shown(character: str) -> str:
+def hidden_characters(text: str) -> list[str]:
+    """Say in words which invisible or look-alike characters a text holds, one sentence a kind; usually none."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for match in _UNSEEN.finditer(text):
+        kind = match.lastgroup or ""
+        if kind != "at_home" and match[0] not in "\r\f":
+            found.setdefault(kind, []).append((match.start(), match[0]))
+    if not text.isascii():
+        for kind, pattern in (("space", _ODD_SPACE), ("look-alike", _LOOK_ALIKE)):
+            places = [(match.start(), match[0]) for match in pattern.finditer(text)]
+            if places:
+                found[kind] = places
+    return [_sentence(text, places, _MEANINGS[kind]) for kind, places in found.items()]
+
+
+def _symbol(character: str) -> str:
     code = ord(character)
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else f"‹U+{code:04X}›"
 
 
-def hidden_characters(text: str) -> list[str]:
-    """Describe in words, one sentence a kind, which invisible or look-alike characters a text holds."""
-    found = sorted({match[0] for match in _INVISIBLE.finditer(text)} - {"\n", "\t", "\r"})
-    return [f"holds U+{ord(character):04X}" for character in found]
+def _without_layout(text: str, keep: str) -> str:
+    for character in "\n\t":
+        if character not in keep:
+            text = text.replace(character, _symbol(character))
+    return text
+
+
+def _sentence(text: str, places: list[tuple[int, str]], meaning: str) -> str:
+    first = places[0][0]
+    line = text.count("\n", 0, first) + 1
+    names = _names(character for _, character in places)
+    where = f"line {line}" if len(places) == 1 else f"{len(places)} times, first in line {line}"
+    return f"Holds {names} ({where}): {meaning}."
+
+
+def _names(characters: Iterable[str]) -> str:
+    from unicodedata import name
+
+    distinct = sorted(set(characters))
+    named = [f"U+{ord(one):04X} {name(one, '')}".rstrip() for one in distinct[:_MOST_NAMED]]
+    more = len(distinct) - _MOST_NAMED
+    return ", ".join(named) + (f" and {more} other characters" if more > 0 else "")
