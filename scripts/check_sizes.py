@@ -50,7 +50,8 @@ def check_file(path: Path, name: str, report: Report) -> None:
         if isinstance(node, Function):
             report.function_lines.append(_lines(node))
     if name.startswith("tools/"):
-        ours = sorted(_own_modules(tree))
+        package = path.parents[name.count("/")]
+        ours = sorted(_own_modules(tree, package))
         if len(ours) > TOOL_IMPORTS:
             report.failures.append(
                 f"{path}:1: a tool imports {len(ours)} modules of ours ({', '.join(ours)}), at most {TOOL_IMPORTS}"
@@ -163,13 +164,17 @@ def _raises_again(node: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-def _own_modules(tree: ast.Module) -> set[str]:
+def _own_modules(tree: ast.Module, package: Path) -> set[str]:
+    """Return the modules of ours that the file imports; a folder that others import from counts as one."""
     modules: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dogu"):
-            modules.add(node.module or "")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dogu":
+            folder = package.joinpath(*(node.module or "").split(".")[1:])
+            for name in node.names:
+                is_module = (folder / f"{name.name}.py").exists() or (folder / name.name).is_dir()
+                modules.add(f"{node.module}.{name.name}" if is_module else f"{node.module}")
         elif isinstance(node, ast.Import):
-            modules.update(name.name for name in node.names if name.name.startswith("dogu"))
+            modules.update(name.name for name in node.names if name.name.split(".")[0] == "dogu")
     return modules
 
 
