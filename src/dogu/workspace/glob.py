@@ -21,7 +21,8 @@ from dogu.workspace.walk import Walk, WalkCounts, WalkedFolder
 
 _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
-NameMatcher = Callable[[str], bool]
+_LONGEST_CHARS = 4_096
+
 Check = Callable[[], bool]
 """Asked once a folder: whether to go on. It may raise to stop at once."""
 
@@ -115,6 +116,8 @@ class GlobPattern:
     """A glob over paths with `/`, compiled. Raises `ToolError` (BAD_PATTERN) when its braces stand for too much."""
 
     def __init__(self, text: str, case_sensitive: bool = False) -> None:
+        if len(text) > _LONGEST_CHARS:
+            raise ToolError(ErrorKind.BAD_PATTERN, f"Glob pattern too long: over {_LONGEST_CHARS} characters.")
         self.text = text
         self.case_sensitive = case_sensitive
         self.ways: list[list[_Segment]] = []
@@ -164,7 +167,7 @@ class PathFilter:
     """Several globs as `include`, `exclude` and `ignore` take them: one without `/` is for the name, at any depth."""
 
     def __init__(self, globs: Sequence[str], case_sensitive: bool = False) -> None:
-        anchored = [glob if "/" in glob.strip("/") else f"**/{glob}" for glob in globs]
+        anchored = [glob if "/" in glob.rstrip("/") else f"**/{glob}" for glob in globs]
         self._patterns = [GlobPattern(glob, case_sensitive) for glob in anchored]
 
     def matches(self, path: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from dogu.workspace.ignore_config import excludes_file, find_repository, git_folder_of, read_bounded
 from dogu.workspace.ignore_rules import RuleSet, Screen, compiled
+from dogu.workspace.roots import Roots
 
 DEFAULT_EXCLUDED = frozenset((".git", "node_modules", "bower_components", ".svn", ".hg"))
 """Folders that glob and search leave out unless a path names them."""
@@ -36,7 +37,7 @@ class FolderRules:
     `reason` says whether the folder itself is left out, and then so is everything in it.
     """
 
-    __slots__ = ("_from_root", "_gemini", "_levels", "_path", "_screen", "reason")
+    __slots__ = ("_from_root", "_gemini", "_honours_git", "_levels", "_path", "_screen", "reason")
 
     def __init__(self, levels: tuple[_Level, ...], gemini: RuleSet | None, path: str, from_root: str) -> None:
         self._levels = levels  # the deepest folder's first
@@ -44,19 +45,21 @@ class FolderRules:
         self._path = path  # as seen from the top of the repository; like the next, with a final slash unless empty
         self._from_root = from_root
         self._screen: Screen | None = None
+        self._honours_git = True
         self.reason: Reason = ""
 
     def entered(self, name: str, reason: Reason = "") -> FolderRules:
         """Return the rules for the folder `name` in this one, before its own `.gitignore` is read."""
         rules = FolderRules(self._levels, self._gemini, f"{self._path}{name}/", f"{self._from_root}{name}/")
         rules._screen = self._screen
+        rules._honours_git = self._honours_git
         rules.reason = self.reason or reason
         return rules
 
     def with_own_file(self, data: bytes) -> FolderRules:
         """Return the rules with the folder's own `.gitignore`, given its bytes."""
         own = compiled(data)
-        if not own:
+        if not own or not self._honours_git:
             return self
         levels = (_Level(own, len(self._path)), *self._levels)
         rules = FolderRules(levels, self._gemini, self._path, self._from_root)
@@ -68,13 +71,16 @@ class FolderRules:
 
         `exclude` is its `info/exclude`, `excludes` the user's `core.excludesFile`.
         """
+        if not self._honours_git:
+            return self
         rules = FolderRules(_outer_levels(exclude, excludes), self._gemini, "", self._from_root)
         rules.reason = self.reason
         return rules
 
     def without_git(self) -> FolderRules:
-        """Return the rules of `.geminiignore` alone."""
+        """Return the rules of `.geminiignore` alone, here and in every folder below."""
         rules = FolderRules((), self._gemini, self._path, self._from_root)
+        rules._honours_git = False
         rules.reason = "gemini" if self.reason == "gemini" else ""
         return rules
 
@@ -143,6 +149,7 @@ class Ignore:
             own = compiled(read_bounded(os.path.join(self.top, path[:base], ".gitignore"), None, os.O_NOFOLLOW))
             levels = (_Level(own, base), *levels) if own else levels
         gemini = compiled(read_bounded(os.path.join(root, _GEMINI_IGNORE)))
+        self.has_gemini_rules = bool(gemini)
         self._above = FolderRules(levels, gemini or None, path, "")
 
     def root_rules(self, descriptor: int) -> FolderRules:
@@ -251,3 +258,14 @@ def _holds(descriptor: int, name: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def why_ignored(roots: Roots, path: str) -> Reason:
+    """Say whether rules leave out a file, absolute or relative to the primary root. Raises `ToolError`."""
+    real = roots.real(path)
+    root = roots.root_of(real)
+    descriptor = roots.open_directory(root)
+    try:
+        return Ignore(root).why_ignored(descriptor, roots.relative(real))
+    finally:
+        os.close(descriptor)

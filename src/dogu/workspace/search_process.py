@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dogu.workspace.search_query import Limits
+
 if TYPE_CHECKING:
     import subprocess
 
@@ -15,9 +17,6 @@ _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.05
 _KEPT_ERROR_BYTES = 1 << 16
 _DENIED = b"ermission denied"
-
-Check = Callable[[], bool]
-"""Asked every twentieth of a second: whether to go on. It may raise to stop at once."""
 
 
 @dataclass
@@ -31,16 +30,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Program:
-    """What to run: the words, the folder's descriptor to run in, and descriptors that the program is to have."""
+    """What to run: the words, the folder to run in (a descriptor, or None where it doesn't matter), and descriptors
+    that the program is to have."""
 
     words: Sequence[str]
-    folder: int
+    folder: int | None = None
     descriptors: Sequence[int] = ()
     environ: Mapping[str, str] | None = None
 
-    def run(self, take: Callable[[bytes], bool], deadline: float, go_on: Check | None = None) -> Outcome:
-        """Run it and hand each piece of its output to `take`, until that says False or `time.monotonic()` passes
-        `deadline`. Raises OSError when the program can't be started."""
+    def run(self, take: Callable[[bytes], bool], limits: Limits) -> Outcome:
+        """Run it and hand each piece of its output to `take`, until that says False or a limit is reached.
+
+        Raises OSError when the program can't be started.
+        """
         import subprocess
 
         with subprocess.Popen(
@@ -48,20 +50,18 @@ class Program:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=f"/proc/self/fd/{self.folder}",
+            cwd="/" if self.folder is None else f"/proc/self/fd/{self.folder}",
             pass_fds=tuple(self.descriptors),
             env=self.environ,
             bufsize=0,
         ) as process:
             try:
-                return _follow(process, take, deadline, go_on)
+                return _follow(process, take, limits)
             finally:
                 process.kill()
 
 
-def _follow(
-    process: subprocess.Popen[bytes], take: Callable[[bytes], bool], deadline: float, go_on: Check | None
-) -> Outcome:
+def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: Limits) -> Outcome:
     import selectors
 
     assert process.stdout is not None
@@ -72,7 +72,7 @@ def _follow(
         selector.register(output, selectors.EVENT_READ)
         selector.register(errors, selectors.EVENT_READ)
         while selector.get_map():
-            if time.monotonic() > deadline or (go_on is not None and not go_on()):
+            if time.monotonic() > limits.deadline or (limits.go_on is not None and not limits.go_on()):
                 return outcome
             for key, _ in selector.select(_POLL_S):
                 data = os.read(key.fd, _CHUNK_BYTES)
