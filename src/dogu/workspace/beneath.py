@@ -93,7 +93,7 @@ def open_plain(root: str, parts: list[str], flags: int) -> int | None:
     try:
         return openat2(start, "/".join(parts) or ".", flags, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
     finally:
-        os.close(start)
+        close(start)
 
 
 def parts_of(path: str) -> list[str]:
@@ -115,11 +115,19 @@ def find_place(anchor: Anchor, path: str, create: bool = False) -> Place:
         raise
 
 
+def close(descriptor: int) -> None:
+    """Close, and have no opinion on how that went: what matters was synced before."""
+    try:
+        os.close(descriptor)
+    except OSError:
+        pass
+
+
 def _step(handle: int, part: str) -> int:
     try:
         return os.open(part, _HANDLE | os.O_NOFOLLOW, dir_fd=handle)
     finally:
-        os.close(handle)
+        close(handle)
 
 
 def _sync(handle: int) -> None:
@@ -132,7 +140,7 @@ def _sync(handle: int) -> None:
     except OSError:
         pass  # the write that follows will tell
     finally:
-        os.close(folder)
+        close(folder)
 
 
 class _Walk:
@@ -150,7 +158,7 @@ class _Walk:
 
     def close(self) -> None:
         if self._handle >= 0:
-            os.close(self._handle)
+            close(self._handle)
             self._handle = -1
 
     def follow(self, path: str) -> Place:
@@ -236,7 +244,7 @@ class _Walk:
                 raise
             self._todo.appendleft(part)
             return
-        os.close(old)
+        close(old)
         self._names.append(part)
 
     def _make(self, part: str) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Literal, Protocol
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace import beneath
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
 from dogu.workspace.beneath import Place
 from dogu.workspace.os_errors import explain
@@ -183,7 +184,7 @@ class LocalFiles:
         try:
             mode = os.fstat(handle).st_mode
         finally:
-            os.close(handle)
+            beneath.close(handle)
         if stat.S_ISREG(mode):
             return "file"
         return "directory" if stat.S_ISDIR(mode) else "other"
@@ -204,7 +205,7 @@ class LocalFiles:
                     raise explain(error, located) from error
                 raise
             finally:
-                os.close(place.parent)
+                beneath.close(place.parent)
             self._seen[place.path] = digest_of(data)
 
     def seen_digest(self, path: str) -> str | None:

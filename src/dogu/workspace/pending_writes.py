@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import msgspec
 
 from dogu.contract.errors import ToolError
+from dogu.workspace import beneath
 from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls, read_all, write_all
 
@@ -76,7 +77,7 @@ class PendingWrites:
             yield
         except RestoreError:
             if note is not None:
-                _close(note[0])
+                beneath.close(note[0])
             raise
         except BaseException:
             self._end(note)
@@ -108,7 +109,7 @@ class PendingWrites:
         except BaseException:
             _unlink_if_there(name + _UNFINISHED)
             _unlink_if_there(name + _NOTE)
-            os.close(descriptor)
+            beneath.close(descriptor)
             raise
         return descriptor, name + _NOTE
 
@@ -117,7 +118,7 @@ class PendingWrites:
             return
         descriptor, name = note
         _unlink_if_there(name)
-        _close(descriptor)
+        beneath.close(descriptor)
         if durable:
             try:
                 self._sync_folder()
@@ -129,7 +130,7 @@ class PendingWrites:
         try:
             self._syscalls.fsync(folder)
         finally:
-            os.close(folder)
+            beneath.close(folder)
 
 
 class RestoreError(OSError):
@@ -153,7 +154,7 @@ def recover(folder: str, roots: Roots) -> list[Recovered]:
         except (OSError, ToolError) as error:
             found = Recovered(path, f"could not be put right: {error}")
         finally:
-            os.close(descriptor)
+            beneath.close(descriptor)
         if found is not None:
             done.append(found)
     return done
@@ -173,7 +174,7 @@ def _lock(path: str) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        os.close(descriptor)
+        beneath.close(descriptor)
         raise
     return descriptor
 
@@ -222,7 +223,7 @@ def _remove_temporary(path: str, roots: Roots) -> Recovered | None:
     except FileNotFoundError:
         return None
     finally:
-        os.close(place.parent)
+        beneath.close(place.parent)
     return Recovered(path, "removed a temporary file of an interrupted write")
 
 
@@ -232,7 +233,7 @@ def _restore(path: str, old: bytes, new: bytes, roots: Roots) -> bool:
     try:
         target = syscalls.open(place.parent, place.name, os.O_RDWR)
     finally:
-        os.close(place.parent)
+        beneath.close(place.parent)
     try:
         now = read_all(syscalls, target, max(len(old), len(new)) + 1)
         if now in (old, new):
@@ -243,7 +244,7 @@ def _restore(path: str, old: bytes, new: bytes, roots: Roots) -> bool:
         syscalls.truncate(target, len(old))
         syscalls.fsync(target)
     finally:
-        os.close(target)
+        beneath.close(target)
     return True
 
 
@@ -263,13 +264,6 @@ def _is_torn(now: bytes, old: bytes, new: bytes) -> bool:
 def _common_length(one: bytes, other: bytes) -> int:
     pairs = zip(one, other, strict=False)
     return next((index for index, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
-
-
-def _close(descriptor: int) -> None:
-    try:
-        os.close(descriptor)
-    except OSError:
-        pass
 
 
 def _unlink_if_there(path: str) -> None:

@@ -71,7 +71,7 @@ class Roots:
         if beneath.is_regular(descriptor):
             return descriptor
         is_directory = _is_directory(descriptor)
-        os.close(descriptor)
+        beneath.close(descriptor)
         raise explain(OSError(errno.EISDIR if is_directory else errno.ENXIO, ""), located)
 
     def open_directory(self, path: str) -> int:
@@ -113,7 +113,7 @@ class Roots:
             return os.path.realpath(located)
         except OSError as error:
             raise explain(error, located) from error
-        os.close(place.parent)
+        beneath.close(place.parent)
         return place.path
 
     def real_of(self, descriptor: int, path: str) -> str:
@@ -135,7 +135,7 @@ class Roots:
             except OSError:
                 return
             finally:
-                os.close(place.parent)
+                beneath.close(place.parent)
 
     def _open(self, located: str, flags: int) -> int:
         try:
@@ -157,7 +157,7 @@ class Roots:
                 if error.errno != errno.ELOOP:
                     raise
             finally:
-                os.close(place.parent)
+                beneath.close(place.parent)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), located)
 
     def _anchor(self, path: str) -> tuple[str, list[str]]:
