@@ -153,7 +153,7 @@ class Transport:
         if self._client is None:
             # Reading the machine's certificates takes 20-40 ms, which a server on http doesn't need.
             self._client = httpx2.AsyncClient(
-                verify=urlsplit(url).scheme != "http",
+                verify=_origin(url)[0] != "http",
                 timeout=httpx2.Timeout(None, connect=self.timeouts.connect_s),
                 headers={"accept-encoding": "identity", "content-type": "application/json"},
             )
@@ -177,11 +177,20 @@ def _elements(body: bytes) -> list[bytes]:
         return [body]
 
 
+def _origin(url: str) -> tuple[str, str]:
+    """Return scheme and host, without a user's name or password; both may be nonsense."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        scheme, _, rest = url.partition("://")
+        return scheme, rest.partition("/")[0]
+    return parts.scheme, parts.netloc.rpartition("@")[2]
+
+
 def _mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> ModelError:
     import httpx2
 
-    parts = urlsplit(url)
-    where = parts.netloc.rpartition("@")[2]
+    scheme, where = _origin(url)
     if isinstance(error, httpx2.ConnectTimeout):
         message = (
             f"No connection to {where} within {timeouts.connect_s:g} s. Check the network, the proxy and the address."
@@ -197,7 +206,7 @@ def _mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> M
     if isinstance(error, EventTooLargeError):
         return ModelError(ModelErrorKind.MALFORMED, f"{where} sent something too large: {error}.")
     if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
-        return ModelError(ModelErrorKind.BAD_REQUEST, f"{parts.scheme}://{where} is no address of a server: {error}.")
+        return ModelError(ModelErrorKind.BAD_REQUEST, f"{scheme}://{where} is no address of a server: {error}.")
     if isinstance(error, httpx2.ConnectError):
         message = f"Cannot connect to {where} ({error}). Check that it is right and the server runs."
         return ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3)

@@ -35,6 +35,7 @@ _PART_KINDS = (
     "codeExecutionResult",
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+_URL_SAFE = str.maketrans("-_", "+/")  # JSON of protocol buffers takes both alphabets
 _OPAQUE = frozenset(("args", "response", "parametersJsonSchema", "responseJsonSchema", "properties", "defs", "labels"))
 
 
@@ -120,7 +121,7 @@ def _check_blob(blob: JsonObject, where: str) -> None:
     if not blob.get("mimeType"):
         raise RefusedError(f"* {where}.inline_data.mime_type: mime_type must not be empty.")
     try:
-        data = base64.b64decode(blob.get("data") or "", validate=True)
+        data = base64.b64decode(str(blob.get("data") or "").translate(_URL_SAFE), validate=True)
     except (binascii.Error, ValueError):
         raise RefusedError(
             f"Invalid value at '{where}.inline_data.data' (TYPE_BYTES), Base64 decoding failed"
