@@ -75,7 +75,9 @@ def words_agree(place: Place) -> bool:
         gap = text[left.end : right.start]
         if old_gap == gap:
             continue
-        if _has_space(old_gap) != _has_space(gap) and _breaks_word(text[left.end - 1], text[right.start], old_gap + gap):
+        if _has_space(old_gap) != _has_space(gap) and _breaks_word(
+            text[left.end - 1], text[right.start], old_gap + gap
+        ):
             return False
         if ("\n" in old_gap) != ("\n" in gap):
             line_start = text.rfind("\n", 0, left.end) + 1

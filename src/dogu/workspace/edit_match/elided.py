@@ -24,7 +24,9 @@ def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) ->
         return None
     new_parts, new_marks = _split(new)
     if [mark.strip() for mark in marks] != [mark.strip() for mark in new_marks]:
-        return Refused(Why.UNCLEAR, STAGE, "old_string leaves lines out that new_string doesn't: send the lines themselves")
+        return Refused(
+            Why.UNCLEAR, STAGE, "old_string leaves lines out that new_string doesn't: send the lines themselves"
+        )
     candidates = [_candidates(folded, part) for part in parts]
     if not all(candidates):
         return None

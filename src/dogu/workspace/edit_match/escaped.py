@@ -46,7 +46,12 @@ _KINDS = [
     _Kind(re.compile(r"\\\\"), "\\", _backslash, "doubled backslashes were sent as one"),
     _Kind(re.compile(r"\\t"), "\t", _odd_quotes, "\\t in the file was sent as a tab"),
     _Kind(re.compile(r"\\([$`])"), "$`", lambda line: "$" in line or "`" in line, "a backslash before $ or ` was lost"),
-    _Kind(re.compile(r'\\(["\\ntr])'), '"\\\n\t', lambda line: _many_quotes(line) or _backslash(line), "one level of escapes was lost"),
+    _Kind(
+        re.compile(r'\\(["\\ntr])'),
+        '"\\\n\t',
+        lambda line: _many_quotes(line) or _backslash(line),
+        "one level of escapes was lost",
+    ),
 ]
 
 
@@ -72,7 +77,12 @@ def find_escaped(text: str, old: str, new: str, expected: int | None) -> Outcome
         return Refused(Why.AMBIGUOUS, "escapes", kind.forgiven, spans)
     for line in _new_lines(old, new):
         if kind.needs(line):
-            return Refused(Why.UNCLEAR, "escapes", f"{kind.forgiven}, and a new line may have lost one too: {line.strip()[:80]}", spans)
+            return Refused(
+                Why.UNCLEAR,
+                "escapes",
+                f"{kind.forgiven}, and a new line may have lost one too: {line.strip()[:80]}",
+                spans,
+            )
     try:
         written = [piece for place in places for piece in weave(place, new, keep_garbled=True)]
     except Unclean as error:

@@ -1,77 +1,136 @@
-"""The stages in order: the first that finds anything decides."""
+r"""The stages in order: the first that finds `old` anywhere decides, whatever it decides.
+
+`exact`, then one known garbling of the strings undone (`readings`), then one of the file's escapes (`escaped`), then white space and
+look-alikes (`folded`), then lines left out (`elided`), then slips (`near`). Each states what it forgives and why that can neither lose nor
+move content. All of them see text whose lines end in `\n`; what they write gets the line endings of its place here.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dogu.workspace.edit_match.elided import find_elided
 from dogu.workspace.edit_match.escaped import find_escaped
-from dogu.workspace.edit_match.exact import find_exact, occurrences
+from dogu.workspace.edit_match.exact import find_exact
 from dogu.workspace.edit_match.folded import find_folded
 from dogu.workspace.edit_match.folding import FoldedText
+from dogu.workspace.edit_match.line_endings import settle_endings
 from dogu.workspace.edit_match.near import LineIndex, find_near
-from dogu.workspace.edit_match.readings import Reading, readings
+from dogu.workspace.edit_match.nearest import nearest
+from dogu.workspace.edit_match.readings import find_read
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
 from dogu.workspace.edit_match.views import with_newlines
 from dogu.workspace.omission import find_omission
 
+LineSpan = tuple[int, int]
 
-def match_edit(source, old, new, expected=1):
-    view = with_newlines(source)
-    text = view.text
-    old = old.replace("\r\n", "\n")
-    new = new.replace("\r\n", "\n")
+
+@dataclass(frozen=True)
+class Edit:
+    """What to write, and how it was found.
+
+    `replacements` are in positions of the text given, ascending and apart; `lines` are first and last line (1-based) of each place;
+    `forgiven` says in words how the file's text differs from `old_string` there.
+    """
+
+    stage: str
+    replacements: tuple[Replacement, ...]
+    lines: tuple[LineSpan, ...]
+    forgiven: tuple[str, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether `old_string` was found as it was sent."""
+        return self.stage == "exact"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing is written, for the model to act on.
+
+    `reason` is a sentence or empty; `lines` are the places that came into question, first and last line (1-based); `nearest` is a
+    small diff from `old_string` to the file where nothing was found.
+    """
+
+    why: Why
+    reason: str = ""
+    stage: str = ""
+    lines: tuple[LineSpan, ...] = ()
+    nearest: str = ""
+
+
+def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact_only: bool = False) -> Edit | Refusal:
+    """Find what `old` means in `text` and work out what to write there for `new`, or refuse.
+
+    `expected` is how often `old` must be there, None for as often as it is. With `exact_only` no stage but the first is tried.
+    """
+    view = with_newlines(text)
+    old, new = _with_newlines(old), _with_newlines(new)
+    refusal = _refuse_strings(view.text, old, new)
+    if refusal is not None:
+        return refusal
+    outcome = find_exact(view.text, old, new, expected)
+    if outcome is None and not exact_only:
+        outcome = _find(view.text, old, new, expected)
+    if isinstance(outcome, Found) and outcome.replacements:
+        lines = _line_spans(view.text, outcome.spans)
+        return Edit(outcome.stage, tuple(settle_endings(view, text, outcome.replacements)), lines, outcome.forgiven)
+    if isinstance(outcome, Refused):
+        return Refusal(outcome.why, outcome.reason, outcome.stage, _line_spans(view.text, outcome.spans))
+    if outcome is not None:
+        lines = _line_spans(view.text, outcome.spans)
+        return Refusal(Why.NO_CHANGE, "what new_string changes is so in the file already", outcome.stage, lines)
+    return _nowhere(view.text, old, new)
+
+
+def _with_newlines(string: str) -> str:
+    return string.replace("\r\n", "\n")
+
+
+def _refuse_strings(text: str, old: str, new: str) -> Refusal | None:
     if not old.strip():
-        return Refused(Why.NO_MATCH, "", "blank")
+        return Refusal(
+            Why.NO_MATCH, "old_string is nothing but white space, which names no place: add the lines around it"
+        )
     if old == new:
-        return Refused(Why.NO_CHANGE, "", "no change")
-    if find_omission(new, text + "\n" + old):
-        return Refused(Why.UNCLEAR, "", "omission")
-    r = find(text, old, new, expected)
-    if r is None:
-        return Refused(Why.NO_MATCH, "", "nowhere")
-    if isinstance(r, Refused):
-        return r
-    if not r.replacements:
-        return Refused(Why.NO_CHANGE, r.stage, "no change")
-    rep = [Replacement(view.to_source(a), view.to_source(b), c) for a, b, c in r.replacements]
-    rep = [s._replace(body=s.body.replace("\n", eol_at(source, s.start))) for s in rep]
-    return Found(r.stage, r.spans, tuple(rep), r.forgiven)
+        return Refusal(Why.NO_CHANGE, "old_string and new_string are the same")
+    omission = find_omission(new, old)
+    if omission is not None:
+        omission = find_omission(new, f"{old}\n{text}")
+    if omission is not None:
+        line, placeholder = omission
+        reason = f"line {line} of new_string stands for code left out: {placeholder!r}"
+        return Refusal(Why.OMISSION, reason)
+    return None
 
 
-def eol_at(source, pos):
-    nl = source.find("\n", pos)
-    if nl < 0:
-        nl = source.rfind("\n")
-    return "\r\n" if nl > 0 and source[nl - 1] == "\r" else "\n"
-
-
-def find(text, old, new, expected):
-    r = find_exact(text, old, new, expected)
-    r = r or find_read(text, old, new, expected)
-    r = r or find_escaped(text, old, new, expected)
-    if r:
-        return r
+def _find(text: str, old: str, new: str, expected: int | None) -> Outcome:
+    outcome = find_read(text, old, new, expected) or find_escaped(text, old, new, expected)
+    if outcome is not None:
+        return outcome
     folded = FoldedText(text)
-    r = find_folded(folded, old, new, expected)
-    r = r or find_elided(folded, old, new, expected)
-    r = r or find_near(folded, LineIndex(text), old, new, expected)
-    return r
+    outcome = find_folded(folded, old, new, expected) or find_elided(folded, old, new, expected)
+    return outcome or find_near(LineIndex(text), old, new, expected)
 
 
-def find_read(text: str, old: str, new: str, expected: int | None) -> Outcome:
-    found: dict[tuple[str, str], tuple[Reading, bool]] = {}
-    for reading, sure in readings(old, new):
-        if reading.old.strip() and reading.old in text:
-            found.setdefault((reading.old, reading.new), (reading, sure))
-    if not found:
-        return None
-    if len(found) > 1:
-        return Refused(Why.UNCLEAR, "garblings undone", "several readings")
-    reading, sure = next(iter(found.values()))
-    r = find_exact(text, reading.old, reading.new, expected)
-    if isinstance(r, Refused):
-        return r
-    if not sure:
-        return Refused(Why.UNCLEAR, reading.name, "unsure", r.spans)
-    if reading.old == reading.new:
-        return Refused(Why.NO_CHANGE, reading.name, "no change", r.spans)
-    return Found(reading.name, r.spans, r.replacements, (reading.forgiven,))
+def _nowhere(text: str, old: str, new: str) -> Refusal:
+    if len(new.strip()) > _TELLING_CHARS and text.count(new) == 1:
+        start = text.index(new)
+        lines = _line_spans(text, ((start, start + len(new)),))
+        return Refusal(Why.NO_MATCH, "new_string is there already; was this edit made before?", "", lines)
+    spans, diff = nearest(LineIndex(text), old)
+    return Refusal(Why.NO_MATCH, "", "", _line_spans(text, spans), diff)
+
+
+_TELLING_CHARS = 10
+
+
+def _line_spans(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[LineSpan, ...]:
+    """Return first and last line of each span; one that ends with a newline ends on the line of that."""
+    found: list[LineSpan] = []
+    number, done = 1, 0
+    for start, end in spans:
+        number += text.count("\n", done, start)
+        done = start
+        found.append((number, number + text.count("\n", start, max(end - 1, start))))
+    return tuple(found)

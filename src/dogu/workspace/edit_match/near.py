@@ -13,7 +13,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place, Unit, align_folded
-from dogu.workspace.edit_match.folding import FoldedText, fold
+from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
 from dogu.workspace.edit_match.weave import Unclean, split_lines, weave
 from dogu.workspace.edit_match.words import word_chars
@@ -93,7 +93,7 @@ def likely_starts(index: LineIndex, keys: list[str]) -> list[tuple[int, int]]:
     return sorted(((weight, start) for start, weight in near.items()), key=lambda vote: (-vote[0], vote[1]))
 
 
-def find_near(folded: FoldedText, index: LineIndex, old: str, new: str, expected: int | None) -> Outcome:
+def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Outcome:
     """Find `old` where all but a slip or two of its lines are; None when that is nowhere or not sure."""
     lines, _ = split_lines(old, new)
     rows = [i for i, line in enumerate(lines) if fold(line)]

@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from dogu.workspace.edit_match.exact import find_exact
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
+
 
 class Reading(NamedTuple):
     """`old` and `new` with one garbling undone; `forgiven` names it in words."""
@@ -80,9 +83,7 @@ def _fence(text: str) -> str | None:
     return match[2] if match else None
 
 
-_NUMBER_STYLES = [
-    re.compile(r" *L?(\d+)" + sep) for sep in ("\t", "→", ": ", ":", r" \| ", r" \|", r"\| ", r"\|", " ")
-]
+_NUMBER_STYLES = [re.compile(r" *L?(\d+)" + sep) for sep in ("\t", "→", ": ", ":", r" \| ", r" \|", r"\| ", r"\|", " ")]
 
 
 def _numbers(text: str) -> Iterator[str]:
@@ -179,3 +180,30 @@ def _common(one: str, two: str) -> int:
     from os.path import commonprefix
 
     return len(commonprefix((one, two)))
+
+
+def find_read(text: str, old: str, new: str, expected: int | None) -> Outcome:
+    """Find `old` with one garbling undone; None when no reading of it is there.
+
+    Safe because the reading must be in the file character by character, and only one reading may be.
+    """
+    found: dict[tuple[str, str], tuple[Reading, bool]] = {}
+    for reading, sure in readings(old, new):
+        if reading.old.strip() and reading.old in text:
+            found.setdefault((reading.old, reading.new), (reading, sure))
+    if not found:
+        return None
+    reading, sure = next(iter(found.values()))
+    outcome = find_exact(text, reading.old, reading.new, expected)
+    spans = outcome.spans if outcome else ()
+    if len(found) > 1:
+        names = ", ".join(dict.fromkeys(other.name for other, _ in found.values()))
+        return Refused(Why.UNCLEAR, reading.name, f"the strings can be read in several ways ({names})", spans)
+    if isinstance(outcome, Found) and not sure:
+        reason = f"{reading.forgiven} in old_string; whether in new_string too can't be told"
+        return Refused(Why.UNCLEAR, reading.name, reason, spans)
+    if isinstance(outcome, Found) and reading.old == reading.new:
+        return Refused(Why.NO_CHANGE, reading.name, "read so, old_string and new_string are the same", spans)
+    if isinstance(outcome, Found):
+        return Found(reading.name, spans, outcome.replacements, (reading.forgiven,))
+    return Refused(Why.AMBIGUOUS, reading.name, reading.forgiven, spans)

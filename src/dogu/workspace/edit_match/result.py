@@ -21,6 +21,7 @@ class Why(StrEnum):
     NO_MATCH = "no_match"
     AMBIGUOUS = "ambiguous"
     NO_CHANGE = "no_change"
+    OMISSION = "omission"  # new_string holds a placeholder for code left out
     UNCLEAR = "unclear"  # the place is known, what to write there isn't
 
 

@@ -15,7 +15,13 @@ def is_word(char: str) -> bool:
 
 def is_spaced(char: str) -> bool:
     """Say whether the character belongs to a script that puts spaces between words (CJK ideographs and kana don't)."""
-    return not ("\u2e80" <= char <= "\ua4cf" or "\uac00" <= char <= "\ud7af" or "\uf900" <= char <= "\ufaff" or "\uff00" <= char <= "\uffef" or char >= "\U00020000")
+    return not (
+        "\u2e80" <= char <= "\ua4cf"
+        or "\uac00" <= char <= "\ud7af"
+        or "\uf900" <= char <= "\ufaff"
+        or "\uff00" <= char <= "\uffef"
+        or char >= "\U00020000"
+    )
 
 
 def joined(left: str, right: str) -> bool:

@@ -1,0 +1,271 @@
+"""replace: change a part of a file, found by what it says."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from anyio import to_thread
+
+from dogu.contract.confirmation import CallContext, Confirmation
+from dogu.contract.display import FileDiff
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolResult
+from dogu.contract.tool import Kind, Tool
+from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit
+from dogu.workspace.edit_match.messages import omission_error, receipt, refusal_error
+from dogu.workspace.edit_match.repair import Repair, RepairRequest, region_around
+from dogu.workspace.files import FileContent, Files
+from dogu.workspace.roots import Roots
+from dogu.workspace.text import DecodedText, decode
+
+_HEAD_BYTES = 8192
+_MOST_ATTEMPTS = 3
+_LONGEST_DIFF_CHARS = 4000
+
+
+class ReplaceArgs(msgspec.Struct, kw_only=True):
+    """The arguments of replace."""
+
+    file_path: Annotated[str, msgspec.Meta(description="The absolute path of the file to change.")]
+    old_string: Annotated[
+        str,
+        msgspec.Meta(
+            description="The exact text to replace, with at least 3 lines of context before and after the change, "
+            "white space and indentation as in the file, nothing escaped. Empty to create a new file."
+        ),
+    ]
+    new_string: Annotated[
+        str,
+        msgspec.Meta(description="The exact text to put in its place, the context included. Write every line out."),
+    ]
+    expected_replacements: Annotated[
+        int | None, msgspec.Meta(description="How often old_string is in the file; every occurrence is replaced.")
+    ] = 1
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """Exactly what will be written, over exactly what; `told` is what the model will hear when it is."""
+
+    path: str
+    data: bytes
+    expected: str
+    base: bytes
+    told: str
+    display: FileDiff
+
+
+class Replace(Tool[ReplaceArgs]):
+    """Replaces text within a file. By default replaces a single occurrence; set `expected_replacements` for more.
+
+    Read the file before. `old_string` must name one place: give at least 3 lines of context before and after the
+    change, with white space and indentation as they are in the file. An empty `old_string` creates the file, which must
+    not exist then. The result says how the text was found when it wasn't there exactly.
+    """
+
+    name = "replace"
+    display_name = "Edit"
+    kind = Kind.EDIT
+    aliases = {"path": "file_path", "absolute_path": "file_path"}
+
+    def __init__(self, files: Files, roots: Roots, repair: Repair | None = None) -> None:
+        self._files = files
+        self._roots = roots
+        self._repair = repair
+
+    def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Take `allow_multiple: true` for "as many as there are"."""
+        many = raw.pop("allow_multiple", None)
+        if many is True or many == "true":
+            if raw.get("expected_replacements") in (1, "1"):
+                message = "allow_multiple and expected_replacements = 1 disagree: send only expected_replacements."
+                raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for replace: {message}")
+            raw.setdefault("expected_replacements", None)
+        return raw
+
+    def get_description(self, args: ReplaceArgs) -> str:
+        """Which file, and the first lines of what gives way to what."""
+        where = self._roots.relative(args.file_path)
+        if not args.old_string:
+            return f"Create {where}"
+        return f"{where}: {_first_line(args.old_string)} => {_first_line(args.new_string)}"
+
+    async def should_confirm_execute(self, args: ReplaceArgs) -> Confirmation | None:
+        """Show the diff of exactly what would be written; it can be edited first."""
+        return self._question(await self._propose(args))
+
+    async def execute(self, args: ReplaceArgs, context: CallContext) -> ToolResult:
+        """Write what was approved, merged into what others changed elsewhere meanwhile, or fail as stale."""
+        if isinstance(context.approved, _Proposal):
+            return await to_thread.run_sync(self._write, context.approved)
+        return await to_thread.run_sync(self._write, await self._propose(args))
+
+    # what would be written
+
+    async def _propose(self, args: ReplaceArgs) -> _Proposal:
+        path = self._absolute(args.file_path)
+        expected = args.expected_replacements
+        if expected is not None and expected < 1:
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "expected_replacements must be 1 or more.")
+        if not args.old_string:
+            return await to_thread.run_sync(self._creation, path, args.new_string)
+        content, text = await to_thread.run_sync(self._read, path)
+        found = await to_thread.run_sync(match_edit, text.text, args.old_string, args.new_string, expected)
+        repaired = False
+        if isinstance(found, Refusal) and self._repair is not None and found.why in _REPAIRABLE:
+            request = _request(path, text.text, args, found)
+            answer = await self._repair(request)
+            if answer is not None:
+                again = match_edit(text.text, *answer, expected, exact_only=True)
+                found, repaired = (again, True) if isinstance(again, Edit) else (found, False)
+        if isinstance(found, Refusal):
+            raise refusal_error(path, found, expected)
+        return await to_thread.run_sync(self._change, content, text, found, repaired)
+
+    def _absolute(self, path: str) -> str:
+        if not os.path.isabs(path):
+            meant = self._roots.locate(path)
+            message = f"file_path must be absolute, got {path!r}. From the workspace root that is {meant}: send that."
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
+        return self._roots.locate(path)
+
+    def _read(self, path: str) -> tuple[FileContent, DecodedText]:
+        from dogu.workspace.media import is_binary
+
+        try:
+            content = self._files.read(path, remember=False)
+        except ToolError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            message = f"File not found: {path}. Check the path, or send an empty old_string to create the file."
+            raise ToolError(ErrorKind.NOT_FOUND, message) from error
+        if is_binary(content.data[:_HEAD_BYTES]):
+            raise ToolError(ErrorKind.WRONG_FILE_TYPE, f"Cannot edit a binary file: {path}.")
+        return content, decode(content.data)
+
+    def _creation(self, path: str, text: str) -> _Proposal:
+        from dogu.workspace.diff import unified_diff
+        from dogu.workspace.omission import find_omission
+        from dogu.workspace.rewrite import rewrite
+
+        if self._files.exists(path):
+            message = f"Failed to edit, file already exists: {path}. Send the text to replace as old_string."
+            raise ToolError(ErrorKind.ALREADY_EXISTS, message)
+        omission = find_omission(text, "")
+        if omission is not None:
+            raise omission_error(path, *omission)
+        new = rewrite(None, text)
+        shown = self._roots.relative(path)
+        notes = (*new.notes, *_hidden(text))
+        diff = FileDiff(shown, None, new.text, unified_diff("", new.text, shown), notes)
+        return _Proposal(path, new.data, "", b"", f"Created new file: {path} with provided content.", diff)
+
+    def _change(self, content: FileContent, text: DecodedText, edit: Edit, repaired: bool) -> _Proposal:
+        data = text.splice(edit.replacements)
+        how = receipt(edit, repaired)
+        many = len(edit.lines)
+        told = f"Successfully modified file: {content.path} ({many} replacements)."
+        notes = [*([how] if how else []), *_hidden("".join(piece.body for piece in edit.replacements))]
+        return self._proposal(content, text, data, " ".join(filter(None, (told, how))), notes)
+
+    def _proposal(self, content: FileContent, old: DecodedText, data: bytes, told: str, notes: list[str]) -> _Proposal:
+        from dogu.workspace.diff import unified_diff
+
+        new = decode(data, old.detected).text
+        shown = self._roots.relative(content.path)
+        diff = FileDiff(shown, old.text, new, unified_diff(old.text, new, shown), (*notes, *_about(content, old)))
+        return _Proposal(content.path, data, content.digest, content.data, told, diff)
+
+    # the question
+
+    def _question(self, proposal: _Proposal) -> Confirmation:
+        reason = self._files.protected_reason(proposal.path)
+        return Confirmation(
+            f"{'Change' if proposal.expected else 'Create'} {proposal.display.path}?",
+            proposal.display,
+            proposal=proposal,
+            editable_text=proposal.display.new_text,
+            revise=lambda text: self._question(self._revised(proposal, text)),
+            always_ask=reason is not None,
+            reasons=(reason,) if reason else (),
+        )
+
+    def _revised(self, proposal: _Proposal, text: str) -> _Proposal:
+        """Take the whole file's text as the person edited it, in the file's encoding and line endings."""
+        from dogu.workspace.rewrite import rewrite
+
+        if not proposal.expected:
+            return self._creation(proposal.path, text)
+        old = decode(proposal.base)
+        new = rewrite(old, text)
+        content = FileContent(proposal.path, proposal.base, proposal.expected)
+        told = f"Successfully modified file: {proposal.path} (as edited by the user)."
+        return self._proposal(content, old, new.data, told, list(new.notes))
+
+    # the write
+
+    def _write(self, proposal: _Proposal) -> ToolResult:
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                self._files.write(proposal.path, proposal.data, proposal.expected)
+            except ToolError as error:
+                if error.kind is not ErrorKind.STALE or not proposal.expected:
+                    raise
+                proposal = self._merged(proposal, error)
+                continue
+            return ToolResult(proposal.told, proposal.display)
+        raise ToolError(ErrorKind.STALE, f"{proposal.path} keeps changing while it is written. Nothing was written.")
+
+    def _merged(self, proposal: _Proposal, stale: ToolError) -> _Proposal:
+        from dogu.workspace.diff import unified_diff
+        from dogu.workspace.edit_match.merging import carry_over
+
+        content, theirs = self._read(proposal.path)
+        base = decode(proposal.base)
+        ours = decode(proposal.data, base.detected)
+        pieces = carry_over(base.text, ours.text, theirs.text) if theirs.encoding == base.encoding else None
+        if pieces is None:
+            changed = unified_diff(base.text, theirs.text, self._roots.relative(proposal.path))
+            message = (
+                f"File has changed since the edit was worked out, in the same place: {proposal.path}. "
+                f"Nothing was written. What changed:\n{changed[:_LONGEST_DIFF_CHARS]}\n"
+                "Read the file again and send an edit that fits."
+            )
+            raise ToolError(ErrorKind.STALE, message) from stale
+        merged = "The file had changed elsewhere meanwhile; the edit was merged with that."
+        told = proposal.told if merged in proposal.told else f"{proposal.told} {merged}"
+        return self._proposal(content, theirs, theirs.splice(pieces), told, [merged])
+
+
+_REPAIRABLE = (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS)
+
+
+def _request(path: str, text: str, args: ReplaceArgs, found: Refusal) -> RepairRequest:
+    reason = refusal_error(path, found, args.expected_replacements).message
+    region = region_around(text, found.lines)
+    return RepairRequest(path, region, args.old_string, args.new_string, reason, found.nearest)
+
+
+def _hidden(text: str) -> list[str]:
+    from dogu.workspace.visible import hidden_characters
+
+    return [f"The new text {what}." for what in hidden_characters(text)]
+
+
+def _about(content: FileContent, old: DecodedText) -> list[str]:
+    notes: list[str] = []
+    if not old.is_utf8 or old.bom:
+        notes.append(f"The file stays in {old.label}.")
+    if content.real_path not in ("", content.path):
+        notes.append(f"A symbolic link: the file written is {content.real_path}.")
+    if content.links > 1:
+        notes.append(f"The file has {content.links} names (hard links); all show the new content.")
+    return notes
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().split("\n")[0]
+    return line if len(line) <= 60 else f"{line[:57]}..."

@@ -1,0 +1,37 @@
+"""A change made to one text carried over to another that has changed meanwhile, where the two changes lie apart."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from dogu.workspace.diff import Change, changed_ranges
+from dogu.workspace.edit_match.result import Replacement
+
+
+def carry_over(base: str, ours: str, theirs: str) -> list[Replacement] | None:
+    """Return replacements in `theirs` that make the change from `base` to `ours`; None where `theirs` changed there too.
+
+    Changes are of whole lines (ending at newlines); ones that touch count as the same place.
+    """
+    base_lines, our_lines, their_lines = (text.splitlines(keepends=True) for text in (base, ours, theirs))
+    our_changes, their_changes = changed_ranges(base_lines, our_lines), changed_ranges(base_lines, their_lines)
+    starts = [0, *accumulate(map(len, their_lines))]
+    out: list[Replacement] = []
+    for change in our_changes:
+        shift = _shift(change, their_changes)
+        if shift is None:
+            return None
+        first, last = change.old_start + shift, change.old_end + shift
+        out.append(Replacement(starts[first], starts[last], "".join(our_lines[change.new_start : change.new_end])))
+    return out
+
+
+def _shift(ours: Change, theirs: list[Change]) -> int | None:
+    """Return by how many lines the place of our change has moved; None when one of theirs touches it."""
+    shift = 0
+    for change in theirs:
+        if change.old_end < ours.old_start:
+            shift += (change.new_end - change.new_start) - (change.old_end - change.old_start)
+        elif change.old_start <= ours.old_end:
+            return None
+    return shift

@@ -1,0 +1,78 @@
+"""What the model hears of an edit: how it was found, or why it wasn't and what to send instead."""
+
+from __future__ import annotations
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.edit_match.match import Edit, LineSpan, Refusal
+from dogu.workspace.edit_match.result import Why
+
+_MOST_PLACES = 20
+_KINDS = {
+    Why.NO_MATCH: ErrorKind.NO_MATCH,
+    Why.UNCLEAR: ErrorKind.NO_MATCH,
+    Why.AMBIGUOUS: ErrorKind.AMBIGUOUS_MATCH,
+    Why.NO_CHANGE: ErrorKind.NO_CHANGE,
+    Why.OMISSION: ErrorKind.OMISSION_PLACEHOLDER,
+}
+
+
+def receipt(edit: Edit, repaired: bool = False) -> str:
+    """Say how the text was found when that wasn't exactly; empty when it was."""
+    if edit.is_exact and not repaired:
+        return ""
+    stage = "repair by the model" if repaired else edit.stage
+    forgiven = f" Forgiven: {', '.join(edit.forgiven)}." if edit.forgiven else ""
+    return f"Matched by {stage} at {_named(edit.lines)}.{forgiven}"
+
+
+def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolError:
+    """Make the error of a refused edit of `path` (absolute): what was wrong, where, what to do next."""
+    because = f" {_sentence(refusal.reason)}." if refusal.reason else ""
+    by = f" by {refusal.stage}" if refusal.stage not in ("", "exact") else ""
+    where = _named(refusal.lines) if refusal.lines else ""
+    match refusal.why:
+        case Why.NO_CHANGE:
+            message = f"No changes to apply to {path}:{because}{f' See {where}.' if where else ''}"
+        case Why.OMISSION:
+            message = f"Nothing was written to {path}:{because} Write every line out in full."
+        case Why.AMBIGUOUS:
+            wanted = "some" if expected is None else str(expected)
+            message = (
+                f"Failed to edit, expected {wanted} occurrences but found {len(refusal.lines)}{by} "
+                f"for old_string in {path}: {where}.{because} "
+                "Add lines of context that only the place you mean has, or set expected_replacements."
+            )
+        case Why.UNCLEAR:
+            message = (
+                f"Failed to edit, old_string was found{by} in {path}{f' at {where}' if where else ''}, "
+                f"but what to write can't be told.{because} "
+                "Nothing was written. Read those lines and send them exactly as they are."
+            )
+        case Why.NO_MATCH:
+            message = _nowhere(path, refusal, because, where)
+    return ToolError(_KINDS[refusal.why], message)
+
+
+def omission_error(path: str, line: int, placeholder: str) -> ToolError:
+    """Make the error of a new file whose text has a placeholder for code left out."""
+    reason = f"line {line} of new_string stands for code left out: {placeholder!r}"
+    return refusal_error(path, Refusal(Why.OMISSION, reason), 1)
+
+
+def _nowhere(path: str, refusal: Refusal, because: str, where: str) -> str:
+    message = f"Failed to edit, 0 occurrences found for old_string in {path}.{because}"
+    if refusal.nearest:
+        message += f" Nearest: {where} (- old_string, + the file):\n{refusal.nearest}\n"
+    else:
+        message += f" See {where}. " if where else " "
+    return f"{message}Nothing was written. Read the file and send old_string exactly as it is there."
+
+
+def _sentence(reason: str) -> str:
+    return reason if reason.startswith(("old_string", "new_string")) else reason[0].upper() + reason[1:]
+
+
+def _named(spans: tuple[LineSpan, ...]) -> str:
+    shown = ", ".join(f"{first}-{last}" for first, last in spans[:_MOST_PLACES])
+    more = f" and {len(spans) - _MOST_PLACES} more places" if len(spans) > _MOST_PLACES else ""
+    return f"lines {shown}{more}"
