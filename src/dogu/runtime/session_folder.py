@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import time
 
 
@@ -12,7 +11,7 @@ class SessionFolder:
     """One session's folder, made when it is opened and removed at the end when nothing was kept in it."""
 
     def __init__(self, state_folder: str, session_id: str = "") -> None:
-        self.session_id = session_id or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+        self.session_id = session_id or time.strftime("%Y%m%d-%H%M%S-") + os.urandom(3).hex()
         self.path = os.path.join(os.path.realpath(state_folder), "sessions", self.session_id)
         os.makedirs(self.path, mode=0o700, exist_ok=True)
         self._kept = 0

@@ -1,0 +1,194 @@
+"""Tools found by a command: `tools.discoveryCommand` prints their declarations, `tools.callCommand` runs them.
+
+Source: seeds: tool API, "command-based discovery".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from dogu.contract import (
+    CallContext,
+    Confirmation,
+    ErrorKind,
+    JsonObject,
+    Kind,
+    Tool,
+    ToolError,
+    ToolFailure,
+    ToolResult,
+)
+from dogu.workspace.process import Processes, ProcessResult, ShellCommand
+
+_DISCOVERY_TIMEOUT_S = 30.0
+_CALL_TIMEOUT_S = 600.0
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """What a discovery found, and what was wrong with what it didn't take, each in a sentence for the person."""
+
+    tools: tuple[DiscoveredTool, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CommandRunner:
+    """How the two commands are run: where, with which environment, by whom."""
+
+    processes: Processes
+    directory: str
+    environment: Callable[[], Mapping[str, str]]
+
+    async def run(self, argv: Sequence[str], stdin: bytes, timeout_s: float) -> ProcessResult:
+        """Run a program without a shell. Raises `ToolError` (START_FAILED)."""
+        command = ShellCommand(
+            shlex.join(argv), self.directory, self.environment(), timeout_s, None, argv=tuple(argv), stdin=stdin
+        )
+        return await self.processes.run(command)
+
+
+async def discover(
+    discovery_command: str, call_command: str, runner: CommandRunner, taken_names: Iterable[str]
+) -> Discovered:
+    """Run the discovery command and make a tool of each declaration; whatever fails is told and costs only itself.
+
+    The command prints a JSON array of declarations, bare or under `function_declarations`/`functionDeclarations`, each
+    with its schema under `parameters` or `parametersJsonSchema`. It may take 30 s.
+    """
+    told = f"The discovery command {discovery_command!r}"
+    if not call_command.strip():
+        return Discovered((), (f"{told} is set and tools.callCommand isn't: its tools could not be called.",))
+    try:
+        argv, call_argv = shlex.split(discovery_command), shlex.split(call_command)
+        result = await runner.run(argv, b"", _DISCOVERY_TIMEOUT_S)
+    except ValueError as error:
+        return Discovered((), (f"{told} or tools.callCommand can't be split into words: {error}.",))
+    except ToolError as error:
+        return Discovered((), (f"{told} did not start: {error.message}",))
+    if result.exit_code != 0:
+        reason = result.error or f"exit code {result.exit_code}, signal {result.signal}"
+        return Discovered((), (f"{told} failed ({reason}): {result.stderr.strip()[:500] or 'it printed no error'}",))
+    try:
+        rows: object = json.loads(result.stdout)
+    except (ValueError, RecursionError) as error:
+        return Discovered((), (f"{told} printed no JSON: {error}.",))
+    if not isinstance(rows, list):
+        return Discovered((), (f"{told} printed JSON that is no array of declarations.",))
+    return _tools_of(cast("list[object]", rows), tuple(call_argv), runner, set(taken_names))
+
+
+def _tools_of(
+    rows: list[object], call_argv: tuple[str, ...], runner: CommandRunner, taken_names: set[str]
+) -> Discovered:
+    tools: list[DiscoveredTool] = []
+    problems: list[str] = []
+    for row in _declarations(rows):
+        problem = _problem(row, taken_names)
+        if problem:
+            problems.append(f"A discovered tool was left out: {problem}.")
+            continue
+        declaration = cast("JsonObject", row)
+        taken_names.add(declaration["name"])
+        tools.append(DiscoveredTool(declaration, call_argv, runner))
+    return Discovered(tuple(tools), tuple(problems))
+
+
+def _declarations(rows: list[object]) -> Iterator[object]:
+    for row in rows:
+        if isinstance(row, dict):
+            found = cast("JsonObject", row)
+            nested = found.get("function_declarations", found.get("functionDeclarations"))
+            if isinstance(nested, list):
+                yield from cast("list[object]", nested)
+                continue
+        yield row
+
+
+def _problem(row: object, taken_names: set[str]) -> str:
+    """What is wrong with a declaration; '' when nothing is."""
+    if not isinstance(row, dict):
+        return f"a declaration is {json.dumps(row)[:80]}, not an object"
+    declaration = cast("JsonObject", row)
+    name = declaration.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"{json.dumps(name)[:80]} is no name that models accept (letters, digits, _ . : -, at most 64)"
+    if name in taken_names:
+        return f"there is a tool named {name!r} already"
+    if not isinstance(declaration.get("description", ""), str):
+        return f"the description of {name!r} is no text"
+    schema = _schema(declaration)
+    if not isinstance(schema, dict) or cast("JsonObject", schema).get("type", "object") != "object":
+        return f"the parameters of {name!r} are no schema of an object"
+    from dogu.runtime.discovery.schema import schema_problem
+
+    return schema_problem(name, cast("JsonObject", schema))
+
+
+def _schema(declaration: JsonObject) -> Any:
+    found = declaration.get("parameters", declaration.get("parametersJsonSchema"))
+    return {"type": "object", "properties": {}} if found is None else found
+
+
+class DiscoveredTool(Tool[JsonObject]):
+    """A tool that the discovery command declared: each call runs the call command with its name and arguments."""
+
+    kind = Kind.OTHER
+
+    def __init__(self, declaration: JsonObject, call_argv: tuple[str, ...], runner: CommandRunner) -> None:
+        self.name = declaration["name"]
+        self.display_name = self.name
+        self._description = declaration.get("description") or self.name
+        self._schema: JsonObject = _schema(declaration)
+        self._argv = (*call_argv, self.name)
+        self._runner = runner
+
+    @property
+    def description(self) -> str:
+        """What the declaration says."""
+        return self._description
+
+    @property
+    def parameter_schema(self) -> JsonObject:
+        """The schema as declared."""
+        return self._schema
+
+    def validate_tool_params(self, raw: Mapping[str, Any]) -> JsonObject:
+        """Check the arguments against the declared schema."""
+        from dogu.runtime.discovery.schema import check_arguments
+
+        check_arguments(self.name, self._schema, raw)
+        return dict(raw)
+
+    def get_description(self, args: JsonObject) -> str:
+        """The arguments, as JSON."""
+        return json.dumps(args, ensure_ascii=False)
+
+    async def should_confirm_execute(self, args: JsonObject) -> Confirmation | None:
+        """Show the program and what it is given."""
+        shown = json.dumps(args, ensure_ascii=False, indent=2)
+        return Confirmation(f"Call the discovered tool {self.name}?", f"{shlex.join(self._argv)}\n\nwith\n{shown}")
+
+    async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
+        """Run the call command; standard output is the result, a non-zero exit a failure."""
+        stdin = json.dumps(args, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        result = await self._runner.run(self._argv, stdin, _CALL_TIMEOUT_S)
+        if result.exit_code == 0 and not result.error:
+            return ToolResult(result.stdout, result.stdout)
+        fields = "\n".join(
+            (
+                f"Stdout: {result.stdout or '(empty)'}",
+                f"Stderr: {result.stderr or '(empty)'}",
+                f"Error: {result.error or '(none)'}",
+                f"Exit Code: {'(none)' if result.exit_code is None else result.exit_code}",
+                f"Signal: {'(none)' if result.signal is None else result.signal}",
+            )
+        )
+        kind = ErrorKind.TIMED_OUT if result.timed_out else ErrorKind.REMOTE_FAILED
+        return ToolResult(fields, fields, ToolFailure(kind, fields))

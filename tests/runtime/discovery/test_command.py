@@ -1,0 +1,154 @@
+"""Tools found by a command, with real commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from dogu.contract import ErrorKind, Tool
+from dogu.runtime.discovery.command import CommandRunner, Discovered, discover
+from dogu.testing.workspace import check_tool, run_tool
+from dogu.workspace.process import LocalProcesses
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "discovery"
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[CommandRunner]:
+    with LocalProcesses() as processes:
+        yield CommandRunner(processes, str(tmp_path), lambda: {"PATH": os.environ["PATH"]})
+
+
+async def found(
+    runner: CommandRunner, printed: str, call_command: str = "cat", taken: tuple[str, ...] = ()
+) -> Discovered:
+    (Path(runner.directory) / "declarations").write_text(printed)
+    return await discover("cat declarations", call_command, runner, taken)
+
+
+def declared(*names: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "description": f"The tool {name}.", **more} for name in names]
+
+
+@pytest.mark.parametrize("example", ["tools.sh", "tools.py"])
+async def test_the_examples_work(runner: CommandRunner, example: str):
+    path = f"{sys.executable} {EXAMPLES / example}" if example.endswith("py") else str(EXAMPLES / example)
+    (Path(runner.directory) / "text.txt").write_text("one two two\nthree\n")
+    discovered = await discover(path, path, runner, ())
+    assert discovered.problems == ()
+    tool: Tool[Any] = discovered.tools[0]
+    check_tool(tool)
+    result = await run_tool(tool, path="text.txt")
+    assert result.error is None
+    assert str(result.llm_content).strip() in ("2", '[["two", 2], ["one", 1], ["three", 1]]')
+
+
+@pytest.mark.parametrize("wrap", ["bare", "function_declarations", "functionDeclarations"])
+@pytest.mark.parametrize("schema_key", ["parameters", "parametersJsonSchema"])
+async def test_each_documented_shape_is_understood(runner: CommandRunner, wrap: str, schema_key: str):
+    rows: list[Any] = declared("a", **{schema_key: {"type": "object", "properties": {"x": {"type": "integer"}}}})
+    discovered = await found(runner, json.dumps(rows if wrap == "bare" else [{wrap: rows}]))
+    assert discovered.problems == ()
+    assert discovered.tools[0].parameter_schema["properties"] == {"x": {"type": "integer"}}
+
+
+async def test_the_call_gets_its_name_last_and_its_arguments_on_standard_input(runner: CommandRunner):
+    script = Path(runner.directory) / "call.sh"
+    script.write_text('#!/bin/sh\necho "$@"; cat\n')
+    script.chmod(0o755)
+    discovered = await found(runner, json.dumps(declared("a")), f"{script} --flag 'two words'")
+    result = await run_tool(discovered.tools[0], text="日本語")
+    assert result.llm_content == '--flag two words a\n{"text": "日本語"}'
+
+
+async def test_a_non_zero_exit_is_a_failure_with_the_documented_fields(runner: CommandRunner):
+    script = Path(runner.directory) / "fail.sh"
+    script.write_text("#!/bin/sh\necho half; echo oh >&2; exit 3\n")
+    script.chmod(0o755)
+    result = await run_tool((await found(runner, json.dumps(declared("a")), str(script))).tools[0])
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.REMOTE_FAILED
+    assert result.llm_content == "Stdout: half\n\nStderr: oh\n\nError: (none)\nExit Code: 3\nSignal: (none)"
+
+
+async def test_standard_error_alone_is_no_failure(runner: CommandRunner):
+    script = Path(runner.directory) / "warn.sh"
+    script.write_text("#!/bin/sh\necho fine; echo careful >&2\n")
+    script.chmod(0o755)
+    result = await run_tool((await found(runner, json.dumps(declared("a")), str(script))).tools[0])
+    assert (result.error, result.llm_content) == (None, "fine\n")
+
+
+async def test_arguments_are_checked_against_the_declared_schema(runner: CommandRunner):
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tool = (await found(runner, json.dumps(declared("a", parameters=schema)))).tools[0]
+    result = await run_tool(tool, n="many")
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.INVALID_ARGUMENTS
+    assert "n:" in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (3, "not an object"),
+        ({"description": "nameless"}, "no name"),
+        ({"name": "bad name!"}, "no name"),
+        ({"name": "read_file"}, "already"),
+        ({"name": "b", "parameters": "none"}, "no schema"),
+        ({"name": "b", "parameters": {"type": "nonsense"}}, "no schema"),
+        ({"name": "b", "parameters": {"properties": {"x": {"$ref": "http://127.0.0.1:1/x"}}}}, "no valid JSON Schema"),
+        ({"name": "b", "description": 5}, "no text"),
+    ],
+)
+async def test_a_bad_declaration_is_told_and_costs_only_itself(runner: CommandRunner, row: Any, told: str):
+    discovered = await found(runner, json.dumps([row, *declared("good")]), taken=("read_file",))
+    assert [tool.name for tool in discovered.tools] == ["good"]
+    assert told in discovered.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("cat no-such-file", "failed"),
+        ("no-such-program-anywhere", "did not start"),
+        ("echo oops", "no JSON"),
+        ("echo {}", "no array"),
+        ("cat 'unclosed", "can't be split"),
+    ],
+)
+async def test_a_failing_or_garbled_discovery_is_told_and_gives_no_tools(
+    runner: CommandRunner, command: str, told: str
+):
+    discovered = await discover(command, "cat", runner, ())
+    assert discovered.tools == ()
+    assert told in discovered.problems[0]
+
+
+async def test_without_a_call_command_it_says_so(runner: CommandRunner):
+    assert "callCommand" in (await discover("cat declarations", "", runner, ())).problems[0]
+
+
+async def test_a_cancelled_call_ends_its_program(runner: CommandRunner):
+    script = Path(runner.directory) / "hang.sh"
+    script.write_text("#!/bin/sh\necho $$ > pid\nexec sleep 1000\n")
+    script.chmod(0o755)
+    tool = (await found(runner, json.dumps(declared("a")), str(script))).tools[0]
+    pid_file = Path(runner.directory) / "pid"
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run_tool, tool)
+            while not (pid_file.exists() and pid_file.read_text().strip()):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
