@@ -25,7 +25,9 @@ from dogu.settings import ModelSettings, Settings, SettingsError, load_settings
 if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
     from dogu.agent.loop import Agent, AskToGoOn
+    from dogu.models.events import Usage
     from dogu.models.model import Model
+    from dogu.workspace.edit_match.repair import Repair
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
@@ -131,13 +133,19 @@ async def open_agent(
     """Open a runtime and an agent over it, with the model of the settings or the one given."""
     from dogu.agent.at_paths import PromptReader
     from dogu.agent.context_files import read_context_files
+    from dogu.agent.edit_repair import EditRepair
     from dogu.agent.loop import Agent
     from dogu.agent.system_prompt import system_prompt
 
     options = options or Options()
     settings = read_settings(options)
     chosen = model or open_model(settings.model)
-    runtime = _runtime(options, settings, confirm, tools)
+
+    def count(usage: Usage) -> None:
+        agent.count(usage)
+
+    repair = EditRepair(chosen, count) if _repairs(settings, chosen) else None
+    runtime = _runtime(options, settings, confirm, tools, repair)
     homes = [os.path.join(options.home, name) for name in (".gemini", ".dogu")]
     context_files = read_context_files(runtime.roots[0], homes, settings.context.file_names)
     agent = Agent(
@@ -191,7 +199,17 @@ def _provider(settings: ModelSettings, key: str, environ: Mapping[str, str]) -> 
     return "gemini" if key or settings.name.startswith("gemini") else "offline"
 
 
-def _runtime(options: Options, settings: Settings, confirm: Confirm | None, tools: Iterable[AnyTool]) -> Runtime:
+def _repairs(settings: Settings, model: Model) -> bool:
+    return settings.model.edit_repair and model.name != "offline"
+
+
+def _runtime(
+    options: Options,
+    settings: Settings,
+    confirm: Confirm | None,
+    tools: Iterable[AnyTool],
+    repair: Repair | None = None,
+) -> Runtime:
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
@@ -201,9 +219,9 @@ def _runtime(options: Options, settings: Settings, confirm: Confirm | None, tool
     files = LocalFiles(roots)
     processes = LocalProcesses()
     rules = _rules(settings)
-    built_in = [tool for tool in _built_in(settings, roots, files, processes) if rules.tool_exists(tool.name)]
+    built_in = _built_in(settings, _Parts(roots, files, processes, repair))
     executor = Executor(
-        ToolRegistry([*built_in, *tools]),
+        ToolRegistry([*(tool for tool in built_in if rules.tool_exists(tool.name)), *tools]),
         Policy(rules, ApprovalMode(settings.tools.approval_mode)),
         confirm,
         bounds=ResultBounds(folder.keep_output, frozenset({"read_file", "read_many_files"})),
@@ -224,18 +242,30 @@ def _rules(settings: Settings) -> Rules:
         raise SettingsError("settings", 0, "tools", f"{error.entry}: {error}") from error
 
 
-def _built_in(settings: Settings, roots: Roots, files: LocalFiles, processes: LocalProcesses) -> Iterable[AnyTool]:
+@dataclass(frozen=True)
+class _Parts:
+    """What tools are made of."""
+
+    roots: Roots
+    files: LocalFiles
+    processes: LocalProcesses
+    repair: Repair | None
+
+
+def _built_in(settings: Settings, parts: _Parts) -> Iterable[AnyTool]:
     """The built-in tools, in the order the model sees them. A new tool is one line here."""
     from dogu.tools.read_file import ReadFile
+    from dogu.tools.replace import Replace
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
     from dogu.tools.write_file import WriteFile
     from dogu.workspace.environment import command_environment
     from dogu.workspace.ignore_lookup import why_ignored
 
-    shell = settings.shell
+    roots, files, shell = parts.roots, parts.files, settings.shell
     limits = ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0)
     return [
         ReadFile(files, roots, lambda path: why_ignored(roots, path)),
         WriteFile(files, roots),
-        RunShellCommand(roots, processes, lambda: command_environment(os.environ, shell.environment), limits),
+        Replace(files, roots, parts.repair),
+        RunShellCommand(roots, parts.processes, lambda: command_environment(os.environ, shell.environment), limits),
     ]

@@ -26,6 +26,8 @@ def schema_of(args_type: type) -> JsonObject:
     root.pop("title", None)
     root.pop("description", None)
     root.pop("additionalProperties", None)
+    if not root.get("required"):
+        root.pop("required", None)
     return root
 
 
