@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _SAMPLE_BYTES = 64 * 1024
 _EVIDENCE_BYTES = 64 * 1024
+_LONGEST_EVIDENCE_LINE_BYTES = 2048
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -50,14 +52,27 @@ _WIDEST = {
     "big5": "cp950",
     "cp950": "cp950",
     "big5hkscs": "cp950",
+    "iso_8859_1": "cp1252",
     "iso8859_1": "cp1252",
+    "windows_1252": "cp1252",
+    "windows_31j": "cp932",
+    "shift_jis_2004": "cp932",
     "cp1252": "cp1252",
 }
 
 _CANDIDATES = ("cp932", "euc-jp", "euc-kr", "cp949", "gb18030", "big5", "cp1252")
-_HIGH_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
+_EAST_ASIAN = _CANDIDATES[:-1]
+_HIGH = re.compile(rb"[\x80-\xff]")
 _STRAY = re.compile("[\udc80-\udcff]")
+_KANA = re.compile("[\u3041-\u30fe]")
 _FORMED = re.compile("[^\0-\x7f\udc80-\udcff]")
+# How Latin text uses the upper half of CP1252: lone accented letters in words, double ones at most, and signs that
+# stand beside blanks, digits or ASCII.
+_LATIN_USE = (
+    "(?<![\xc0-\xff])[\xc0-\xd6\xd8-\xf6\xf8-\xff\u0152\u0153\u0160\u0161\u0178\u017d\u017e]{1,2}(?![\xa1-\xff])"
+    "|(?<![\xa1-\xff])[\xa0-\xbf\xd7\xf7\u20ac\u2013\u2014\u2018-\u201a\u201c-\u201e\u2020-\u2022\u2026\u2030\u2122]"
+    "(?![\xa1-\xbf])"
+)
 _ISO_2022_JP_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\([BJI]|\$\(D)")
 
 
@@ -102,7 +117,7 @@ def wide_codec(head: bytes) -> str | None:
     nuls = [head[column : units * 4 : 4].count(0) for column in range(4)]
     for codec, empty, filled in (("utf-32-le", (2, 3), 0), ("utf-32-be", (0, 1), 3)):
         is_empty = all(nuls[column] >= units * 0.9 for column in empty)
-        if is_empty and nuls[filled] * 20 <= units and _decodes(head[: units * 4], codec):
+        if is_empty and nuls[filled] * 4 <= units and _decodes(head[: units * 4], codec):
             return codec
     even = head[: len(head) & ~1]
     for codec, nul_at in (("utf-16-le", 1), ("utf-16-be", 0)):
@@ -119,7 +134,7 @@ def _is_utf_16(data: bytes, codec: str, high: bytes, low: bytes) -> bool:
     latin = [low[at] for at, byte in enumerate(high) if byte == 0]
     if any(byte < 0x20 and byte not in b"\t\n\f\r" for byte in latin) or not _decodes(data, codec):
         return False
-    if len(latin) * 5 >= len(high):
+    if len(latin) * 2 >= len(high):
         return True
     ascii_pairs = sum(0x20 <= high[at] < 0x7F and 0x20 <= low[at] < 0x7F for at in range(len(high)))
     return (
@@ -156,23 +171,55 @@ def _is_utf_8(data: bytes) -> bool:
 def _evidence(data: bytes) -> bytes:
     """Collect the lines that hold high bytes, up to a bound."""
     lines: list[bytes] = []
-    size = 0
-    for match in _HIGH_LINE.finditer(data):
-        lines.append(match[0][:4096])
-        size += len(lines[-1])
-        if size >= _EVIDENCE_BYTES:
+    size = end = 0
+    while size < _EVIDENCE_BYTES:
+        high = _HIGH.search(data, end)
+        if not high:
             break
+        at = high.start()
+        start = max(data.rfind(b"\n", end, at) + 1, end, at - _LONGEST_EVIDENCE_LINE_BYTES)
+        feed = data.find(b"\n", at, at + _LONGEST_EVIDENCE_LINE_BYTES)
+        end = feed + 1 if feed >= 0 else at + _LONGEST_EVIDENCE_LINE_BYTES
+        lines.append(data[start:end])
+        size += end - start
     return b"".join(lines)
 
 
 def _guess(data: bytes) -> str:
     evidence = _evidence(data)
-    name = _detector_answer(evidence)
+    for codec in ("cp932", "euc_jp"):
+        if _is_half_kana(evidence, codec):
+            return codec
+    codec = _detector_answer(evidence, _CANDIDATES)
+    if codec == "cp1252" and not _is_latin(evidence):
+        # Short East Asian words look like any bytes to a detector, but not like words of Latin letters.
+        codec = _detector_answer(evidence, _EAST_ASIAN)
+    return codec
+
+
+def _is_half_kana(evidence: bytes, codec: str) -> bool:
+    """Whether the bytes are valid and half of the characters kana: so no other language reads, at any length."""
     try:
-        codec = _WIDEST.get(codecs.lookup(name).name.replace("-", "_"), "")
-    except LookupError:
-        codec = ""
-    return codec if codec and _fits(evidence, codec) else "cp1252"
+        text = evidence.decode(codec)
+    except UnicodeDecodeError:
+        return False
+    return 2 * _count(_KANA, text) >= _count(_FORMED, text)
+
+
+def _is_latin(evidence: bytes) -> bool:
+    """Whether, read as CP1252, most upper characters stand where a text would have them."""
+    text = evidence.decode("cp1252", "surrogateescape")
+    fitting = sum(len(match[0]) for match in re.finditer(_LATIN_USE, text))
+    return fitting * 10 >= 7 * sum(byte >= 0x80 for byte in evidence)
+
+
+def _detector_answer(evidence: bytes, candidates: tuple[str, ...]) -> str:
+    """Return the codec that a detector names, if it is one of ours and fits, else CP1252."""
+    for name in _detector_names(evidence, candidates):
+        codec = _WIDEST.get(name.lower().replace("-", "_"), "")
+        if codec and _fits(evidence, codec):
+            return codec
+    return "cp1252"
 
 
 def _fits(evidence: bytes, codec: str) -> bool:
@@ -185,7 +232,18 @@ def _count(pattern: re.Pattern[str], text: str) -> int:
     return sum(1 for _ in pattern.finditer(text))
 
 
-def _detector_answer(evidence: bytes) -> str:
+def _detector_names(evidence: bytes, candidates: tuple[str, ...]) -> Iterator[str]:
+    from importlib import import_module
+
+    if candidates == _CANDIDATES:
+        try:
+            browsers = import_module("chardetng_py")  # the extra `detect`
+        except ImportError:
+            pass
+        else:
+            yield str(browsers.detect(evidence, allow_utf8=False))
     import chardet
 
-    return chardet.detect(evidence, include_encodings=_CANDIDATES, compat_names=False)["encoding"] or "cp1252"
+    none = candidates[-1]
+    found = chardet.detect(evidence, include_encodings=candidates, compat_names=False, no_match_encoding=none)
+    yield found["encoding"] or none

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 # ECMA-48, 7-bit and C1 forms: CSI; the strings OSC, DCS, APC, PM, SOS up to their terminator (ST, or BEL), of an
 # unfinished one only the introducer, lest it swallow the rest; every other escape.
@@ -50,16 +51,15 @@ _AT_HOME = (
     f"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
     f"|(?<=[{_IDEOGRAPHS}])[\U000e0100-\U000e01ef]"
 )
-_UNSEEN = re.compile(f"(?P<at_home>{_AT_HOME})|" + "|".join(f"(?P<{kind}>{each})" for kind, each in _KINDS.items()))
 
-_ODD_SPACE = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f]")
+_ODD_SPACE = "[\xa0\u1680\u2000-\u200a\u202f\u205f]"
 _CONFUSABLE = (
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u0501\u051b\u051d"
     "\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
     "\u03bd\u03bf\u03c5\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
 )
 _LATIN = "A-Za-z\xc0-\u024f"
-_LOOK_ALIKE = re.compile(
+_LOOK_ALIKE = (
     f"(?<=[{_LATIN}])[{_CONFUSABLE}]|[{_CONFUSABLE}](?=[{_CONFUSABLE}]*[{_LATIN}])"
     f"|(?<=[{_LATIN}][{_CONFUSABLE}])[{_CONFUSABLE}]"
 )
@@ -93,23 +93,30 @@ def make_visible(text: str, keep: str = "\n\t") -> str:
     def shown(match: re.Match[str]) -> str:
         return match[0] if match.lastgroup == "at_home" or match[0] in keep else _symbol(match[0])
 
-    visible = _UNSEEN.sub(shown, text)
+    visible = _unseen().sub(shown, text)
     return visible if "\n" in keep and "\t" in keep else _without_layout(visible, keep)
 
 
 def hidden_characters(text: str) -> list[str]:
     """Say in words which invisible or look-alike characters a text holds, one sentence a kind; usually none."""
     found: dict[str, list[tuple[int, str]]] = {}
-    for match in _UNSEEN.finditer(text):
+    for match in _unseen().finditer(text):
         kind = match.lastgroup or ""
         if kind != "at_home" and match[0] not in "\r\f":
             found.setdefault(kind, []).append((match.start(), match[0]))
     if not text.isascii():
         for kind, pattern in (("space", _ODD_SPACE), ("look-alike", _LOOK_ALIKE)):
-            places = [(match.start(), match[0]) for match in pattern.finditer(text)]
+            places = [(match.start(), match[0]) for match in re.finditer(pattern, text)]
             if places:
                 found[kind] = places
     return [_sentence(text, places, _MEANINGS[kind]) for kind, places in found.items()]
+
+
+@cache
+def _unseen() -> re.Pattern[str]:
+    """Compile on first use: sets of characters this wide take milliseconds."""
+    kinds = "|".join(f"(?P<{kind}>{characters})" for kind, characters in _KINDS.items())
+    return re.compile(f"(?P<at_home>{_AT_HOME})|{kinds}")
 
 
 def _symbol(character: str) -> str:
