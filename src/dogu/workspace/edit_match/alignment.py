@@ -1,8 +1,10 @@
-"""Which character of the file each character of `old_string` stands for."""
+"""Which character of the file each character of `old` stands for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.folding import fold_clusters
@@ -22,7 +24,8 @@ class Unit(NamedTuple):
 class Place:
     """A stretch of the file that `old` means, aligned: between two units lies white space or nothing on both sides.
 
-    `slips` are the units whose two sides differ in words (near stage only); lines with one of `fixed` may not change; `words` are the model's wrong words and the file's right ones.
+    Only the near stage gives the rest: `slips` are the units whose two sides differ in words, `fixed` those of them whose line
+    may not change, `words` the model's misspelt words with the file's.
     """
 
     text: str
@@ -42,48 +45,48 @@ class Place:
         """Where the last aligned character ends in the text."""
         return self.units[-1].end
 
+    def gaps(self) -> Iterator[tuple[str, str]]:
+        """Yield what lies between each two neighbouring units, in `old` and in the text."""
+        for left, right in pairwise(self.units):
+            yield self.old[left.old_end : right.old_start], self.text[left.end : right.start]
 
-def align_equal(text: str, old: str, start: int) -> list[Unit]:
-    """Align `old` with the equal stretch of `text` at `start`."""
+
+def align_equal(old: str, start: int) -> list[Unit]:
+    """Align `old` with the stretch of a text at `start` that equals it."""
     return [Unit(i, i + 1, start + i, start + i + 1) for i, char in enumerate(old) if not char.isspace()]
 
 
-def align_folded(text: str, old: str, start: int, end: int) -> list[Unit] | None:
-    """Align `old` with `text[start:end]`, whose folded views are equal; None when they aren't."""
+def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
+    """Align `old` with `text[start:end]`, whose folded views are equal; empty when they aren't."""
     folded_old, old_starts, old_ends = fold_clusters(old)
     folded, starts, ends = fold_clusters(text[start:end])
     if folded_old != folded:
-        return None
+        return []
     units: list[Unit] = []
     first = 0
-    count = len(folded)
-    for next_ in range(1, count + 1):
-        if next_ < count and (old_starts[next_] == old_starts[next_ - 1] or starts[next_] == starts[next_ - 1]):
-            continue
-        units.append(Unit(old_starts[first], old_ends[next_ - 1], start + starts[first], start + ends[next_ - 1]))
-        first = next_
+    for after in range(1, len(folded) + 1):
+        inside = after < len(folded) and (old_starts[after] == old_starts[after - 1] or starts[after] == starts[after - 1])
+        if not inside:
+            units.append(Unit(old_starts[first], old_ends[after - 1], start + starts[first], start + ends[after - 1]))
+            first = after
     return units
 
 
 def words_agree(place: Place) -> bool:
-    """Say whether both sides have the same words: no white space on one side only between two characters of words,
+    """Say whether white space lies between the same words, and line breaks where a comment ends, on both sides.
 
-    except at the border of CJK and other writing; and no line break on one side only where a comment would end."""
-    text, old = place.text, place.old
-    for left, right in zip(place.units, place.units[1:], strict=False):
-        old_gap = old[left.old_end : right.old_start]
-        gap = text[left.end : right.start]
-        if old_gap == gap:
+    White space on one side only may stand at signs and at the border of CJK and other writing, never between two characters
+    of words.
+    """
+    for left, right in pairwise(place.units):
+        ours, theirs = place.old[left.old_end : right.old_start], place.text[left.end : right.start]
+        if ours == theirs:
             continue
-        if _has_space(old_gap) != _has_space(gap) and _breaks_word(
-            text[left.end - 1], text[right.start], old_gap + gap
-        ):
+        one_side = _has_space(ours) != _has_space(theirs)
+        if one_side and _breaks_word(place.text[left.end - 1], place.text[right.start], ours + theirs):
             return False
-        if ("\n" in old_gap) != ("\n" in gap):
-            line_start = text.rfind("\n", 0, left.end) + 1
-            old_line_start = old.rfind("\n", 0, left.old_end) + 1
-            if has_comment(text[line_start : left.end]) or has_comment(old[old_line_start : left.old_end]):
-                return False
+        if ("\n" in ours) != ("\n" in theirs) and _ends_comment(place, left):
+            return False
     return True
 
 
@@ -97,20 +100,25 @@ def _breaks_word(left: str, right: str, gap: str) -> bool:
     return "\n" in gap or is_spaced(left) == is_spaced(right)
 
 
+def _ends_comment(place: Place, unit: Unit) -> bool:
+    """Say whether a line break after the unit may be the end of a comment, on either side."""
+    line_start = place.text.rfind("\n", 0, unit.end) + 1
+    old_line_start = place.old.rfind("\n", 0, unit.old_end) + 1
+    return has_comment(place.text[line_start : unit.end]) or has_comment(place.old[old_line_start : unit.old_end])
+
+
 def differences(place: Place) -> list[str]:
-    """Say in words how the file's text differs from `old` (units and gaps only)."""
+    """Say in words how the file's text differs from `old`, each kind once."""
     found: dict[str, None] = {}
-    text, old = place.text, place.old
     for unit in place.units:
-        ours, theirs = old[unit.old_start : unit.old_end], text[unit.start : unit.end]
+        ours, theirs = place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]
         if ours != theirs:
             found[_unit_difference(ours, theirs)] = None
-    previous = Unit(0, 0, text.rfind("\n", 0, place.start) + 1, text.rfind("\n", 0, place.start) + 1)
-    for unit in place.units:
-        ours, theirs = old[previous.old_end : unit.old_start], text[previous.end : unit.start]
+    line_start = place.text.rfind("\n", 0, place.start) + 1
+    lead = place.old[: place.units[0].old_start], place.text[line_start : place.start]
+    for ours, theirs in [lead, *place.gaps()] if not lead[1].strip() else place.gaps():
         if ours != theirs:
             found[_gap_difference(ours, theirs)] = None
-        previous = unit
     return list(found)
 
 
@@ -121,9 +129,7 @@ def _unit_difference(ours: str, theirs: str) -> str:
         return "Unicode normal form"
     if normalize("NFKC", ours) == normalize("NFKC", theirs):
         return "full-width or half-width forms"
-    if set(ours + theirs) & set("'\""):
-        return "typographic quotes"
-    return "look-alike characters"
+    return "typographic quotes" if set(ours + theirs) & set("'\"") else "look-alike characters"
 
 
 def _gap_difference(ours: str, theirs: str) -> str:

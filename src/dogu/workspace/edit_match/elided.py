@@ -11,7 +11,7 @@ from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folding import FoldedText, fold
 from dogu.workspace.edit_match.folded import folded_places
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
-from dogu.workspace.edit_match.weave import Unclean, weave
+from dogu.workspace.edit_match.weave import UncleanError, weave
 from dogu.workspace.omission import is_elision
 
 STAGE = "elision"
@@ -38,7 +38,7 @@ def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) ->
         return Refused(Why.NO_MATCH, STAGE, "the parts of old_string are in the file in another order", spans)
     try:
         written = [piece for place, part in zip(places, new_parts, strict=True) for piece in _write(place, part)]
-    except Unclean as error:
+    except UncleanError as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), spans)
     return Found(STAGE, spans, tuple(written), ("lines left out by a placeholder",))
 
@@ -57,7 +57,7 @@ def _split(text: str) -> tuple[list[str], list[str]]:
 
 
 def _candidates(folded: FoldedText, part: str) -> list[Place]:
-    exact = [Place(folded.text, part, align_equal(folded.text, part, at)) for at in occurrences(folded.text, part)]
+    exact = [Place(folded.text, part, align_equal(part, at)) for at in occurrences(folded.text, part)]
     return exact or folded_places(folded, part)
 
 

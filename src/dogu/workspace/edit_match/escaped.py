@@ -15,7 +15,7 @@ from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
 from dogu.workspace.edit_match.views import View, substituted
-from dogu.workspace.edit_match.weave import Unclean, split_lines, weave
+from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 
 _STANDS_FOR = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -85,7 +85,7 @@ def find_escaped(text: str, old: str, new: str, expected: int | None) -> Outcome
             )
     try:
         written = [piece for place in places for piece in weave(place, new, keep_garbled=True)]
-    except Unclean as error:
+    except UncleanError as error:
         return Refused(Why.UNCLEAR, "escapes", f"{kind.forgiven}; {error}", spans)
     return Found("escapes", spans, tuple(written), (kind.forgiven,))
 

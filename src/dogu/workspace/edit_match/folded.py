@@ -11,7 +11,7 @@ from dogu.workspace.edit_match.alignment import Place, align_folded, differences
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folding import FoldedText, fold
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
-from dogu.workspace.edit_match.weave import Unclean, weave
+from dogu.workspace.edit_match.weave import UncleanError, weave
 from dogu.workspace.edit_match.words import is_comment_mark, joined, word_chars
 
 STAGE = "white space and look-alikes"
@@ -29,7 +29,7 @@ def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) ->
     forgiven = tuple(dict.fromkeys(word for place in places for word in differences(place)))
     try:
         written = [piece for place in places for piece in weave(place, new)]
-    except Unclean as error:
+    except UncleanError as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), spans)
     return Found(STAGE, spans, tuple(written), forgiven)
 

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-IndentMap = Callable[[str], str | None]
+Pair = tuple[str, str]  # the model's indentation of a line, the file's
+IndentMap = Callable[[str], str | None]  # None: can't be told
+Units = Callable[[], tuple[int, int]]  # by how many characters the model and the file indent a block, 0 for unknown
 
 
 def indent_of(line: str) -> str:
@@ -17,7 +19,7 @@ def indent_of(line: str) -> str:
 
 def indent_unit(lines: Sequence[str]) -> int:
     """Return by how many characters the lines indent a block: the commonest step deeper; 0 when there is none."""
-    steps = Counter[int]()
+    steps: Counter[int] = Counter()
     depth = 0
     for line in lines:
         if line.strip():
@@ -28,56 +30,79 @@ def indent_unit(lines: Sequence[str]) -> int:
     return steps.most_common(1)[0][0] if steps else 0
 
 
-def learn_indentation(pairs: Sequence[tuple[str, str]], units: Callable[[], tuple[int, int]]) -> IndentMap | None:
-    """Return the simplest map that takes every (model's, file's) indentation seen; None when none does.
+def indentation_map(pairs: Sequence[Pair], units: Units, *, may_lose_head: bool) -> tuple[IndentMap, bool]:
+    """Return how to indent new lines, and whether the first line alone lost its indentation (`old` was stripped).
 
-    In order: the same; a prefix more or less; a straight line from columns to columns. One indentation alone fits both a prefix and a
-    scale; then `units` (the steps both sides indent by) decide, and where they don't, only that indentation is mapped.
+    `pairs` are those of all aligned lines, in order. Where no map fits them all, an indentation is mapped as the lines that have it
+    agree to, and any other as all lines but one say.
+    """
+    loses_head = may_lose_head and len(pairs) > 1 and not pairs[0][0] and bool(pairs[0][1])
+    if loses_head and all(ours == theirs for ours, theirs in pairs[1:]):
+        return _same, True
+    found = learn_indentation(pairs, units)
+    if found is not None:
+        return found, False
+    found = learn_indentation(pairs[1:], units) if loses_head else None
+    if found is not None:
+        return found, True
+    return _as_most(pairs), False
+
+
+def learn_indentation(pairs: Sequence[Pair], units: Units) -> IndentMap | None:
+    """Return the simplest map that takes every pair: the same, a prefix more or less, a scale; None when none does.
+
+    One indentation alone fits both a prefix and a scale; then the steps both sides indent by decide, and where they don't,
+    only that indentation is mapped.
     """
     seen = list(dict.fromkeys(pairs))
     if len(seen) == 1 and seen[0][0] != seen[0][1] and all(seen[0]) and set(seen[0][0]) == set(seen[0][1]):
         return _by_units(seen[0], *units(), often=len(pairs) > 1)
-    return shifted(seen) or _scaled(seen)
-
-
-def _by_units(pair: tuple[str, str], ours: int, theirs: int, *, often: bool) -> IndentMap | None:
-    model, file = pair
-    if ours and theirs and ours != theirs and len(model) * theirs == len(file) * ours:
-        return _scaled([pair])
-    by = abs(len(model) - len(file))
-    if ours == theirs or not ours or not theirs:
-        if often or by % (theirs or ours or 2) == 0:
-            return shifted([pair])
-    return lambda indent: file if indent == model else None
+    return _shift(seen) or _scale(seen)
 
 
 def _same(indent: str) -> str | None:
     return indent
 
 
-def shifted(seen: Sequence[tuple[str, str]]) -> IndentMap | None:
-    """Return the map that adds or takes away one prefix and fits all lines seen; None when none does."""
+def _by_units(pair: Pair, ours: int, theirs: int, *, often: bool) -> IndentMap | None:
+    model, file = pair
+    if ours and theirs and ours != theirs and len(model) * theirs == len(file) * ours:
+        return _scale([pair])
+    steps_agree = ours == theirs or not ours or not theirs
+    if steps_agree and (often or abs(len(model) - len(file)) % (theirs or ours or 2) == 0):
+        return _shift([pair])
+    return lambda indent: file if indent == model else None
+
+
+def _as_most(pairs: Sequence[Pair]) -> IndentMap:
+    known: dict[str, str | None] = {}
+    for ours, theirs in pairs:
+        known[ours] = theirs if known.get(ours, theirs) == theirs else None
+    rests = [[*pairs[:odd], *pairs[odd + 1 :]] for odd in range(len(pairs))]
+    most = next((found for rest in rests if len(rest) > 1 and (found := _shift(rest))), None)
+    return lambda indent: known[indent] if indent in known else most(indent) if most else None
+
+
+def _shift(seen: Sequence[Pair]) -> IndentMap | None:
+    """Return the map that adds or takes away one prefix, or changes nothing, and fits all; None when none does."""
     if all(ours == theirs for ours, theirs in seen):
         return _same
     ours, theirs = seen[0]
-    if theirs.endswith(ours):
-        more = theirs[: len(theirs) - len(ours)]
-        if all(file == more + model for model, file in seen) and (len(seen) > 1 or not ours or set(ours) == set(more)):
-            return lambda indent: more + indent
-    if ours.endswith(theirs):
-        less = ours[: len(ours) - len(theirs)]
-        if all(model == less + file for model, file in seen):
-            return lambda indent: indent[len(less) :] if indent.startswith(less) else None
+    more, less = theirs.removesuffix(ours), ours.removesuffix(theirs)
+    alike = len(seen) > 1 or not ours or set(ours) == set(more)
+    if theirs.endswith(ours) and alike and all(file == more + model for model, file in seen):
+        return lambda indent: more + indent
+    if ours.endswith(theirs) and all(model == less + file for model, file in seen):
+        return lambda indent: indent[len(less) :] if indent.startswith(less) else None
     return None
 
 
-def _scaled(seen: Sequence[tuple[str, str]]) -> IndentMap | None:
-    model_tab = _unit("".join(ours for ours, _ in seen))
-    file_tab = _unit("".join(theirs for _, theirs in seen))
-    if model_tab is None or file_tab is None:
-        return None
+def _scale(seen: Sequence[Pair]) -> IndentMap | None:
+    """Return the map by a straight line from lengths to lengths, each side of one character; None when none fits all."""
+    model_char = _only_char("".join(ours for ours, _ in seen))
+    file_char = _only_char("".join(theirs for _, theirs in seen))
     points = {len(ours): len(theirs) for ours, theirs in seen}
-    if any(points[len(ours)] != len(theirs) for ours, theirs in seen):
+    if not model_char or not file_char or any(points[len(ours)] != len(theirs) for ours, theirs in seen):
         return None
     line = _line(points)
     if line is None:
@@ -85,22 +110,21 @@ def _scaled(seen: Sequence[tuple[str, str]]) -> IndentMap | None:
     slope, offset = line
 
     def scale(indent: str) -> str | None:
-        if indent.strip(model_tab):
-            return None
         length = slope * len(indent) + offset
-        return file_tab * int(length) if length.denominator == 1 and length >= 0 else None
+        fits = not indent.strip(model_char) and length.denominator == 1 and length >= 0
+        return file_char * int(length) if fits else None
 
     return scale
 
 
-def _unit(indents: str) -> str | None:
-    """Return the one character these indentations are made of (a blank when of none); None when of several."""
+def _only_char(indents: str) -> str:
+    """Return the one character these indentations are made of (a blank when of none); empty when of several."""
     kinds = set(indents) or {" "}
-    return kinds.pop() if len(kinds) == 1 else None
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _line(points: dict[int, int]) -> tuple[Fraction, Fraction] | None:
-    """Return slope and offset of the straight line through all points; one point alone is taken as a scale."""
+    """Return slope and offset of the line through all points; one point is a scale, two make a scale or a shift."""
     (x0, y0), *rest = sorted(points.items())
     if not rest:
         return (Fraction(y0, x0), Fraction(0)) if x0 else None
@@ -108,6 +132,4 @@ def _line(points: dict[int, int]) -> tuple[Fraction, Fraction] | None:
     offset = y0 - slope * x0
     if slope <= 0 or any(slope * x + offset != y for x, y in rest):
         return None
-    if offset and slope != 1 and len(rest) < 2:
-        return None  # any two points lie on a line
-    return slope, offset
+    return None if offset and slope != 1 and len(rest) < 2 else (slope, offset)

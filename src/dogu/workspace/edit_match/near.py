@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dogu.workspace.edit_match.alignment import Place, Unit, align_folded
 from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
-from dogu.workspace.edit_match.weave import Unclean, split_lines, weave
+from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 from dogu.workspace.edit_match.words import word_chars
 
 STAGE = "near"
@@ -132,7 +132,7 @@ def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Out
             fixed.append(slip)
     try:
         written = weave(Place(index.text, old, units, frozenset(slips), frozenset(fixed), tuple(words)), new)
-    except Unclean as error:
+    except UncleanError as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), spans)
     forgiven = tuple(dict.fromkeys(pair.slip for pair in best.pairs if pair.slip))
     return Found(STAGE, spans, tuple(written), forgiven + (("a comment left out",) if best.left_out else ()))

@@ -1,0 +1,89 @@
+"""The map from a model's look-alike characters to the file's, learnt from the characters that align."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Literal
+
+from dogu.workspace.edit_match.alignment import Place
+from dogu.workspace.edit_match.folding import ZERO_WIDTH
+
+_HALF_OF = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
+_WIDE_SIGNS = frozenset(",.:;!?()")  # what CJK text writes full-width
+
+
+class CharacterMap:
+    """What the model's characters stand for in the file.
+
+    A character is taken back only where it stood for the same one throughout; widths only where all that could have been
+    changed were. What was seen in two ways stays as the model wrote it.
+    """
+
+    def __init__(self, place: Place) -> None:
+        seen: dict[str, set[str]] = defaultdict(set)
+        _see_units(place, seen)
+        _see_gaps(place, seen)
+        if not _is_rule(seen):
+            seen = {char: found for char, found in seen.items() if not any(_is_width(char, one) for one in found)}
+        self._chars = {char: next(iter(found)) for char, found in seen.items() if len(found) == 1 and char not in found}
+        self._widens = any(_HALF_OF.get(file) == char for char, file in self._chars.items())
+        self._known = frozenset(place.old)
+        self._form = _normal_form(place)
+        self._words = place.words
+
+    def apply(self, body: str) -> str:
+        """Return a line of the model's in the file's characters."""
+        from unicodedata import normalize
+
+        if self._form:
+            body = normalize(self._form, body)
+        if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
+            body = "".join(self._chars.get(char, char) for char in body)
+        for wrong, right in self._words:
+            body = re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _match, right=right: right, body)
+        return body
+
+
+def _see_units(place: Place, seen: dict[str, set[str]]) -> None:
+    for unit in place.units:
+        ours = place.old[unit.old_start : unit.old_end]
+        if len(ours) == 1 and not (ours.isascii() and ours.isalnum()) and unit not in place.slips:
+            seen[ours].add(place.text[unit.start : unit.end])
+
+
+def _see_gaps(place: Place, seen: dict[str, set[str]]) -> None:
+    for ours, theirs in place.gaps():
+        if "\n" in ours or "\n" in theirs:
+            continue
+        if len(ours) == len(theirs):
+            for one, other in zip(ours, theirs, strict=True):
+                seen[one].add(other)
+        for char in ZERO_WIDTH.intersection(ours).difference(theirs):
+            seen[char].add("")
+
+
+def _is_width(one: str, other: str) -> bool:
+    return _HALF_OF.get(one) == other or _HALF_OF.get(other) == one
+
+
+def _is_rule(seen: dict[str, set[str]]) -> bool:
+    """Say whether widths were changed by one rule: all made half as wide, or all made full, with no exception seen."""
+    halved = {char for char, found in seen.items() if char in _HALF_OF and found == {_HALF_OF[char]}}
+    widened = any(_HALF_OF.get(one) == char for char, found in seen.items() for one in found)
+    if halved:
+        return not widened and all(char in halved for char in seen if char in _HALF_OF)
+    return not (widened and any(char in found for char, found in seen.items() if char in _WIDE_SIGNS))
+
+
+def _normal_form(place: Place) -> Literal["NFC", "NFD", ""]:
+    """Return the normal form that the file is in and the model isn't, empty when neither differs by that."""
+    from unicodedata import is_normalized, normalize
+
+    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+    for unit in place.units:
+        ours, theirs = place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]
+        for form in forms if ours != theirs else ():
+            if normalize(form, ours) == theirs and not is_normalized(form, ours):
+                return form
+    return ""

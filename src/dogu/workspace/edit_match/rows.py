@@ -1,0 +1,136 @@
+"""The lines of `old`, each with the lines of the file it stands on."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from dogu.workspace.edit_match.alignment import Place, Unit
+from dogu.workspace.edit_match.indentation import indent_of
+
+
+@dataclass
+class Row:
+    """A line of `old`; it stands on the file's lines `first` to `last` (numbers of `Rows`), on none when they are -1.
+
+    `units` have old positions within the line. A `slip` differs in words from the file; a `fixed` one may not change.
+    """
+
+    text: str
+    first: int = -1
+    last: int = -1
+    slip: bool = False
+    fixed: bool = False
+    units: list[Unit] = field(default_factory=list[Unit])
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the row stands on lines of the file."""
+        return self.first >= 0
+
+
+class Rows:
+    """The rows of a place, and the lines of the file around it, numbered from 0 at the first one that matters.
+
+    `head` and `tail` are the first and last row that isn't blank; `cut_head` says that the place begins inside a line of the
+    file, `cut_tail` that it ends inside one.
+    """
+
+    def __init__(self, place: Place, old_lines: list[str]) -> None:
+        self.place = place
+        self.rows = [Row(line) for line in old_lines]
+        self._give_units()
+        full = [i for i, row in enumerate(self.rows) if row.units]
+        self.head, self.tail = full[0], full[-1]
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self._number_lines(above=self.head, below=len(self.rows) - self.tail)
+        for i in full:
+            row = self.rows[i]
+            row.first, row.last = self.number(row.units[0].start), self.number(row.units[-1].end - 1)
+        self._pair_blanks(full)
+        self.cut_head = not self.begins_line(self.head)
+        end_of_line = self.ends[self.number(place.end - 1)]
+        self.cut_tail = bool(place.text[place.end : end_of_line].strip())
+
+    def number(self, position: int) -> int:
+        """Return the number of the line that a position is on."""
+        return bisect_right(self.starts, position) - 1
+
+    def line(self, number: int) -> str:
+        """Return a line of the file without its ending."""
+        return self.place.text[self.starts[number] : self.ends[number]]
+
+    def begins_line(self, i: int) -> bool:
+        """Say whether only blanks are before the row on its first line of the file."""
+        row = self.rows[i]
+        return not self.place.text[self.starts[row.first] : row.units[0].start].strip()
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Return where what the place has of the lines `first` to `last` begins and ends."""
+        start, end = self.starts[first], self.ends[last]
+        if self.cut_head and first <= self.rows[self.head].first:
+            start = self.place.start
+        if self.cut_tail and last >= self.rows[self.tail].last:
+            end = self.place.end
+        return start, end
+
+    def file_text(self, i: int) -> str:
+        """Return what the file has where row `i` stands."""
+        start, end = self.span(self.rows[i].first, self.rows[i].last)
+        return self.place.text[start:end]
+
+    def file_indent(self, i: int) -> str:
+        """Return the indentation of the file's line that row `i` begins on."""
+        return indent_of(self.line(self.rows[i].first))
+
+    def indentations(self) -> list[tuple[str, str]]:
+        """Return the model's and the file's indentation of each row that begins a line."""
+        return [
+            (indent_of(row.text), self.file_indent(i))
+            for i, row in enumerate(self.rows)
+            if row.units and self.begins_line(i)
+        ]
+
+    def _give_units(self) -> None:
+        starts = [0]
+        for row in self.rows:
+            starts.append(starts[-1] + len(row.text) + 1)
+        for unit in self.place.units:
+            i = bisect_right(starts, unit.old_start) - 1
+            row = self.rows[i]
+            row.slip = row.slip or unit in self.place.slips
+            row.fixed = row.fixed or unit in self.place.fixed
+            row.units.append(unit._replace(old_start=unit.old_start - starts[i], old_end=unit.old_end - starts[i]))
+
+    def _number_lines(self, above: int, below: int) -> None:
+        """Number the lines of the place, at most `above` blank ones before it, and at most `below` blank ones after it."""
+        text = self.place.text
+        position = text.rfind("\n", 0, self.place.start) + 1
+        while above and position:
+            up = text.rfind("\n", 0, position - 1) + 1
+            if text[up : position - 1].strip():
+                break
+            position = up
+            above -= 1
+        while position <= len(text):
+            end = text.find("\n", position)
+            end = len(text) if end < 0 else end
+            if position > self.place.end:
+                if not below or text[position:end].strip():
+                    break
+                below -= 1
+            self.starts.append(position)
+            self.ends.append(end)
+            position = end + 1
+
+    def _pair_blanks(self, full: list[int]) -> None:
+        """Let blank rows stand on the blank lines between the lines their neighbours stand on, as far as there are any."""
+        rows = self.rows
+        for i, number in zip(range(full[0] - 1, -1, -1), range(rows[full[0]].first - 1, -1, -1), strict=False):
+            rows[i].first = rows[i].last = number
+        for here, there in zip(full, [*full[1:], len(rows)], strict=True):
+            stop = rows[there].first if there < len(rows) else len(self.starts)
+            blank = [number for number in range(rows[here].last + 1, stop) if not self.line(number).strip()]
+            for i, number in zip(range(here + 1, there), blank, strict=False):
+                rows[i].first = rows[i].last = number
