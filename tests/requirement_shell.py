@@ -14,7 +14,12 @@ RUNNING = {
         _zh("description"), "run_shell_command works with the system, runs scripts and does what a command line does."
     ),
     "shell.runs_command": Requirement(_zh("description"), "It runs the shell command that it is given."),
-    "shell.windows": Requirement(_zh("description"), "On Windows the command is run by cmd.exe /c."),
+    "shell.windows": Requirement(
+        _zh("description"),
+        "On Windows the command is run by cmd.exe /c.",
+        divergence="Commands run on Linux; elsewhere the tool says that it can't start one.",
+        deferred=COMMANDS,
+    ),
     "shell.bash": Requirement(_zh("description"), "On other platforms the command is run by bash -c."),
     "shell.command": Requirement(_zh("parameters"), "command (string, required) is the exact shell command."),
     "shell.description": Requirement(

@@ -1,0 +1,237 @@
+"""The shell tool's document, sentence by sentence, through the executor and as a model would call it."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+import dogu
+from dogu.contract import CommandPreview
+from dogu.policy.verdict import CallFacts, Decision
+from e2e.documented import Documented, open_documented
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def tools(tmp_path: Path) -> AsyncIterator[Documented]:
+    async with open_documented(tmp_path) as opened:
+        yield opened
+
+
+async def fields(tools: Documented, command: str, **args: str) -> dict[str, str]:
+    """Run a command and return the fields of its result; a line that begins none belongs to the one before."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in (await tools.text("run_shell_command", command=command, **args)).splitlines():
+        first, colon, rest = line.partition(": ")
+        if colon and first in NAMES:
+            name, line = first, rest
+            found[name] = line
+        else:
+            found[name] += "\n" + line
+    return found
+
+
+NAMES = (
+    "Command",
+    "Directory",
+    "Stdout",
+    "Stderr",
+    "Error",
+    "Exit Code",
+    "Signal",
+    "Background PIDs",
+    "Process Group PGID",
+)
+
+
+class TestRunning:
+    @pytest.mark.requirement("shell.purpose")
+    @pytest.mark.requirement("shell.runs_command")
+    @pytest.mark.requirement("shell.command")
+    @pytest.mark.requirement("shell.call")
+    @pytest.mark.requirement("shell.result.command")
+    @pytest.mark.requirement("shell.result.directory")
+    @pytest.mark.requirement("shell.result.stdout")
+    @pytest.mark.requirement("shell.result.stderr")
+    @pytest.mark.requirement("shell.result.error")
+    @pytest.mark.requirement("shell.result.exit_code")
+    @pytest.mark.requirement("api.builtin.shell")
+    async def test_a_command_is_run_and_every_field_told(self, tools: Documented) -> None:
+        (tools.root / "folder").mkdir()
+        command = "echo out; echo err >&2; exit 3"
+        told = await fields(tools, command, description="Print and fail.", directory="folder")
+        assert list(told) == list(NAMES)
+        assert told["Command"] == command
+        assert told["Directory"] == "folder"
+        assert (told["Stdout"].strip(), told["Stderr"].strip()) == ("out", "err")
+        assert (told["Error"], told["Exit Code"], told["Signal"]) == ("(none)", "3", "(none)")
+        assert told["Background PIDs"] == "(none)"
+
+    @pytest.mark.requirement("shell.bash")
+    async def test_it_is_bash_that_runs_it(self, tools: Documented) -> None:
+        assert (await fields(tools, 'a=(x y); [[ ${a[1]} == y ]] && echo "$0"'))["Stdout"].strip() == "bash"
+
+    @pytest.mark.requirement("shell.description")
+    async def test_the_description_is_shown_to_the_person(self, tools: Documented) -> None:
+        await fields(tools, "true", description="Do nothing at all.")
+        (question,) = tools.questions
+        display = question.confirmation.display
+        assert isinstance(display, CommandPreview)
+        assert display.description == "Do nothing at all."
+        assert "Do nothing at all." in question.description
+
+    @pytest.mark.requirement("shell.directory")
+    @pytest.mark.requirement("shell.directory.default")
+    async def test_it_runs_in_the_root_or_a_directory_of_it(self, tools: Documented) -> None:
+        (tools.root / "scripts").mkdir()
+        assert (await fields(tools, "pwd"))["Stdout"].strip() == str(tools.root)
+        assert (await fields(tools, "pwd", directory="scripts"))["Stdout"].strip() == tools.path("scripts")
+        kind, _ = await tools.error("run_shell_command", command="pwd", directory="..")
+        assert kind == "outside_workspace"
+
+    @pytest.mark.requirement("shell.subprocess")
+    async def test_it_is_a_process_of_its_own(self, tools: Documented) -> None:
+        assert (await fields(tools, "echo $$"))["Stdout"].strip() != str(os.getpid())
+        cwd = os.getcwd()
+        await fields(tools, "cd / && export CHANGED=1 && exit 0")
+        assert (os.getcwd(), os.environ.get("CHANGED")) == (cwd, None)
+
+    @pytest.mark.requirement("shell.result.signal")
+    async def test_a_signal_that_ended_it_is_told(self, tools: Documented) -> None:
+        assert (await fields(tools, "kill -TERM $$"))["Signal"] == "15"
+
+    @pytest.mark.requirement("shell.background")
+    @pytest.mark.requirement("shell.note.background")
+    @pytest.mark.requirement("shell.result.background_pids")
+    @pytest.mark.requirement("shell.example.background")
+    async def test_with_an_ampersand_it_returns_at_once_and_the_process_goes_on(self, tools: Documented) -> None:
+        bin_folder = tools.root / "bin"
+        bin_folder.mkdir()
+        os.chmod(tools.write("bin/npm", "#!/bin/sh\necho serving on 3000\nexec sleep 60\n"), 0o755)
+        with anyio.fail_after(20):
+            told = await fields(tools, f"PATH={bin_folder}:$PATH; npm run dev &", description="Start a server.")
+        pids = [int(pid) for pid in told["Background PIDs"].split(", ")]
+        assert pids
+        for pid in pids:
+            os.kill(pid, 0)
+
+    @pytest.mark.requirement("shell.example.list")
+    async def test_the_example_that_lists_files(self, tools: Documented) -> None:
+        tools.write("a.txt")
+        assert "a.txt" in (await fields(tools, "ls -la"))["Stdout"]
+
+    @pytest.mark.requirement("shell.example.script")
+    async def test_the_example_that_runs_a_script(self, tools: Documented) -> None:
+        os.chmod(tools.write("scripts/my_script.sh", "#!/bin/bash\necho mine\n"), 0o755)
+        told = await fields(tools, "./my_script.sh", directory="scripts", description="Run my own script.")
+        assert told["Stdout"].strip() == "mine"
+
+
+class TestNotes:
+    @pytest.mark.requirement("shell.note.caution")
+    async def test_a_person_sees_the_command_before_it_runs(self, tmp_path: Path) -> None:
+        async def decline(question: dogu.Question) -> dogu.Declined:
+            display = question.confirmation.display
+            assert isinstance(display, CommandPreview)
+            assert display.command == "touch 'a; rm -rf b'"
+            return dogu.Declined()
+
+        options = dogu.Options(root=str(tmp_path), home=str(tmp_path / "home"))
+        async with dogu.open_runtime(options, confirm=decline) as runtime:
+            answer = await runtime.call("run_shell_command", command="touch 'a; rm -rf b'")
+        assert answer.result.error is not None
+        assert not (tmp_path / "a; rm -rf b").exists()
+
+    @pytest.mark.requirement("shell.note.interactive")
+    async def test_a_command_that_wants_input_does_not_hang(self, tools: Documented) -> None:
+        with anyio.fail_after(20):
+            told = await fields(tools, "read answer; echo \"got '$answer' $?\"; test -t 0 || echo no terminal")
+        assert "got ''" in told["Stdout"]
+        assert "no terminal" in told["Stdout"]
+        assert "npm init -y" in tools.runtime.registry.get("run_shell_command").description
+
+    @pytest.mark.requirement("shell.note.errors")
+    async def test_the_fields_tell_whether_it_succeeded(self, tools: Documented) -> None:
+        good, bad = await fields(tools, "true"), await fields(tools, "ls /no/such/folder")
+        assert (good["Stderr"], good["Error"], good["Exit Code"]) == ("(empty)", "(none)", "0")
+        assert "/no/such/folder" in bad["Stderr"]
+        assert bad["Exit Code"] not in ("0", "(none)")
+
+    @pytest.mark.requirement("shell.env.gemini_cli")
+    async def test_gemini_cli_is_in_the_environment(self, tools: Documented) -> None:
+        assert (await fields(tools, "sh -c 'echo $GEMINI_CLI'"))["Stdout"].strip() == "1"
+
+
+# Every example of the document: the settings, then the commands and whether they run.
+EXAMPLES = {
+    "allow_two": (
+        {"coreTools": ["run_shell_command(git)", "run_shell_command(npm)"]},
+        {"git status": True, "npm install": True, "ls -l": False},
+    ),
+    "block_rm": (
+        {"coreTools": ["run_shell_command"], "excludeTools": ["run_shell_command(rm)"]},
+        {"rm -rf /": False, "git status": True, "npm install": True},
+    ),
+    "deny_first": (
+        {"coreTools": ["run_shell_command(git)"], "excludeTools": ["run_shell_command(git push)"]},
+        {"git push origin main": False, "git status": True},
+    ),
+    "block_all": ({"excludeTools": ["run_shell_command"]}, {"ls -l": False, "echo any other": False}),
+    "core": (
+        {"coreTools": ["run_shell_command(git)"]},
+        {"git log": True, "git": True, "gitevil": False, "rm -rf x": False},
+    ),
+    "core_wildcard": ({"coreTools": ["run_shell_command"]}, {"ls -l": True, "git log": True}),
+    "exclude": ({"excludeTools": ["run_shell_command(rm)"]}, {"rm -rf x": False, "ls": True}),
+    "chains": (
+        {"coreTools": ["run_shell_command(git)"]},
+        {
+            "git status && git log": True,
+            "git status && rm -rf x": False,
+            "git status || rm -rf x": False,
+            "git status; rm -rf x": False,
+            "git status; git log": True,
+        },
+    ),
+}
+
+
+class TestRestrictions:
+    @pytest.mark.requirement("shell.limit.settings")
+    @pytest.mark.requirement("shell.limit.core")
+    @pytest.mark.requirement("shell.limit.core.wildcard")
+    @pytest.mark.requirement("shell.limit.exclude")
+    @pytest.mark.requirement("shell.limit.chains")
+    @pytest.mark.requirement("shell.limit.prefix")
+    @pytest.mark.requirement("shell.limit.deny_first")
+    @pytest.mark.requirement("shell.limit.example.allow_two")
+    @pytest.mark.requirement("shell.limit.example.block_rm")
+    @pytest.mark.requirement("shell.limit.example.deny_first")
+    @pytest.mark.requirement("shell.limit.example.block_all")
+    @pytest.mark.requirement("shell.limit.core_is_advised")
+    @pytest.mark.parametrize("example", EXAMPLES)
+    async def test_the_documents_examples(self, tmp_path: Path, example: str) -> None:
+        settings, commands = EXAMPLES[example]
+        async with open_documented(tmp_path, json.dumps(settings)) as tools:
+            for command, runs in commands.items():  # judged only, never run: one of them is rm -rf /
+                facts = CallFacts("run_shell_command", dogu.Kind.EXECUTE, command, str(tools.root))
+                gate = tools.runtime.policy.decide(facts).gate
+                assert (gate is Decision.DENY) is not runs, (command, gate)
+
+    @pytest.mark.requirement("shell.limit.example.block_all")
+    async def test_an_excluded_tool_cannot_be_called(self, tmp_path: Path) -> None:
+        async with open_documented(tmp_path, '{"excludeTools": ["run_shell_command"]}') as tools:
+            assert "run_shell_command" not in tools.runtime.registry
+            assert (await tools.error("run_shell_command", command="echo a"))[0] == "unknown_tool"
+
+    @pytest.mark.requirement("shell.limit.settings")
+    async def test_a_refused_command_does_not_run(self, tmp_path: Path) -> None:
+        async with open_documented(tmp_path, '{"coreTools": ["run_shell_command(git)"]}') as tools:
+            assert (await tools.error("run_shell_command", command="touch made"))[0] == "refused"
+            assert tools.questions == []
+            assert not (tools.root / "made").exists()
