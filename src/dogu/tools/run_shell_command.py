@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
+from anyio import to_thread
 
 from dogu.contract.confirmation import CallContext, Confirmation
 from dogu.contract.display import CommandPreview, TerminalOutput
@@ -16,8 +17,11 @@ from dogu.contract.result import ToolFailure, ToolResult
 from dogu.contract.tool import Kind, Tool
 from dogu.workspace.process import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
 from dogu.workspace.roots import Roots
+from dogu.workspace.sandbox import Sandbox
+from dogu.workspace.sandbox_watch import changes, fixed_places, snapshot
 
 _LONGEST_DESCRIPTION_CHARS = 120
+_MOST_SHOWN = 10
 
 
 class RunShellCommandArgs(msgspec.Struct, kw_only=True):
@@ -68,11 +72,13 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         processes: Processes,
         environment: Callable[[], Mapping[str, str]],
         limits: ShellLimits | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self._roots = roots
         self._processes = processes
         self._environment = environment
         self._limits = limits or ShellLimits()
+        self._sandbox = sandbox
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> RunShellCommandArgs:
         """Check the arguments; a command of nothing but spaces is none."""
@@ -117,31 +123,54 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             args = context.approved
         directory = self._open_directory(args)
         try:
-            result = await self._processes.run(
-                ShellCommand(
-                    args.command,
-                    directory,
-                    self._environment(),
-                    timeout_s=args.timeout_s or self._limits.timeout_s,
-                    idle_timeout_s=self._limits.idle_timeout_s,
-                ),
-                context.report,
-            )
+            before = await to_thread.run_sync(snapshot, self._roots.all)
+            result = await self._processes.run(await self._order(args, directory), context.report)
+            after = await to_thread.run_sync(snapshot, self._roots.all)
         finally:
             os.close(directory)
-        return _told(args, result)
+        return _told(args, result, [*self._refusals(result), *_warnings(changes(before, after))])
+
+    async def _order(self, args: RunShellCommandArgs, directory: int) -> ShellCommand:
+        environment = self._environment()
+        confinement = None
+        if self._sandbox is not None:
+            fixed = fixed_places(self._roots.all)
+            confinement = await to_thread.run_sync(self._sandbox.confine, self._roots.all, environment, fixed)
+        return ShellCommand(
+            args.command,
+            directory,
+            environment,
+            timeout_s=args.timeout_s or self._limits.timeout_s,
+            idle_timeout_s=self._limits.idle_timeout_s,
+            confinement=confinement,
+        )
+
+    def _refusals(self, result: ProcessResult) -> list[str]:
+        if self._sandbox is None or (result.exit_code == 0 and not result.stderr):
+            return []
+        sentence = self._sandbox.denial(result.stdout, result.stderr)
+        return [sentence] if sentence else []
 
     def _open_directory(self, args: RunShellCommandArgs) -> int:
         return self._roots.open_directory(args.directory or ".")
 
 
-def _told(args: RunShellCommandArgs, result: ProcessResult) -> ToolResult:
+def _warnings(changed: list[str]) -> list[str]:
+    if not changed:
+        return []
+    shown = ", ".join(changed[:_MOST_SHOWN]) + (
+        f" and {len(changed) - _MOST_SHOWN} more" * (len(changed) > _MOST_SHOWN)
+    )
+    return [f"This changed what runs later: {shown}."]
+
+
+def _told(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str]) -> ToolResult:
     fields = {
         "Command": args.command,
         "Directory": args.directory or "(root)",
         "Stdout": result.stdout or "(empty)",
         "Stderr": result.stderr or "(empty)",
-        "Error": result.error or "(none)",
+        "Error": " ".join([result.error, *remarks]).strip() or "(none)",
         "Exit Code": "(none)" if result.exit_code is None else str(result.exit_code),
         "Signal": "(none)" if result.signal is None else str(result.signal),
         "Background PIDs": ", ".join(map(str, result.background_pids)) or "(none)",
@@ -151,10 +180,10 @@ def _told(args: RunShellCommandArgs, result: ProcessResult) -> ToolResult:
     failure = None
     if result.error:
         failure = ToolFailure(ErrorKind.TIMED_OUT if result.timed_out else ErrorKind.IO_ERROR, result.error)
-    return ToolResult(content, _shown(args, result), failure)
+    return ToolResult(content, _shown(args, result, remarks), failure)
 
 
-def _shown(args: RunShellCommandArgs, result: ProcessResult) -> TerminalOutput:
+def _shown(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str]) -> TerminalOutput:
     notes: list[str] = []
     if result.error:
         notes.append(result.error)
@@ -164,6 +193,7 @@ def _shown(args: RunShellCommandArgs, result: ProcessResult) -> TerminalOutput:
         notes.append(f"Exit code {result.exit_code}.")
     if result.background_pids:
         notes.append(f"Still running in the background: {', '.join(map(str, result.background_pids))}.")
+    notes += remarks
     notes += [f"More of {stream} is in {path}" for stream, path in result.output_files.items() if path]
     between = "\n" if result.stdout and result.stderr and not result.stdout.endswith("\n") else ""
     return TerminalOutput(args.command, result.stdout + between + result.stderr, result.exit_code, tuple(notes))

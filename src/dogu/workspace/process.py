@@ -89,13 +89,13 @@ class LocalProcesses:
 
     def __init__(self, *, output_folder: str | None = None) -> None:
         self._output_folder = output_folder
-        self._launch = Launch()
+        self._launches = {False: Launch(is_scoped=False), True: Launch(is_scoped=True)}
         self._jobs: dict[int, Job] = {}
         self._limiter: anyio.CapacityLimiter | None = None
 
-    def prepare(self) -> None:
-        """Start the launcher now, so that the first command doesn't wait for it (about 20 ms)."""
-        self._launch.start()
+    def prepare(self, *, is_scoped: bool = False) -> None:
+        """Start the launcher now, so that the first command (with a confinement: `is_scoped`) needn't wait 20 ms."""
+        self._launches[is_scoped].start()
 
     async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
         """Run a command and return when its foreground has ended, though children may live on.
@@ -109,7 +109,8 @@ class LocalProcesses:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         async with self._limiter:
             started = time.monotonic()
-            line = self._launch.order(_order(command, report is not None), command.directory, command.stdin)
+            launch = self._launches[bool(command.confinement and command.confinement.get("is_scoped"))]
+            line = launch.order(_order(command, report is not None), command.directory, command.stdin)
             talk = _Talk(line, report or _ignore)
             is_done = False
             try:
@@ -165,7 +166,8 @@ class LocalProcesses:
         for job in self._jobs.values():
             job.close()
         self._jobs.clear()
-        self._launch.close()
+        for launch in self._launches.values():
+            launch.close()
 
     async def aclose(self) -> None:
         """Do what `close` does without blocking the loop; cancellation waits for it."""
@@ -245,6 +247,8 @@ def _check(command: ShellCommand) -> None:
 
 def _order(command: ShellCommand, is_live: bool) -> dict[str, Any]:
     argv = command.argv or ("bash", "-c", command.text)
+    if command.confinement:
+        argv = (*command.confinement.get("outer", ()), *argv)
     return {
         "argv": [os.fsencode(word) for word in argv],
         "environment": {os.fsencode(name): os.fsencode(value) for name, value in command.environment.items()},

@@ -88,6 +88,8 @@ class Keeper:
         if self._pid == 0:
             streams = (self._descriptors["stdin"], out_write, err_write)
             process_child.become(self._order, self._descriptors["directory"], streams, complaints_write)
+        self._tell("started", pid=self._pid)
+        self._flush_outbox(wait=True)  # before the command can do anything to us
         for descriptor in (out_write, err_write, complaints_write, self._descriptors["stdin"]):
             os.close(descriptor)
         os.close(self._descriptors["directory"])
@@ -98,7 +100,6 @@ class Keeper:
             number, _, step = complaint.decode().partition(" ")
             self._tell("failed", errno=int(number), step=step)
             return False
-        self._tell("started", pid=self._pid)
         return True
 
     def _take(self, descriptor: int) -> bool:

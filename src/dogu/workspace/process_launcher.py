@@ -16,6 +16,7 @@ import os
 import select
 import signal
 import socket
+import time
 
 from dogu.workspace import process_tree
 from dogu.workspace.process_descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER
@@ -25,8 +26,12 @@ _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def main() -> None:
-    """Serve until the socket closes and the last keeper is gone."""
+def main(is_scoped: bool) -> None:
+    """Serve until the socket closes and the last keeper is gone.
+
+    `is_scoped` for commands in a sandbox: they, and the launcher, can't send signals to processes outside; a guardian
+    that they can't reach stays behind and ends them all should the launcher be killed.
+    """
     os.setsid()
     os.closerange(SOCKET_NUMBER + 1, os.sysconf("SC_OPEN_MAX"))
     os.set_inheritable(SOCKET_NUMBER, False)
@@ -35,7 +40,30 @@ def main() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PR_SET_NAME, b"dogu-launcher", 0, 0, 0)
+    if is_scoped:
+        launcher = os.fork()
+        if launcher:
+            _guard(launcher)
+            return
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        from dogu.workspace import sandbox_apply, sandbox_landlock
+
+        del sandbox_apply  # loaded here once, for every command's child
+        sandbox_landlock.scope()
     Launcher(socket.socket(fileno=SOCKET_NUMBER), libc).serve()
+
+
+def _guard(launcher: int) -> None:
+    """Wait for the launcher; end whatever it left behind."""
+    os.close(SOCKET_NUMBER)
+    os.waitpid(launcher, 0)
+    while True:
+        process_tree.kill_below(os.getpid())
+        try:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(0.01)
+        except ChildProcessError:
+            return
 
 
 class Launcher:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PACKET_BYTES = 256 * 1024
 _CLOSE_TAKES_S = 10.0
-_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.process_launcher import main; main()"
+_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.process_launcher import main; main({!r})"
 
 
 class KeeperGoneError(Exception):
@@ -105,9 +105,13 @@ class Line:
 
 
 class Launch:
-    """The launcher process: started when first needed, and again when it was lost."""
+    """The launcher process: started when first needed, and again when it was lost.
 
-    def __init__(self) -> None:
+    `is_scoped` for commands in a sandbox: they can signal one another, and nothing outside.
+    """
+
+    def __init__(self, *, is_scoped: bool) -> None:
+        self._is_scoped = is_scoped
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._pid = 0
@@ -199,7 +203,7 @@ class Launch:
             nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
             self._pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", "-c", _PROGRAM.format(source)],
+                [sys.executable, "-I", "-S", "-c", _PROGRAM.format(source, self._is_scoped)],
                 {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
                 file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), SOCKET_NUMBER), *nothing],
             )

@@ -1,0 +1,35 @@
+"""Whether a command failed because of the sandbox, as far as its output tells."""
+
+from __future__ import annotations
+
+import re
+
+_SIGNATURE = re.compile(
+    r"^.*(?:permission denied|operation not permitted|read-only file system|device or resource busy|cross-device link|"
+    r"\beacces\b|\beperm\b|\berofs\b).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NETWORK_SIGNATURE = re.compile(
+    r"^.*(?:network is unreachable|could not resolve|name resolution|name or service not known|"
+    r"getaddrinfo|\benetunreach\b|\beai_again\b|no route to host|socket: operation not permitted).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LONGEST_LINE_CHARS = 200
+
+
+def sentence(output: str, *, network: bool) -> str:
+    """Return a sentence for model and person when output holds what a sandbox's refusal looks like, else "".
+
+    A guess: the system says the same of files that nobody may touch. `network` says whether there was one.
+    """
+    for pattern in [_SIGNATURE] if network else [_SIGNATURE, _NETWORK_SIGNATURE]:
+        match = pattern.search(output)
+        if match:
+            line = match[0].strip()[:_LONGEST_LINE_CHARS]
+            without = "" if network else ", and there is no network"
+            return (
+                f"The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
+                f"temporary folders, can't read keys and credentials{without}. If it is needed, say so: the user can "
+                "run it outside."
+            )
+    return ""

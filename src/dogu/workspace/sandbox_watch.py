@@ -1,0 +1,81 @@
+"""What runs later, compared before and after a command: hooks, version control's and editors' settings, start-up files.
+
+A sandbox can't keep a command from making a new `.git/hooks/pre-commit` in a folder it may write; this tells it.
+Looks as far as `MOST_FOLDERS` and `DEEPEST` levels below each root, skipping folders of packages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from dogu.workspace.protected import protected_reason
+
+MOST_FOLDERS = 400
+DEEPEST = 3
+_SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "target", "vendor", ".venv", "venv"})
+_IN_GIT = ("hooks", "config", "config.worktree", "info/attributes")
+
+Signature = tuple[int, int, int, int]
+
+
+def snapshot(roots: Sequence[str]) -> dict[str, Signature]:
+    """Return what identifies the state of each protected file in the roots, by absolute path; a few milliseconds."""
+    found: dict[str, Signature] = {}
+    for root in roots:
+        for place in _protected(root):
+            for path in _files(place):
+                try:
+                    status = os.lstat(path)
+                except OSError:
+                    continue
+                found[path] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode)
+    return found
+
+
+def changes(before: dict[str, Signature], after: dict[str, Signature]) -> list[str]:
+    """Return the paths that are new or different, sorted; what was removed runs no more. Git's samples don't count."""
+    return sorted(
+        path for path, signature in after.items() if before.get(path) != signature and not path.endswith(".sample")
+    )
+
+
+def fixed_places(roots: Sequence[str]) -> list[str]:
+    """Return the places right in the roots that no command needs to write, those that exist: for read-only mounts."""
+    named = (".git/hooks", ".git/config", ".gemini", ".dogu", ".vscode", ".bashrc", ".profile", ".zshrc", ".zshenv")
+    paths = [os.path.join(root, name) for root in roots for name in named]
+    return [path for path in paths if os.path.exists(path) and not os.path.islink(path)]
+
+
+def _protected(root: str) -> Iterator[str]:
+    waiting = [(root, 0)]
+    seen = 0
+    while waiting and seen < MOST_FOLDERS:
+        folder, depth = waiting.pop(0)
+        seen += 1
+        for name, is_folder in _entries(folder):
+            path = os.path.join(folder, name)
+            if name.lower() == ".git":
+                yield from (os.path.join(path, inside) for inside in _IN_GIT)
+            elif protected_reason(os.path.relpath(path, root)):
+                yield path
+            elif is_folder and depth < DEEPEST and name not in _SKIPPED:
+                waiting.append((path, depth + 1))
+
+
+def _entries(folder: str) -> list[tuple[str, bool]]:
+    try:
+        with os.scandir(folder) as entries:
+            return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except OSError:
+        return []
+
+
+def _files(place: str) -> Iterator[str]:
+    """Yield a file, or a folder's files two levels down, links themselves included."""
+    yield place
+    for name, is_folder in _entries(place):
+        path = os.path.join(place, name)
+        yield path
+        if is_folder:
+            yield from (os.path.join(path, inside) for inside, _ in _entries(path))
