@@ -175,6 +175,17 @@ class PathFilter:
         return any(pattern.matches(path) for pattern in self._patterns)
 
 
+def split_base(pattern: str) -> tuple[str, str]:
+    """Split off what must be a folder's path and not a glob: of an absolute pattern or one with `..`, all before the
+    first wildcard. Returns that folder (empty: none) and the glob relative to it."""
+    parts = pattern.split("/")
+    if not pattern.startswith("/") and ".." not in parts:
+        return "", pattern
+    end = next((at for at, part in enumerate(parts[:-1]) if has_wildcard(part) or "{" in part), len(parts) - 1)
+    folder = "/".join(parts[:end])
+    return folder or ("/" if pattern.startswith("/") else ""), "/".join(parts[end:])
+
+
 @dataclass
 class FoundFiles:
     """What a glob found: `paths` relative to the start, newest first, ties by path; `is_complete` unless stopped."""

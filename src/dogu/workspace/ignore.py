@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 
 from dogu.workspace.ignore_config import excludes_file, find_repository, git_folder_of, read_bounded
 from dogu.workspace.ignore_rules import RuleSet, Screen, compiled
-from dogu.workspace.roots import Roots
 
 DEFAULT_EXCLUDED = frozenset((".git", "node_modules", "bower_components", ".svn", ".hg"))
 """Folders that glob and search leave out unless a path names them."""
@@ -258,14 +257,3 @@ def _holds(descriptor: int, name: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def why_ignored(roots: Roots, path: str) -> Reason:
-    """Say whether rules leave out a file, absolute or relative to the primary root. Raises `ToolError`."""
-    real = roots.real(path)
-    root = roots.root_of(real)
-    descriptor = roots.open_directory(root)
-    try:
-        return Ignore(root).why_ignored(descriptor, roots.relative(real))
-    finally:
-        os.close(descriptor)

@@ -1,0 +1,138 @@
+"""grep_search: lines that match a regular expression (seeds: file tools §5)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio.from_thread
+import anyio.to_thread
+import msgspec
+
+from dogu.contract.confirmation import CallContext
+from dogu.contract.result import ToolResult
+from dogu.contract.tool import Kind, Tool
+from dogu.workspace.names import shown_name
+from dogu.workspace.search import ContentSearch
+from dogu.workspace.search_query import DEFAULT_MAX_MATCHES, FileMatches, SearchQuery, SearchResult
+
+MOST_CONTEXT_LINES = 50
+MOST_MATCHES = 20_000
+
+
+class GrepSearchArgs(msgspec.Struct, kw_only=True):
+    """What grep_search takes."""
+
+    pattern: Annotated[
+        str, msgspec.Meta(description='Regular expression to search for, such as "function\\s+myFunction".')
+    ]
+    path: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Directory or file to search: absolute, or relative to the project root (the default)."
+        ),
+    ] = None
+    include: Annotated[
+        str | None,
+        msgspec.Meta(description='Glob of the files to search, such as "*.js" or "src/**/*.{ts,tsx}". Default: all.'),
+    ] = None
+    case_sensitive: Annotated[bool, msgspec.Meta(description="Whether case matters. Default: false.")] = False
+    fixed_strings: Annotated[
+        bool, msgspec.Meta(description="Take the pattern as plain text, not as a regular expression. Default: false.")
+    ] = False
+    context_lines: Annotated[
+        int, msgspec.Meta(ge=0, le=MOST_CONTEXT_LINES, description="Lines to show around each match. Default: 0.")
+    ] = 0
+    names_only: Annotated[
+        bool, msgspec.Meta(description="Return only the paths of files with matches. Default: false.")
+    ] = False
+    max_matches: Annotated[
+        int, msgspec.Meta(ge=1, le=MOST_MATCHES, description="How many matches to return at most. Default: 500.")
+    ] = DEFAULT_MAX_MATCHES
+    respect_git_ignore: Annotated[
+        bool, msgspec.Meta(description="Whether to leave out what .gitignore ignores. Default: true.")
+    ] = True
+
+
+class GrepSearch(Tool[GrepSearchArgs]):
+    """Search the contents of files for a regular expression and return the matching lines with their numbers.
+
+    The dialect is that of Rust's regex crate (as in ripgrep): no look-around, no backreferences. Case doesn't matter
+    unless `case_sensitive`. Hidden files are searched; binary files, .git and node_modules are not. Matches are listed
+    by file, paths relative to the directory searched; at most 500 are returned, with the full count.
+    """
+
+    name = "grep_search"
+    display_name = "SearchText"
+    kind = Kind.SEARCH
+    aliases = {"dir_path": "path", "directory": "path", "include_pattern": "include"}
+
+    def __init__(self, search: ContentSearch) -> None:
+        self._search = search
+
+    def get_description(self, args: GrepSearchArgs) -> str:
+        """The pattern, the filter, and where."""
+        include = f" in {args.include}" if args.include else ""
+        return f"'{args.pattern}'{include}" + (f" within {args.path}" if args.path else "")
+
+    async def execute(self, args: GrepSearchArgs, context: CallContext) -> ToolResult:
+        """Search in a thread that ends, with its program, when the call is cancelled."""
+        query = SearchQuery(
+            pattern=args.pattern,
+            path=args.path or ".",
+            include=args.include,
+            case_sensitive=args.case_sensitive,
+            fixed_strings=args.fixed_strings,
+            context_lines=args.context_lines,
+            names_only=args.names_only,
+            max_matches=args.max_matches,
+            respect_git_ignore=args.respect_git_ignore,
+        )
+        result = await anyio.to_thread.run_sync(self._search.search, query, _is_wanted)
+        return _told(query, result)
+
+
+def _is_wanted() -> bool:
+    anyio.from_thread.check_cancelled()
+    return True
+
+
+def _told(query: SearchQuery, result: SearchResult) -> ToolResult:
+    where = f'pattern "{query.pattern}" in path "{query.path}"'
+    where += f' (filter: "{query.include}")' if query.include else ""
+    notes = _notes(query, result)
+    if not result.files:
+        return ToolResult("\n".join([f"No matches found for {where}.", *notes]), "No matches found")
+    if query.names_only:
+        found = _number(result.file_count, "file", "files") + f" with {_number(result.total, 'match', 'matches')}"
+    else:
+        found = _number(result.total, "match", "matches")
+    blocks = [_block(file) for file in result.files]
+    text = "\n".join([f"Found {found} for {where}:", "---", *blocks, *notes])
+    return ToolResult(text, " ".join([f"Found {found}", *notes]))
+
+
+def _block(file: FileMatches) -> str:
+    encoding = f" ({file.encoding})" if file.encoding else ""
+    lines = [f"L{line.number}{':' if line.is_match else '-'} {line.text}" for line in file.lines]
+    return "\n".join([f"File: {shown_name(file.path)}{encoding}", *lines, "---"])
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _notes(query: SearchQuery, result: SearchResult) -> list[str]:
+    notes: list[str] = []
+    if query.names_only:
+        if result.file_count > len(result.files):
+            notes.append(f"(showing the first {len(result.files)} of {result.file_count} files; {_NARROW})")
+    else:
+        shown = sum(line.is_match for file in result.files for line in file.lines)
+        if result.total > shown > 0:
+            notes.append(f"(showing the first {shown} of {result.total} matches; {_NARROW})")
+    if not result.is_complete:
+        notes.append("(the time limit was reached: these are partial results; search a smaller path)")
+    return [*notes, *(f"({note})" for note in result.notes)]
+
+
+_NARROW = "narrow the pattern, path or include, or raise max_matches"
