@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
 
+from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -24,7 +24,6 @@ from dogu.models.gemini_errors import blocked_prompt, stopped_answer, stream_err
 from dogu.models.gemini_wire import PlainText, WireChunk, WireCounts, WireFunctionCall, WirePart
 
 _log = logging.getLogger("dogu.models.gemini")
-_UNNAMED = "unnamed_function"
 
 
 class GeminiAnswer:
@@ -133,12 +132,12 @@ class GeminiAnswer:
 
     def _absorb_call(self, encoded: bytes, call: WireFunctionCall) -> bytes:
         """Note the call and return its part with an id of its own, a name and arguments that are an object."""
-        args, problem = _arguments(bytes(call.args))
+        args, problem = read_arguments(bytes(call.args))
         if not call.name:
-            args, problem = None, "The call has no function name: call one of the declared functions by its name."
+            args, problem = None, NO_NAME
         taken = {known.call_id for known in self._calls}
-        call_id = call.id if call.id and call.id not in taken else f"call-{os.urandom(8).hex()}"
-        event = FunctionCallEvent(call_id, call.name or _UNNAMED, args, problem)
+        call_id = call_id_of(call.id, taken)
+        event = FunctionCallEvent(call_id, call.name or UNNAMED, args, problem)
         self._calls.append(event)
         if call.id == call_id and call.name and bytes(call.args)[:1] == b"{":
             return encoded
@@ -179,26 +178,6 @@ def _decoded(payload: bytes) -> WireChunk:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"The server sent something in the stream that is no answer ({error})."
         raise ModelError(ModelErrorKind.MALFORMED, message, is_retryable=True, most_tries=4) from None
-
-
-def _arguments(raw: bytes) -> tuple[dict[str, Any] | None, str]:
-    """Return the arguments, or None and what was wrong. Missing ones are none; a string may hold the object."""
-    try:
-        value: object = msgspec.json.decode(raw) if raw else None
-        if isinstance(value, str):
-            value = msgspec.json.decode(value) if value.strip() else None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return None, f"The arguments of the call are no JSON object ({error}): send an object."
-    if value is None:
-        return {}, ""
-    if not isinstance(value, dict):
-        return None, f"The arguments of the call are no JSON object but a JSON {_json_name(value)}: send an object."
-    return cast("dict[str, Any]", value), ""
-
-
-def _json_name(value: object) -> str:
-    names: dict[type, str] = {str: "string", list: "array", bool: "boolean"}
-    return names.get(type(value), "number")
 
 
 def _incomplete(chunks: int) -> ModelError:

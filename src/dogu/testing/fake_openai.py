@@ -1,0 +1,231 @@
+"""A server of the chat-completions wire for tests: as strict as OpenAI's, as odd as the local ones on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeAlias, cast
+
+import msgspec
+
+from dogu.testing.turn import Turn, pieces_of
+from dogu.testing.wire_server import Reply, WireRequest, WireServer
+
+JsonObject: TypeAlias = dict[str, Any]
+_FINISH = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
+_REFUSALS: dict[str, tuple[int, JsonObject]] = {
+    "e401": (401, {"error": {"message": "Incorrect API key provided: sk-x.", "code": "invalid_api_key"}}),
+    "e404": (404, {"error": {"message": 'model "x" not found, try pulling it first'}}),
+    "e429": (429, {"error": {"message": "Rate limit reached.", "code": "rate_limit_exceeded"}}),
+    "e429-quota": (429, {"error": {"message": "You exceeded your current quota.", "code": "insufficient_quota"}}),
+    "e503": (503, {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}),
+    "e400-too-long": (400, {"error": {"message": "the request exceeds the available context size"}}),
+    "e400-no-tools": (400, {"error": "registry.ollama.ai/library/x does not support tools"}),
+}
+
+
+class _RefusedError(Exception):
+    """The request would be refused."""
+
+
+class OpenAIRequest(msgspec.Struct, frozen=True):
+    """A request that was received."""
+
+    headers: Mapping[str, str]
+    body: JsonObject
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """The history, the system message first."""
+        return cast("list[JsonObject]", self.body["messages"])
+
+    @property
+    def answers(self) -> list[str]:
+        """The contents of the tool messages at the end, in order."""
+        answers: list[str] = []
+        for message in reversed(self.messages):
+            if message["role"] != "tool":
+                break
+            answers.insert(0, str(message["content"]))
+        return answers
+
+
+OpenAITurn: TypeAlias = Turn | str | Callable[[OpenAIRequest], Turn | str]
+
+
+class FakeOpenAI:
+    """A context manager that serves `base_url` (it ends in `/v1`) while it is open.
+
+    Turns are answered in order. `style` is how calls are streamed: `openai` (arguments in pieces, by index), `ollama`
+    (each call whole, arguments a string), `object` (arguments an object, no id), `no-index`, or `index-0` (every call
+    has the index 0). `requests` holds what was received, `problems` what was refused as wrong.
+    """
+
+    def __init__(self, turns: Iterable[OpenAITurn] = (), *, style: str = "openai", key: str = "") -> None:
+        self.requests: list[OpenAIRequest] = []
+        self.problems: list[str] = []
+        self._turns = iter(turns)
+        self._style = style
+        self._key = key
+        self._lock = threading.Lock()
+        self.server = WireServer(self._answer)
+
+    @property
+    def base_url(self) -> str:
+        """The address, as `OPENAI_BASE_URL` wants it."""
+        return f"{self.server.url}/v1"
+
+    def __enter__(self) -> Self:
+        self.server.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.server.close()
+
+    def _answer(self, wire: WireRequest, reply: Reply) -> None:
+        if (wire.method, wire.path) != ("POST", "/v1/chat/completions"):
+            reply.send(404, msgspec.json.encode({"error": {"message": f"Unknown request URL: {wire.path}"}}))
+            return
+        if self._key and wire.headers.get("authorization") != f"Bearer {self._key}":
+            self._refuse("e401", reply)
+            return
+        try:
+            request = OpenAIRequest(wire.headers, msgspec.json.decode(wire.body, type=dict[str, Any]))
+            with self._lock:
+                self.requests.append(request)
+                _check(request.messages)
+                turn = self._next(request)
+        except (_RefusedError, msgspec.DecodeError) as error:
+            self.problems.append(str(error))
+            reply.send(400, msgspec.json.encode({"error": {"message": str(error), "type": "invalid_request_error"}}))
+            return
+        self._play(request, turn, reply)
+
+    def _next(self, request: OpenAIRequest) -> Turn:
+        turn = next(self._turns, None)
+        if turn is None:
+            raise _RefusedError(f"The script has no turn for request {len(self.requests)}.")
+        made = turn(request) if callable(turn) else turn
+        return Turn(text=made) if isinstance(made, str) else made
+
+    def _refuse(self, name: str, reply: Reply) -> None:
+        status, body = _REFUSALS[name]
+        reply.send(status, msgspec.json.encode(body))
+
+    def _play(self, request: OpenAIRequest, turn: Turn, reply: Reply) -> None:
+        reply.wait(turn.delay_s)
+        if turn.hangs:
+            reply.stall()
+        if turn.fault in _REFUSALS:
+            self._refuse(turn.fault, reply)
+        elif request.body.get("stream"):
+            self._stream(turn, reply)
+        else:
+            calls = [_whole_call(turn, index, self._style) for index in range(len(turn.calls))]
+            message: JsonObject = {"role": "assistant", "content": turn.text or None}
+            message |= {"tool_calls": calls} if calls else {}
+            choice = {"index": 0, "message": message, "finish_reason": _finish_of(turn)}
+            reply.send(200, msgspec.json.encode(_completion(choices=[choice], usage=_usage_of(turn))))
+
+    def _stream(self, turn: Turn, reply: Reply) -> None:
+        reply.begin()
+        for delta in _deltas_of(turn, self._style):
+            reply.chunk(_event(delta))
+        if turn.fault == "cut":
+            reply.cut()
+        if turn.fault == "error-event":
+            reply.chunk(b'data: {"error":{"message":"out of memory","code":500}}\n\n')
+        elif turn.fault not in ("no-finish", "done-only"):
+            reply.chunk(_event({}, _finish_of(turn)))
+            reply.chunk(_data(_completion(choices=[], usage=_usage_of(turn))))
+        if turn.fault != "no-finish":
+            reply.chunk(b"data: [DONE]\n\n")
+        reply.end()
+
+
+def _deltas_of(turn: Turn, style: str) -> list[JsonObject]:
+    deltas: list[JsonObject] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": piece} for piece in pieces_of(turn.thought, turn.pieces)]
+    deltas += [{"content": piece} for piece in pieces_of(turn.text, turn.pieces)]
+    for index in range(len(turn.calls)):
+        deltas += [{"tool_calls": [piece]} for piece in _call_pieces(turn, index, style)]
+    return deltas
+
+
+def _check(messages: Sequence[JsonObject]) -> None:
+    """Check roles, and that each call is answered by a tool message of its id right after it."""
+    waiting: list[str] = []
+    for message in messages:
+        if message.get("role") != "tool":
+            _check_nothing_waits(waiting)
+            waiting = _check_message(message)
+        elif message.get("tool_call_id") in waiting:
+            waiting.remove(message["tool_call_id"])
+        else:
+            raise _RefusedError(
+                "messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
+            )
+    _check_nothing_waits(waiting)
+
+
+def _check_nothing_waits(waiting: Sequence[str]) -> None:
+    if waiting:
+        raise _RefusedError(f"An assistant message with 'tool_calls' must be followed by tool messages: {waiting}")
+
+
+def _check_message(message: JsonObject) -> list[str]:
+    """Check a message that is no answer, and return the ids of its calls."""
+    if message.get("role") not in ("system", "user", "assistant"):
+        raise _RefusedError(f"Invalid role {message.get('role')!r}: supported are system, assistant, user and tool.")
+    calls = cast("list[JsonObject]", message.get("tool_calls") or [])
+    if message.get("content") is None and not calls:
+        raise _RefusedError("Invalid value for 'content': expected a string, got null.")
+    if not all(isinstance(call["function"]["arguments"], str) for call in calls):
+        raise _RefusedError("Invalid type for 'function.arguments': expected a string.")
+    return [call["id"] for call in calls]
+
+
+def _completion(**fields: Any) -> JsonObject:
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "fake", **fields}
+
+
+def _data(value: object) -> bytes:
+    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+
+
+def _event(delta: JsonObject, finish: str | None = None) -> bytes:
+    return _data(_completion(choices=[{"index": 0, "delta": delta, "finish_reason": finish}]))
+
+
+def _whole_call(turn: Turn, index: int, style: str) -> JsonObject:
+    call = turn.calls[index]
+    arguments: object = dict(call.args) if style == "object" else msgspec.json.encode(dict(call.args)).decode()
+    whole: JsonObject = {"type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return whole if style == "object" else {"id": call.id or f"call_{index}", **whole}
+
+
+def _call_pieces(turn: Turn, index: int, style: str) -> list[JsonObject]:
+    whole = _whole_call(turn, index, style)
+    if style == "object":
+        return [whole]
+    if style == "ollama":
+        return [{"index": index, **whole}]
+    place: JsonObject = {} if style == "no-index" else {"index": 0 if style == "index-0" else index}
+    pieces = pieces_of(whole["function"]["arguments"], 3)
+    first = {**place, **whole, "function": {"name": whole["function"]["name"], "arguments": ""}}
+    return [first, *({**place, "function": {"arguments": piece}} for piece in pieces)]
+
+
+def _finish_of(turn: Turn) -> str:
+    return _FINISH.get(turn.finish) or ("tool_calls" if turn.calls else "stop")
+
+
+def _usage_of(turn: Turn) -> JsonObject:
+    thoughts = len(turn.thought) // 4
+    output = len(turn.text) // 4 + thoughts
+    total = turn.prompt_tokens + output
+    usage: JsonObject = {"prompt_tokens": turn.prompt_tokens, "completion_tokens": output, "total_tokens": total}
+    return {**usage, "completion_tokens_details": {"reasoning_tokens": thoughts}}
