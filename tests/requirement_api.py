@@ -147,14 +147,12 @@ CUSTOM = {
         _both(_CUSTOM), "tools.discoveryCommand is set in settings.json, by a person or for a project."
     ),
     "api.custom.discovery_output": Requirement(
-        _both(_CUSTOM), "The discovery command prints a JSON array of FunctionDeclarations.", deferred=OPEN
+        _both(_CUSTOM), "The discovery command prints a JSON array of FunctionDeclarations."
     ),
     "api.custom.discovered_tool": Requirement(
-        _both(_CUSTOM), "What was discovered is available as DiscoveredTool instances.", deferred=OPEN
+        _both(_CUSTOM), "What was discovered is available as DiscoveredTool instances."
     ),
-    "api.custom.call_command": Requirement(
-        _both(_CUSTOM), "tools.callCommand runs the discovered tools.", deferred=OPEN
-    ),
+    "api.custom.call_command": Requirement(_both(_CUSTOM), "tools.callCommand runs the discovered tools."),
     "api.custom.mcp_setting": Requirement(
         _both(_CUSTOM), "One or more MCP servers are set up in settings.json under mcpServers."
     ),

@@ -17,7 +17,6 @@ class Requirement:
     deferred: str = ""
 
 
-EDITS = "Never a wrong edit: correction in stages, a receipt, undo"
 COMMANDS = "Commands and paths under control: judged, contained, never hanging"
 OPEN = "Open to every other tool, and open as one: discovery, MCP both ways, ACP, the library"
 MEMORY = "What an agent remembers, reads and reaches: sessions, context, memory, the web"

@@ -1,6 +1,6 @@
 """The file tools' two documents (Japanese and Korean), sentence by sentence."""
 
-from requirement_entry import EDITS, Requirement
+from requirement_entry import Requirement
 
 
 def _both(section: str) -> tuple[str, ...]:
@@ -228,16 +228,14 @@ REPLACE = {
     "fs.replace.correction": Requirement(
         _both("§6"),
         "Several stages of correction make an edit succeed when old_string isn't quite exact.",
-        deferred=EDITS,
     ),
     "fs.replace.correction.model": Requirement(
         _both("§6"),
         "When old_string isn't found or found more than once, the model may be asked to refine old_string and new_string.",
         divergence="One request, and only its exact match is taken: repetition was measured to end in wrong edits.",
-        deferred=EDITS,
     ),
     "fs.replace.correction.segment": Requirement(
-        _both("§6"), "The correction looks for the one segment that the model meant to change.", deferred=EDITS
+        _both("§6"), "The correction looks for the one segment that the model meant to change."
     ),
     "fs.replace.fail.path": Requirement(
         _both("§6"), "It fails when file_path isn't absolute or is outside of the root directory."

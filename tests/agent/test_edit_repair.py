@@ -43,6 +43,7 @@ def repaired(**args: Any) -> Turn:
     return Turn(calls=[call("repaired_edit", **args)])
 
 
+@pytest.mark.requirement("fs.replace.correction.model")
 async def test_a_right_answer_is_written_and_told(tmp_path: Path):
     case = Case(tmp_path, repaired(old_string=PLACE, new_string=WANTED))
     result = await case.edit()

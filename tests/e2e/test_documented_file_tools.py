@@ -514,6 +514,27 @@ class TestReplace:
         assert message.startswith("Failed to edit, expected 1 occurrences but found 2")
         assert tools.content(file) == "old\nold\n"
 
+    @pytest.mark.requirement("fs.replace.correction")
+    @pytest.mark.requirement("fs.replace.correction.segment")
+    @pytest.mark.parametrize(
+        "old",
+        [
+            "if ready:\n    start()\n",
+            "def run():\n\tif ready:\n\t\tstart()",
+            "```python\n    if ready:\n        start()\n```",
+            "2:     if ready:\n3:         start()",
+        ],
+    )
+    async def test_an_old_string_that_is_not_quite_exact_finds_the_one_place_meant(
+        self, tools: Documented, old: str
+    ) -> None:
+        file = tools.write("a.py", "def run():\n    if ready:\n        start()\n    stop()\n")
+        new = old.replace("start", "begin")
+        text = await tools.text("replace", file_path=file, old_string=old, new_string=new)
+        assert text.startswith(f"Successfully modified file: {file} (1 replacements).")
+        assert "Matched by" in text
+        assert tools.content(file) == "def run():\n    if ready:\n        begin()\n    stop()\n"
+
     @pytest.mark.requirement("fs.replace.confirm")
     async def test_a_diff_is_shown_and_approved_before_it_writes(self, tools: Documented) -> None:
         file = tools.write("a.txt", "old\n")

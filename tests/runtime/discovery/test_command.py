@@ -39,6 +39,8 @@ def declared(*names: str, **more: Any) -> list[dict[str, Any]]:
     return [{"name": name, "description": f"The tool {name}.", **more} for name in names]
 
 
+@pytest.mark.requirement("api.custom.discovered_tool")
+@pytest.mark.requirement("api.custom.call_command")
 @pytest.mark.parametrize("example", ["tools.sh", "tools.py"])
 async def test_the_examples_work(runner: CommandRunner, example: str):
     path = f"{sys.executable} {EXAMPLES / example}" if example.endswith("py") else str(EXAMPLES / example)
@@ -52,6 +54,7 @@ async def test_the_examples_work(runner: CommandRunner, example: str):
     assert str(result.llm_content).strip() in ("2", '[["two", 2], ["one", 1], ["three", 1]]')
 
 
+@pytest.mark.requirement("api.custom.discovery_output")
 @pytest.mark.parametrize("wrap", ["bare", "function_declarations", "functionDeclarations"])
 @pytest.mark.parametrize("schema_key", ["parameters", "parametersJsonSchema"])
 async def test_each_documented_shape_is_understood(runner: CommandRunner, wrap: str, schema_key: str):
