@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dogu.workspace.diff_myers import mark_changes
+from dogu.workspace.diff_regions import Change, differing_regions
 
-_CHUNK_CHARS = 1 << 16
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
-class Change(NamedTuple):
-    """Lines [old_start, old_end) gave way to lines [new_start, new_end); 0-based; either may be empty, not both."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
-
-
 def changed_ranges(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[Change]:
-    """Return what changed between two lists of lines, in order; lines between two changes are equal."""
+    """Return what changed between two lists of lines (0-based indexes), in order; between two changes all is equal."""
     numbers: dict[str, int] = {}
     old = [numbers.setdefault(line, len(numbers)) for line in old_lines]
     new = [numbers.setdefault(line, len(numbers)) for line in new_lines]
@@ -46,11 +36,17 @@ def unified_diff(old: str, new: str, path: str, context: int = 3) -> str:
     """
     if old == new:
         return ""
-    before, old_lines, new_lines = _differing_lines(old, new, context)
-    changes = changed_ranges(old_lines, new_lines)
     parts = [f"--- {_file_name('a', path)}\n", f"+++ {_file_name('b', path)}\n"]
-    for group in _grouped(changes, context):
-        parts += _hunk(group, old_lines, new_lines, before, context)
+    old_line = new_line = 0
+    at = (0, 0)
+    for region in _regions_with_context(old, new, context):
+        old_line += old.count("\n", at[0], region.old_start)
+        new_line += new.count("\n", at[1], region.new_start)
+        at = region.old_start, region.new_start
+        old_lines = _lines(old[region.old_start : region.old_end])
+        new_lines = _lines(new[region.new_start : region.new_end])
+        for group in _grouped(changed_ranges(old_lines, new_lines), context):
+            parts += _hunk(group, (old_lines, new_lines), (old_line, new_line), context)
     return "".join(parts)
 
 
@@ -64,42 +60,32 @@ def _gap(changed: bytearray, at: int) -> int:
     return (len(changed) if end < 0 else end) - at
 
 
-def _differing_lines(old: str, new: str, context: int) -> tuple[int, list[str], list[str]]:
-    """Split only what differs and `context` lines around it; returns also how many lines were left off before it."""
-    start = _common_start(old, new)
-    start = old.rfind("\n", 0, start) + 1
-    end = _common_end(old, new, start)
-    for _ in range(context):
-        start = old.rfind("\n", 0, max(start - 1, 0)) + 1
-    old_end, new_end = len(old) - end, len(new) - end
-    for _ in range(context + 1):
-        feed = old.find("\n", old_end)
-        taken = (feed + 1 if feed >= 0 else len(old)) - old_end
-        old_end, new_end = old_end + taken, new_end + taken
-    return old.count("\n", 0, start), _lines(old[start:old_end]), _lines(new[start:new_end])
+def _regions_with_context(old: str, new: str, context: int) -> list[Change]:
+    """Return the differing regions (in characters, at line starts) with their context; those that meet are one."""
+    regions: list[Change] = []
+    for region in differing_regions(old, new):
+        old_start = _lines_back(old, region.old_start, context)
+        new_start = region.new_start - (region.old_start - old_start)
+        old_end = _lines_on(old, region.old_end, context)
+        new_end = region.new_end + (old_end - region.old_end)
+        if regions and old_start <= regions[-1].old_end:
+            old_start, new_start = regions[-1].old_start, regions[-1].new_start
+            regions.pop()
+        regions.append(Change(old_start, old_end, new_start, new_end))
+    return regions
 
 
-def _common_start(old: str, new: str) -> int:
-    at, limit, step = 0, min(len(old), len(new)), _CHUNK_CHARS
-    while at < limit and step:
-        if old[at : at + step] == new[at : at + step] and at + step <= limit:
-            at += step
-        else:
-            step //= 2
+def _lines_back(text: str, at: int, count: int) -> int:
+    for _ in range(count):
+        at = text.rfind("\n", 0, max(at - 1, 0)) + 1
     return at
 
 
-def _common_end(old: str, new: str, floor: int) -> int:
-    """Return how many characters both end with, leaving the first `floor` alone."""
-    length, limit, step = 0, min(len(old), len(new)) - floor, _CHUNK_CHARS
-    while length < limit and step:
-        grown = length + step
-        same = grown <= limit and old[len(old) - grown : len(old) - length] == new[len(new) - grown : len(new) - length]
-        if same:
-            length = grown
-        else:
-            step //= 2
-    return length
+def _lines_on(text: str, at: int, count: int) -> int:
+    for _ in range(count):
+        feed = text.find("\n", at)
+        at = feed + 1 if feed >= 0 else len(text)
+    return at
 
 
 def _lines(text: str) -> list[str]:
@@ -119,12 +105,13 @@ def _grouped(changes: list[Change], context: int) -> list[list[Change]]:
     return groups
 
 
-def _hunk(group: list[Change], old: list[str], new: list[str], before: int, context: int) -> list[str]:
+def _hunk(group: list[Change], sides: tuple[list[str], list[str]], before: tuple[int, int], context: int) -> list[str]:
+    old, new = sides
     old_start = max(group[0].old_start - context, 0)
     new_start = group[0].new_start - (group[0].old_start - old_start)
     old_end = min(group[-1].old_end + context, len(old))
     new_end = group[-1].new_end + (old_end - group[-1].old_end)
-    lines = [f"@@ -{_range(old_start, old_end, before)} +{_range(new_start, new_end, before)} @@\n"]
+    lines = [f"@@ -{_range(old_start, old_end, before[0])} +{_range(new_start, new_end, before[1])} @@\n"]
     at = old_start
     for change in group:
         lines += _prefixed(" ", old[at : change.old_start])
