@@ -509,3 +509,13 @@ def test_every_key_is_documented_with_its_spellings_and_its_reach(key: Key) -> N
 
 def test_no_key_is_documented_that_does_not_exist() -> None:
     assert set(documented_keys()) == {key.name for key in KEYS}
+
+
+def test_the_parts_of_settings_are_imported_by_settings_alone() -> None:
+    source = Path(__file__).parent.parent / "src" / "dogu"
+    importers = {
+        file.relative_to(source).as_posix()
+        for file in source.rglob("*.py")
+        if "dogu.settings_" in file.read_text(encoding="utf-8") and not file.name.startswith("settings")
+    }
+    assert importers == set()
