@@ -224,7 +224,9 @@ def _runtime(
         ToolRegistry([*(tool for tool in built_in if rules.tool_exists(tool.name)), *tools]),
         Policy(rules, ApprovalMode(settings.tools.approval_mode)),
         confirm,
-        bounds=ResultBounds(folder.keep_output, frozenset({"read_file", "read_many_files"})),
+        bounds=ResultBounds(
+            folder.keep_output, frozenset({"read_file", "read_many_files", "list_directory", "glob", "grep_search"})
+        ),
     )
 
     async def close() -> None:
@@ -254,18 +256,25 @@ class _Parts:
 
 def _built_in(settings: Settings, parts: _Parts) -> Iterable[AnyTool]:
     """The built-in tools, in the order the model sees them. A new tool is one line here."""
+    from dogu.tools.glob import Glob
+    from dogu.tools.grep_search import GrepSearch
+    from dogu.tools.list_directory import ListDirectory
     from dogu.tools.read_file import ReadFile
     from dogu.tools.replace import Replace
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
     from dogu.tools.write_file import WriteFile
     from dogu.workspace.environment import command_environment
     from dogu.workspace.ignore_lookup import why_ignored
+    from dogu.workspace.search import ContentSearch
 
     roots, files, shell = parts.roots, parts.files, settings.shell
     limits = ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0)
     return [
+        ListDirectory(roots),
         ReadFile(files, roots, lambda path: why_ignored(roots, path)),
         WriteFile(files, roots),
+        Glob(roots),
+        GrepSearch(ContentSearch(roots)),
         Replace(files, roots, parts.repair),
         RunShellCommand(roots, parts.processes, lambda: command_environment(os.environ, shell.environment), limits),
     ]
