@@ -86,6 +86,7 @@ def test_an_edit_is_shown_and_done_at_yes(program: Program, talk: Talk):
         assert (program.root / "a.txt").read_text() == "one\n"
         child.send("y")
         child.expect("That is all.")
+        child.expect("›")
         leave(child)
     assert (program.root / "a.txt").read_text() == "two\n"
 
@@ -99,6 +100,7 @@ def test_no_with_a_reason_is_heard_by_the_model(program: Program, talk: Talk):
         child.expect("Reason:")
         say(child, "three is better")
         child.expect("That is all.")
+        child.expect("›")
         assert "three is better" in server.requests[-1].responses[0]["response"]["error"]
         leave(child)
     assert (program.root / "a.txt").read_text() == "one\n"
@@ -114,6 +116,7 @@ def test_edit_first_writes_what_the_person_wrote(program: Program, talk: Talk):
         child.expect(r"\[s\]top")
         child.send("e")
         child.expect("That is all.")
+        child.expect("›")
         assert "+three" in seen(child)
         leave(child)
     assert (program.root / "a.txt").read_text() == "three\n"
@@ -127,6 +130,7 @@ def test_always_shows_its_rule_and_asks_no_more(program: Program, talk: Talk):
         child.expect(r"\[a\]lways for run_shell_command\(echo")
         child.send("a")
         child.expect("That is all.")
+        child.expect("›")
         assert "Stdout: second" in server.requests[-1].responses[0]["response"]["output"]
         leave(child)
 
@@ -147,6 +151,7 @@ def test_ctrl_c_cancels_the_turn_and_nothing_else(program: Program, talk: Talk):
         assert "918273" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
         say(child, "still there?")
         child.expect("I am here.")
+        child.expect("›")
         assert server.problems == []
         leave(child)
 
