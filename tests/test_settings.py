@@ -159,6 +159,13 @@ class TestJson:
         for indent in (None, 2):
             assert parse_json_with_comments(json.dumps(value, indent=indent)).values == value
 
+    @given(strategies.text(alphabet='{}[]:,"\\/*\n 0-1.eatrufnls\ud800é', max_size=40))
+    def test_any_text_is_read_or_refused(self, text: str) -> None:
+        try:
+            assert isinstance(parse_json_with_comments(text).values, dict)
+        except JsonError as error:
+            assert 1 <= error.line <= text.count("\n") + 1
+
 
 class TestKeys:
     @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
