@@ -96,7 +96,7 @@ async def test_offset_and_limit_that_cover_the_file_return_it_whole(root: Path) 
 async def test_long_lines_are_cut_and_told(root: Path) -> None:
     (root / "a.txt").write_text("x" * 100_000 + "\nshort\n")
     text = str((await read(root, "a.txt")).llm_content)
-    assert "showing lines 1-2 of 2 total lines...]\n[1 of these lines are longer than 2000 characters and cut.]" in text
+    assert "showing lines 1-2 of 2 total lines...]\n[1 line is longer than 2000 characters and cut.]" in text
     assert text.endswith("x" * 2000 + "... [truncated]\nshort\n")
 
 
@@ -179,7 +179,7 @@ async def test_stray_bytes_are_shown_as_replacement_characters_and_told(root: Pa
         "日本語のテキスト\xff\n".encode("utf-8", "surrogateescape").replace(b"\xc3\xbf", b"\xff")
     )
     assert (await read(root, "a.txt")).llm_content == (
-        "[1 bytes that are not UTF-8 text are shown as U+FFFD]\n日本語のテキスト\ufffd\n"
+        "[1 byte that is not UTF-8 shown as U+FFFD]\n日本語のテキスト\ufffd\n"
     )
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
-import threading
 from collections.abc import Callable
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
-import anyio
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -17,19 +15,10 @@ from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
-from dogu.workspace import media
+from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
 from dogu.workspace.files import Files
-from dogu.workspace.lines import LineSlice, slice_of_bytes, slice_of_stream
-from dogu.workspace.os_errors import explain
+from dogu.workspace.lines import LineSlice
 from dogu.workspace.roots import Roots
-
-DEFAULT_LIMIT_LINES = 2_000
-LONGEST_TEXT_CHARS = 256_000
-LARGEST_MEDIA_BYTES = 20 << 20
-
-# Up to here the whole file is read, so that a later write can tell whether it changed since; beyond, only the slice.
-_READ_WHOLE_BYTES = 8 << 20
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ReadFileArgs(msgspec.Struct, kw_only=True):
@@ -87,37 +76,29 @@ class ReadFile(Tool[ReadFileArgs]):
         return f"{args.path} (lines {first}-{first - 1 + (args.limit or DEFAULT_LIMIT_LINES)})"
 
     async def execute(self, args: ReadFileArgs, context: CallContext) -> ToolResult:
-        """Read it in a thread; a slice deep in a huge file ends early when cancelled."""
-        cancelled = threading.Event()
-        try:
-            return await anyio.to_thread.run_sync(self._read, args, cancelled, abandon_on_cancel=True)
-        finally:
-            cancelled.set()
+        """Read it in a thread; cancelled, it isn't waited for."""
+        return await anyio.to_thread.run_sync(self._read, args, abandon_on_cancel=True)
 
-    def _read(self, args: ReadFileArgs, cancelled: threading.Event) -> ToolResult:
+    def _read(self, args: ReadFileArgs) -> ToolResult:
         path = self._roots.locate(args.path)
         if "gemini" in {self._why_ignored(name) for name in (path, self._roots.real(path))}:
             raise ToolError(
                 ErrorKind.IGNORED, f"File is ignored by .geminiignore: {path}. Ask the user if you need its content."
             )
+        wanted = Wanted(args.offset or 0, args.limit or DEFAULT_LIMIT_LINES)
         shown = self._roots.relative(path)
-        try:
-            with self._files.open(path) as stream:
-                head = stream.read(media.HEAD_BYTES)
-                media_type = media.sniff(head, os.path.basename(path))
-                if media_type:
-                    return _media(stream, media_type, path, shown)
-                _refuse_binary(head, path)
-                part = self._slice(stream, args, path, cancelled)
-        except OSError as error:
-            raise explain(error, path) from error
-        return _text(part, path, shown)
+        view = view_file(self._files, path, wanted, _not_cancelled)
+        if isinstance(view, MediaFile):
+            blob = Blob(view.media_type, view.data, os.path.basename(path))
+            return ToolResult([blob], f"Read {view.word} file: {shown}")
+        if view.first and not view.lines:
+            raise _past_the_end(view, path)
+        return ToolResult(told(view), _display(view, shown))
 
-    def _slice(self, stream: BinaryIO, args: ReadFileArgs, path: str, cancelled: threading.Event) -> LineSlice:
-        first, limit = args.offset or 0, args.limit or DEFAULT_LIMIT_LINES
-        if stream.seek(0, os.SEEK_END) <= _READ_WHOLE_BYTES:
-            return slice_of_bytes(self._files.read(path).data, first, limit, LONGEST_TEXT_CHARS)
-        return slice_of_stream(stream, first, limit, LONGEST_TEXT_CHARS, go_on=lambda: not cancelled.is_set())
+
+def _not_cancelled() -> bool:
+    anyio.from_thread.check_cancelled()
+    return True
 
 
 def _line_number(raw: dict[str, Any], name: str) -> int | None:
@@ -135,55 +116,6 @@ def _line_number(raw: dict[str, Any], name: str) -> int | None:
 
 def _invalid(reason: str) -> ToolError:
     return ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for read_file: {reason}.")
-
-
-def _media(stream: BinaryIO, media_type: str, path: str, shown: str) -> ToolResult:
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(0)
-    data = stream.read(LARGEST_MEDIA_BYTES + 1) if size <= LARGEST_MEDIA_BYTES else b""
-    if not 0 < len(data) <= LARGEST_MEDIA_BYTES:
-        raise ToolError(
-            ErrorKind.TOO_LARGE,
-            f"File too large to send: {path} ({media_type}) has {size / (1 << 20):.1f} MB, the limit is 20 MB. "
-            "Make a smaller copy of it, or extract what you need, with run_shell_command.",
-        )
-    what = {"image": "image", "audio": "audio"}.get(media_type.partition("/")[0], "pdf")
-    return ToolResult([Blob(media_type, data, os.path.basename(path))], f"Read {what} file: {shown}")
-
-
-def _refuse_binary(head: bytes, path: str) -> None:
-    if media.is_binary(head):
-        raise ToolError(
-            ErrorKind.WRONG_FILE_TYPE,
-            f"Cannot display content of binary file: {path}\n"
-            "Use run_shell_command to look into it, for example with `file`, `strings` or `xxd | head`.",
-        )
-
-
-def _text(part: LineSlice, path: str, shown: str) -> ToolResult:
-    if part.first and not part.lines:
-        raise _past_the_end(part, path)
-    text = "".join(part.lines)
-    notes: list[str] = []
-    if not part.is_whole and part.lines:
-        notes.append(_truncation(part))
-    if part.encoding.codec != "utf-8":
-        notes.append(f"[Encoding: {part.encoding.label}]")
-    text, stray = _LONE_SURROGATE.subn("\ufffd", text)
-    if stray:
-        notes.append(f"[{stray} bytes that are not {part.encoding.label} text are shown as U+FFFD]")
-    return ToolResult("\n".join([*notes, text]) if notes else text, _display(part, shown))
-
-
-def _truncation(part: LineSlice) -> str:
-    total = f"{part.total_lines}" if part.total_lines is not None else f"at least {part.known_lines + 1}"
-    note = f"[File content truncated: showing lines {part.first + 1}-{part.end} of {total} total lines...]"
-    hints: list[str] = []
-    if part.end != part.total_lines:
-        hints.append(f"To read on, use offset {part.end}.")
-    if part.cut_lines:
-        hints.append(f"{part.cut_lines} of these lines are longer than 2000 characters and cut.")
-    return f"{note}\n[{' '.join(hints)}]" if hints else note
 
 
 def _past_the_end(part: LineSlice, path: str) -> ToolError:

@@ -1,0 +1,114 @@
+"""A file as a model sees it: a slice of its text with what must be known about it, or media.
+
+Above: the tools that read. Below: `files`, `lines`, `media`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace import media
+from dogu.workspace.files import Files
+from dogu.workspace.lines import LineSlice, slice_of_bytes, slice_of_stream
+from dogu.workspace.os_errors import explain
+
+DEFAULT_LIMIT_LINES = 2_000
+LONGEST_TEXT_CHARS = 256_000
+LARGEST_MEDIA_BYTES = 20 << 20
+
+# Up to here the whole file is read, so that a later write can tell whether it changed since; beyond, only the slice.
+_READ_WHOLE_BYTES = 8 << 20
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class MediaFile:
+    """An image, audio or PDF file; `data` is empty when it wasn't wanted."""
+
+    media_type: str
+    data: bytes
+
+    @property
+    def word(self) -> str:
+        """What to call it: image, audio or pdf."""
+        return {"image": "image", "audio": "audio"}.get(self.media_type.partition("/")[0], "pdf")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which lines of a text, at most how much of it, and whether media are wanted."""
+
+    first: int = 0
+    limit: int = DEFAULT_LIMIT_LINES
+    max_chars: int = LONGEST_TEXT_CHARS
+    media: bool = True
+
+
+def view_file(files: Files, path: str, wanted: Wanted, go_on: Callable[[], bool]) -> LineSlice | MediaFile:
+    """Read what is wanted of the file at `path` (absolute); `go_on` is asked while a huge file is searched for lines.
+
+    Raises `ToolError` (WRONG_FILE_TYPE for binaries, TOO_LARGE for media over 20 MB, and as `Files.open`).
+    """
+    try:
+        with files.open(path) as stream:
+            head = stream.read(media.HEAD_BYTES)
+            media_type = media.sniff(head, os.path.basename(path))
+            if media_type:
+                data = _all_of(stream, media_type, path) if wanted.media else b""
+                return MediaFile(media_type, data)
+            if media.is_binary(head):
+                raise ToolError(
+                    ErrorKind.WRONG_FILE_TYPE,
+                    f"Cannot display content of binary file: {path}\n"
+                    "Use run_shell_command to look into it, for example with `file`, `strings` or `xxd | head`.",
+                )
+            if stream.seek(0, os.SEEK_END) > _READ_WHOLE_BYTES:
+                return slice_of_stream(stream, wanted.first, wanted.limit, wanted.max_chars, go_on=go_on)
+        return slice_of_bytes(files.read(path).data, wanted.first, wanted.limit, wanted.max_chars)
+    except OSError as error:
+        raise explain(error, path) from error
+
+
+def told(part: LineSlice) -> str:
+    """Return the slice's text behind the lines that say what is left out, where to go on, and the encoding.
+
+    Lone surrogates (stray bytes) become U+FFFD, since no wire can carry them.
+    """
+    text, stray = _LONE_SURROGATE.subn("\ufffd", "".join(part.lines))
+    notes = [_truncation(part)] if part.lines and not part.is_whole else []
+    if part.encoding.codec != "utf-8":
+        notes.append(f"[Encoding: {part.encoding.label}]")
+    if stray:
+        what = "1 byte that is" if stray == 1 else f"{stray} bytes that are"
+        notes.append(f"[{what} not {part.encoding.label} shown as U+FFFD]")
+    return "\n".join([*notes, text]) if notes else text
+
+
+def _all_of(stream: BinaryIO, media_type: str, path: str) -> bytes:
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(0)
+    data = stream.read(LARGEST_MEDIA_BYTES + 1) if size <= LARGEST_MEDIA_BYTES else b""
+    if 0 < len(data) <= LARGEST_MEDIA_BYTES:
+        return data
+    raise ToolError(
+        ErrorKind.TOO_LARGE,
+        f"File too large to send: {path} ({media_type}) has {size / (1 << 20):.1f} MB, the limit is 20 MB. "
+        "Make a smaller copy of it, or extract what you need, with run_shell_command.",
+    )
+
+
+def _truncation(part: LineSlice) -> str:
+    total = f"{part.total_lines}" if part.total_lines is not None else f"at least {part.known_lines + 1}"
+    note = f"[File content truncated: showing lines {part.first + 1}-{part.end} of {total} total lines...]"
+    hints: list[str] = []
+    if part.end != part.total_lines:
+        hints.append(f"To read on, use offset {part.end}.")
+    if part.cut_lines:
+        lines = "1 line is" if part.cut_lines == 1 else f"{part.cut_lines} lines are"
+        hints.append(f"{lines} longer than 2000 characters and cut.")
+    return f"{note}\n[{' '.join(hints)}]" if hints else note
