@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -15,10 +14,10 @@ from dogu.contract.confirmation import CallContext
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
-from dogu.workspace.glob import FoundFiles, GlobPattern, GlobQuery, PathFilter, split_base
-from dogu.workspace.ignore import Ignore
-from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from dogu.workspace.glob import FoundFiles
 
 MOST_PATHS = 2_000
 TIME_LIMIT_S = 30.0
@@ -69,6 +68,8 @@ class Glob(Tool[GlobArgs]):
         return await anyio.to_thread.run_sync(self._run, args)
 
     def _run(self, args: GlobArgs) -> ToolResult:
+        from dogu.workspace.glob import split_base
+
         if not args.pattern.strip("/"):
             raise ToolError(ErrorKind.BAD_PATTERN, 'Empty glob pattern: give one such as "**/*.py".')
         asked = self._roots.locate(args.path or ".")
@@ -80,6 +81,9 @@ class Glob(Tool[GlobArgs]):
         return ToolResult("\n".join(self._nothing(args, asked, folder, pattern, found)), "No files found")
 
     def _find(self, args: GlobArgs, folder: str, pattern: str) -> FoundFiles:
+        from dogu.workspace.glob import GlobPattern, GlobQuery, PathFilter
+        from dogu.workspace.ignore import Ignore
+
         real = self._roots.real(folder)
         root = self._roots.root_of(real)
         ignore = Ignore(root)
@@ -99,6 +103,8 @@ class Glob(Tool[GlobArgs]):
             os.close(descriptor)
 
     def _nothing(self, args: GlobArgs, asked: str, folder: str, pattern: str, found: FoundFiles) -> list[str]:
+        from dogu.workspace.names import shown_name
+
         said = [f'No files found matching "{args.pattern}" within {shown_name(asked)}.', *_left_out(found)]
         if not pattern.startswith("**/"):
             deeper = len(self._find(args, folder, f"**/{pattern}").paths)
@@ -108,6 +114,8 @@ class Glob(Tool[GlobArgs]):
 
 
 def _until(deadline: float) -> Callable[[], bool]:
+    import anyio.from_thread
+
     def go_on() -> bool:
         anyio.from_thread.check_cancelled()
         return time.monotonic() < deadline
@@ -116,6 +124,8 @@ def _until(deadline: float) -> Callable[[], bool]:
 
 
 def _listed(args: GlobArgs, asked: str, folder: str, found: FoundFiles) -> ToolResult:
+    from dogu.workspace.names import shown_name
+
     count = len(found.paths)
     prefix = folder.rstrip("/") + "/"
     paths = [shown_name(prefix + path) for path in found.paths[:MOST_PATHS]]

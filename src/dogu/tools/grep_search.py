@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
 from dogu.contract.confirmation import CallContext
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
-from dogu.workspace.names import shown_name
 from dogu.workspace.search import ContentSearch
-from dogu.workspace.search_query import DEFAULT_MAX_MATCHES, FileMatches, SearchQuery, SearchResult
 
+if TYPE_CHECKING:
+    from dogu.workspace.search_query import FileMatches, SearchQuery, SearchResult
+
+DEFAULT_MAX_MATCHES = 500
 MOST_CONTEXT_LINES = 50
 MOST_MATCHES = 20_000
 
@@ -76,6 +77,8 @@ class GrepSearch(Tool[GrepSearchArgs]):
 
     async def execute(self, args: GrepSearchArgs, context: CallContext) -> ToolResult:
         """Search in a thread that ends, with its program, when the call is cancelled."""
+        from dogu.workspace.search_query import SearchQuery
+
         query = SearchQuery(
             pattern=args.pattern,
             path=args.path or ".",
@@ -92,6 +95,8 @@ class GrepSearch(Tool[GrepSearchArgs]):
 
 
 def _is_wanted() -> bool:
+    import anyio.from_thread
+
     anyio.from_thread.check_cancelled()
     return True
 
@@ -112,6 +117,8 @@ def _told(query: SearchQuery, result: SearchResult) -> ToolResult:
 
 
 def _block(file: FileMatches) -> str:
+    from dogu.workspace.names import shown_name
+
     encoding = f" ({file.encoding})" if file.encoding else ""
     lines = [f"L{line.number}{':' if line.is_match else '-'} {line.text}" for line in file.lines]
     return "\n".join([f"File: {shown_name(file.path)}{encoding}", *lines, "---"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import anyio.to_thread
 import msgspec
@@ -11,10 +11,10 @@ import msgspec
 from dogu.contract.confirmation import CallContext
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
-from dogu.workspace.glob import GlobPattern
-from dogu.workspace.ignore import FolderRules, Ignore
-from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from dogu.workspace.ignore import FolderRules
 
 MOST_ENTRIES = 2_000
 
@@ -62,14 +62,15 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         return await anyio.to_thread.run_sync(self._list, args)
 
     def _list(self, args: ListDirectoryArgs) -> ToolResult:
+        from dogu.workspace.names import shown_name
+
         path = self._roots.locate(args.path)
         descriptor = self._roots.open_directory(path)
         try:
             entries = _entries(descriptor)
             if not entries:
                 return ToolResult(f"Directory {shown_name(path)} is empty.", "Directory is empty.")
-            globs = [GlobPattern(glob.rstrip("/"), case_sensitive=True) for glob in args.ignore or ()]
-            wanted = [entry for entry in entries if not any(glob.matches(entry.name) for glob in globs)]
+            wanted = _wanted(entries, args.ignore or [])
             kept, notes = _without_ignored(wanted, self._rules(path, args.respect_git_ignore))
             if not wanted:
                 notes.append(f"({len(entries)} left out by `ignore`)")
@@ -84,6 +85,8 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         return ToolResult("\n\n".join([listing, "\n".join(notes)]) if notes else listing, shown)
 
     def _rules(self, path: str, respect_git_ignore: bool) -> FolderRules:
+        from dogu.workspace.ignore import Ignore
+
         real = self._roots.real(path)
         root = self._roots.root_of(real)
         descriptor = self._roots.open_directory(root)
@@ -97,6 +100,13 @@ class ListDirectory(Tool[ListDirectoryArgs]):
 def _entries(descriptor: int) -> list[_Entry]:
     with os.scandir(descriptor) as found:
         return [_Entry(entry.name, _is_folder(entry), entry.is_symlink()) for entry in found]
+
+
+def _wanted(entries: list[_Entry], ignore: list[str]) -> list[_Entry]:
+    from dogu.workspace.glob import GlobPattern
+
+    globs = [GlobPattern(glob.rstrip("/"), case_sensitive=True) for glob in ignore]
+    return [entry for entry in entries if not any(glob.matches(entry.name) for glob in globs)]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -120,6 +130,8 @@ def _without_ignored(entries: list[_Entry], rules: FolderRules) -> tuple[list[_E
 
 
 def _line(entry: _Entry, descriptor: int) -> str:
+    from dogu.workspace.names import shown_name
+
     mark = "[DIR] " if entry.is_folder else ""
     return f"{mark}{shown_name(entry.name)}{_flaw(entry, descriptor)}"
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 DEFAULT_MAX_MATCHES = 500
-DEFAULT_TIME_LIMIT_S = 30.0
 LONGEST_LINE_CHARS = 2_000
 
 Check = Callable[[], bool]

@@ -1,0 +1,254 @@
+"""One search of a folder or file: count with an engine, keep what the rules let through, show the first by path.
+
+Above: `search`. Below: `search_ripgrep`, `search_re2`, `walk`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.glob import PathFilter
+from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore, PathRules
+from dogu.workspace.roots import Roots
+from dogu.workspace.search import Engines
+from dogu.workspace.search_nominate import nominate
+from dogu.workspace.search_query import (
+    Counted,
+    FileMatches,
+    Limits,
+    MatchedLine,
+    SearchQuery,
+    SearchResult,
+)
+from dogu.workspace.search_re2 import Re2, differences
+from dogu.workspace.search_ripgrep import Ripgrep
+from dogu.workspace.search_source import Source, open_beneath, source_of
+from dogu.workspace.walk import Walk, WalkCounts
+
+_MOST_OPEN = 100
+_SHOWING_S = 5.0
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A folder to search: its handle, and the rules of its entries."""
+
+    descriptor: int
+    ignore: Ignore
+    rules: FolderRules
+    is_root: bool
+
+
+class SearchRun:
+    """Searches with the engines there are."""
+
+    def __init__(self, roots: Roots, engines: Engines) -> None:
+        self._roots = roots
+        self._engines = engines
+
+    def search(self, query: SearchQuery, limits: Limits) -> SearchResult:
+        """Search a folder or a file. Raises `ToolError`."""
+        path = self._roots.locate(query.path)
+        handle = self._roots.open_handle(path)
+        try:
+            is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        finally:
+            os.close(handle)
+        return self._search_folder(query, path, limits) if is_folder else self._search_file(query, path, limits)
+
+    def _engine(self) -> Ripgrep | Re2:
+        return Ripgrep(self._engines.rg) if self._engines.rg else Re2()
+
+    def _search_file(self, query: SearchQuery, path: str, limits: Limits) -> SearchResult:
+        engine = self._engine()
+        root, relative = self._place(path)
+        ignore = Ignore(root)
+        with _closing(self._roots.open_directory(root)) as descriptor:
+            if ignore.why_ignored(descriptor, relative) == "gemini":
+                raise ToolError(
+                    ErrorKind.IGNORED, f"File is hidden by .geminiignore: {path}. Search elsewhere, or ask the user."
+                )
+        source = source_of(os.path.basename(path), self._roots.open_file(path), not query.pattern.isascii())
+        try:
+            counted = engine.count_sources(query, [source], limits)
+            shown = [] if query.names_only or not counted.by_path else engine.lines(query, [source], limits)[0]
+            files = [FileMatches(name, shown, source.encoding) for name in counted.by_path]
+        finally:
+            source.close()
+        result = SearchResult(files, sum(counted.by_path.values()), len(files), counted.is_complete, engine.name)
+        result.notes += differences(query) if isinstance(engine, Re2) else []
+        return result
+
+    def _search_folder(self, query: SearchQuery, path: str, limits: Limits) -> SearchResult:
+        root, relative = self._place(path)
+        ignore = Ignore(root)
+        with _closing(self._roots.open_directory(root)) as top:
+            rules = ignore.rules_for(top, relative)
+        if not query.respect_git_ignore:
+            rules = rules.without_git()
+        if rules.reason:
+            hint = "; pass respect_git_ignore=false to search it" if rules.reason == "git" else ""
+            return SearchResult(notes=[f"{path} is {rules.reason}-ignored and was not searched{hint}."])
+        with _closing(self._roots.open_directory(path)) as descriptor:
+            return self._search_below(query, _Folder(descriptor, ignore, rules, relative == "."), limits)
+
+    def _search_below(self, query: SearchQuery, folder: _Folder, limits: Limits) -> SearchResult:
+        engine = self._engine()
+        if isinstance(engine, Ripgrep):
+            result = SearchResult(engine=engine.name)
+            counted = engine.count(query, folder.descriptor, _ripgrep_flags(query, folder), limits)
+        else:
+            result, counted = self._count_in_process(engine, query, folder, limits)
+        result.is_complete = counted.is_complete
+        if counted.unreadable:
+            result.notes.append(f"{counted.unreadable} files or folders could not be read (permission denied).")
+        kept = _kept(counted, query, folder)
+        result.file_count = len(kept)
+        result.total = sum(kept.values())
+        if query.names_only:
+            result.files = [FileMatches(path) for path in sorted(kept)[: query.max_matches]]
+            return result
+        # Showing must not be starved by a count that used up the time.
+        showing = Limits(max(limits.deadline, time.monotonic() + _SHOWING_S), limits.go_on)
+        result.files, verified = _shown(engine, query, folder.descriptor, kept, showing)
+        result.total += sum(verified[path] - kept[path] for path in verified)
+        result.file_count -= sum(not count for count in verified.values())
+        return result
+
+    def _count_in_process(
+        self, engine: Re2, query: SearchQuery, folder: _Folder, limits: Limits
+    ) -> tuple[SearchResult, Counted]:
+        result = SearchResult(engine=engine.name, notes=differences(query))
+        nominated = None
+        if self._engines.nominates:
+            nominated = nominate(query, folder.descriptor, folder.ignore.in_repository, limits)
+        if nominated is not None:
+            result.engine = nominated.program
+            result.notes += nominated.notes
+            paths: Iterable[str] = _not_excluded(nominated.paths)
+        else:
+            paths = _walked(folder)
+        return result, engine.count(query, folder.descriptor, _included(query, paths), limits)
+
+    def _place(self, path: str) -> tuple[str, str]:
+        """Return the root that `path` is in and the path relative to it, both without symbolic links."""
+        real = self._roots.real(path)
+        return self._roots.root_of(real), self._roots.relative(real)
+
+
+@contextmanager
+def _closing(descriptor: int) -> Generator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _ripgrep_flags(query: SearchQuery, folder: _Folder) -> list[str]:
+    """Choose what ripgrep may leave out by itself: never more than our rules, which are asked about every match."""
+    flags = [] if query.respect_git_ignore else ["--no-ignore-vcs"]
+    if not folder.ignore.in_repository:
+        flags += ["--no-require-git", "--no-ignore-parent"]
+    if folder.is_root and folder.ignore.has_gemini_rules:
+        flags.append("--ignore-file=.geminiignore")
+    return flags
+
+
+def _kept(counted: Counted, query: SearchQuery, folder: _Folder) -> dict[str, int]:
+    included = set(_included(query, counted.by_path))
+    ignored = PathRules(folder.ignore, folder.rules, folder.descriptor).ignored(counted.by_path)
+    return {path: count for path, count in counted.by_path.items() if path in included and path not in ignored}
+
+
+def _included(query: SearchQuery, paths: Iterable[str]) -> Iterable[str]:
+    if query.include is None:
+        return paths
+    wanted = not query.include.startswith("!")
+    include = PathFilter([query.include.removeprefix("!")], case_sensitive=True)
+    return (path for path in paths if include.matches(path) == wanted)
+
+
+def _not_excluded(paths: Iterable[str]) -> Iterable[str]:
+    return (path for path in paths if DEFAULT_EXCLUDED.isdisjoint(path.split("/")))
+
+
+def _walked(folder: _Folder) -> Iterable[str]:
+    walk = Walk(folder.ignore, folder.rules, counts=WalkCounts())
+    for inner in walk.folders(folder.descriptor):
+        for name in inner.kept(inner.names, walk.counts):
+            yield inner.path + name
+
+
+def _shown(
+    engine: Ripgrep | Re2, query: SearchQuery, folder: int, counts: dict[str, int], limits: Limits
+) -> tuple[list[FileMatches], dict[str, int]]:
+    """Return the first matches by path, `max_matches` of them, and what a closer look corrected of the counts.
+
+    A file nominated by another encoding's bytes may turn out to hold no match.
+    """
+    files: list[FileMatches] = []
+    corrected: dict[str, int] = {}
+    room = query.max_matches
+    paths = sorted(counts)
+    at = 0
+    while at < len(paths) and room > 0:
+        batch: list[str] = []
+        expected = 0
+        while at < len(paths) and expected < room and len(batch) < _MOST_OPEN:
+            batch.append(paths[at])
+            expected += counts[paths[at]]
+            at += 1
+        for found in _lines_of(engine, query, folder, batch, limits):
+            matches = sum(line.is_match for line in found.lines)
+            if matches < min(counts[found.path], query.max_matches) and found.is_decoded:
+                corrected[found.path] = matches
+            if matches and room > 0:
+                files.append(FileMatches(found.path, _first_matches(found.lines, room, query), found.encoding))
+            room -= matches
+    return files, corrected
+
+
+class _Lines(NamedTuple):
+    path: str
+    lines: list[MatchedLine]
+    encoding: str
+    is_decoded: bool
+
+
+def _lines_of(
+    engine: Ripgrep | Re2, query: SearchQuery, folder: int, paths: Sequence[str], limits: Limits
+) -> list[_Lines]:
+    sources: list[Source] = []
+    try:
+        for path in paths:
+            try:
+                sources.append(source_of(path, open_beneath(folder, path), not query.pattern.isascii()))
+            except OSError:
+                continue
+        decoded = [bool(source.encoding) for source in sources]
+        found = engine.lines(query, sources, limits) if sources else []
+        return [
+            _Lines(source.path, lines, source.encoding, was_decoded or not query.pattern.isascii())
+            for source, lines, was_decoded in zip(sources, found, decoded, strict=True)
+        ]
+    finally:
+        for source in sources:
+            source.close()
+
+
+def _first_matches(lines: list[MatchedLine], most: int, query: SearchQuery) -> list[MatchedLine]:
+    """Cut a file's lines behind its `most`-th match and that one's context."""
+    seen = 0
+    for at, line in enumerate(lines):
+        seen += line.is_match
+        if seen > most:
+            last = next((near for near in range(at - 1, -1, -1) if lines[near].is_match), 0)
+            return [line for line in lines[:at] if line.number <= lines[last].number + query.context_lines]
+    return lines
