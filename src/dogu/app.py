@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
+    from dogu.workspace.sandbox import Sandbox
 
 DEFAULT_MODEL = "gemini-2.5-pro"
 
@@ -244,6 +245,17 @@ def _rules(settings: Settings) -> Rules:
         raise SettingsError("settings", 0, "tools", f"{error.entry}: {error}") from error
 
 
+def open_sandbox(settings: Settings) -> Sandbox | None:
+    """Find the best sandbox of this machine; None when it is switched off."""
+    from dogu.workspace import sandbox
+
+    chosen = settings.sandbox
+    if chosen.mode == "off":
+        return None
+    wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_paths)
+    return sandbox.Sandbox.detect(wishes)
+
+
 @dataclass(frozen=True)
 class _Parts:
     """What tools are made of."""
@@ -276,5 +288,11 @@ def _built_in(settings: Settings, parts: _Parts) -> Iterable[AnyTool]:
         Glob(roots),
         GrepSearch(ContentSearch(roots)),
         Replace(files, roots, parts.repair),
-        RunShellCommand(roots, parts.processes, lambda: command_environment(os.environ, shell.environment), limits),
+        RunShellCommand(
+            roots,
+            parts.processes,
+            lambda: command_environment(os.environ, shell.environment),
+            limits,
+            open_sandbox(settings),
+        ),
     ]

@@ -56,6 +56,7 @@ def run_terminal(options: Options, space: Namespace) -> int:
                 opened.agent,
                 opened.runtime,
                 opened.read_prompt,
+                asked=confirm.asked,
                 greeting=opened.greeting(),
             )
             return await conversation.run(" ".join(space.question))
@@ -114,9 +115,10 @@ def run_tour(options: Options, _space: Namespace) -> int:
         write_sample_project(root)
         os.mkdir(home)
         visit = Options(root=root, home=home)
-        async with open_agent(visit, confirm=TourConfirm(), model=Offline()) as opened:
+        confirm = TourConfirm()
+        async with open_agent(visit, confirm=confirm, model=Offline()) as opened:
             print("\n".join(opened.greeting()[:-1]))
-            return await play_tour(opened.agent)
+            return await play_tour(opened.agent, confirm)
 
     with tempfile.TemporaryDirectory(prefix="dogu-tour-") as folder:
         return _run(lambda: tour(folder))

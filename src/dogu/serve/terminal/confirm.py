@@ -21,15 +21,20 @@ from dogu.workspace.visible import make_visible
 
 
 class TerminalConfirm:
-    """Asks on the terminal. `editor` is a command line; None means `$VISUAL`, `$EDITOR`, else `vi`."""
+    """Asks on the terminal. `editor` is a command line; None means `$VISUAL`, `$EDITOR`, else `vi`.
+
+    `asked` holds the ids of the calls whose proposal was shown.
+    """
 
     def __init__(self, out: TextIO | None = None, style: Style | None = None, editor: str | None = None) -> None:
         self._out = out or sys.stdout
         self._style = style or Style.of(self._out)
+        self.asked: set[str] = set()
         self._editor = editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
 
     async def __call__(self, question: Question) -> Outcome:
         """Draw the question, wait for a key, and return what it means."""
+        self.asked.add(question.call.call_id)
         self._draw(question)
         can_edit = question.confirmation.revise is not None
         allowed = "ynrs" + ("a" if question.always_rule else "") + ("e" if can_edit else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,7 @@ class Conversation:
         runtime: Runtime,
         prepare: Prepare,
         *,
+        asked: Container[str] = frozenset(),
         greeting: Sequence[str] = (),
         commands: Mapping[str, Command] | None = None,
     ) -> None:
@@ -52,7 +53,7 @@ class Conversation:
         self._greeting = greeting
         self._out = sys.stdout
         self._style = Style.of(self._out)
-        self._show = Show(self._out, self._style)
+        self._show = Show(self._out, self._style, asked)
         self._is_over = False
         self._commands: dict[str, Command] = {
             "help": Command("what can be typed here", self._help),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Container
 from typing import TextIO
 
 from dogu.agent.loop import TurnEnded
-from dogu.contract.result import ToolResult
+from dogu.contract import FileDiff, ToolResult
 from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.serve.terminal.draw import draw
@@ -17,12 +18,14 @@ _MOST_LIVE_LINES = 20
 
 
 class Show:
-    """Prints events. Diffs the person has just approved are not printed again, nor output seen live."""
+    """Prints events; a diff just approved (`asked` holds its call's id) and output seen live are not repeated."""
 
-    def __init__(self, out: TextIO | None = None, style: Style | None = None, *, shows_output: bool = False) -> None:
+    def __init__(
+        self, out: TextIO | None = None, style: Style | None = None, asked: Container[str] = frozenset()
+    ) -> None:
         self._out = out or sys.stdout
         self._style = style or Style.of(self._out)
-        self._shows_output = shows_output
+        self._asked = asked
         self._is_in_text = False
         self._live_lines: dict[str, int] = {}
 
@@ -56,20 +59,14 @@ class Show:
                 self._live(call_id, text)
             case CallFinished(call=call, display_name=name, result=result):
                 was_live = self._live_lines.pop(call.call_id, 0) > 0
-                self._finished(name, result, was_live)
+                is_known = was_live or (isinstance(result.return_display, FileDiff) and call.call_id in self._asked)
+                self._finished(name, result, is_known)
 
-    def _finished(self, name: str, result: ToolResult, was_live: bool) -> None:
+    def _finished(self, name: str, result: ToolResult, is_known: bool) -> None:
         if result.error:
             message = make_visible(result.error.message)
             self._write(f"  {self._style.paint('✗', 'red')} {name}: {_indented(message)}\n")
-            return
-        if isinstance(result.return_display, str):
-            text = draw(result.return_display, self._style)
-        elif was_live or not self._shows_output:
-            text = ""
-        else:
-            text = draw(result.return_display, self._style)
-        if text:
+        elif not is_known and (text := draw(result.return_display, self._style)):
             self._write(f"  {_indented(text)}\n")
 
     def _live(self, call_id: str, text: str) -> None:

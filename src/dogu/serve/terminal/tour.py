@@ -52,19 +52,21 @@ class TourConfirm:
 
     def __init__(self) -> None:
         self._style = Style.of(sys.stdout)
+        self.asked: set[str] = set()
 
     async def __call__(self, question: Question) -> Outcome:
         """Draw the question and approve it."""
+        self.asked.add(question.call.call_id)
         title = self._style.paint(f"? {question.confirmation.title}", "yellow", "bold")
         print(f"{title}\n{draw(question.confirmation.display, self._style)}")
         print(self._style.paint("yes (the tour says it for you)", "dim"), flush=True)
         return Approved()
 
 
-async def play_tour(agent: Agent) -> ExitCode:
+async def play_tour(agent: Agent, confirm: TourConfirm) -> ExitCode:
     """Play the steps, one turn each; the exit status is 0 only when every one of them worked."""
     style = Style.of(sys.stdout)
-    show = Show(sys.stdout, style, shows_output=True)
+    show = Show(sys.stdout, style, confirm.asked)
     code = ExitCode.DONE
     for step in STEPS:
         print(f"\n{style.paint('› ' + step, 'cyan', 'bold')}", flush=True)
