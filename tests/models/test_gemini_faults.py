@@ -22,7 +22,7 @@ from dogu.models.events import (
 )
 from dogu.models.gemini import Gemini, GeminiOptions, KeyAccess
 from dogu.models.retry import RetryPolicy
-from dogu.models.transport import Timeouts
+from dogu.models.transport_errors import Timeouts
 from dogu.testing.fake_gemini import FakeGemini, GeminiTurn
 from dogu.testing.turn import Turn
 
@@ -160,6 +160,7 @@ async def test_a_failing_server_is_tried_with_back_off_then_explained(fault: str
         ("e403", ModelErrorKind.AUTH, "GEMINI_API_KEY"),
         ("e404", ModelErrorKind.NOT_FOUND, "--model"),
         ("e400-too-long", ModelErrorKind.TOO_LONG, "longer"),
+        ("web-page", ModelErrorKind.BAD_REQUEST, "web page"),
     ],
 )
 async def test_a_refusal_is_not_retried_and_says_what_to_do(fault: str, kind: ModelErrorKind, word: str) -> None:
@@ -179,6 +180,11 @@ async def test_the_key_is_in_no_message_and_no_repr() -> None:
         await model.aclose()
     assert KEY not in f"{caught.value!r} {caught.value.message} {model!r} {access!r}"
     assert access.redact(f"echo {KEY}") == "echo [key]"
+
+
+async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    assert (await ask(turns=["hello"])).text == "hello"
 
 
 async def test_no_key_is_said_before_anything_is_sent() -> None:

@@ -205,6 +205,7 @@ async def test_only_declared_functions_are_called() -> None:
         last = [event async for event in events][-1]
     assert isinstance(last, Finished)
     assert last.calls == ()
+    assert b"run_shell_command, which is switched off here" in last.content
 
 
 async def test_what_the_prompt_brought_along_is_not_taken_for_the_request() -> None:

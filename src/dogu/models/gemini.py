@@ -17,7 +17,8 @@ from dogu.models.gemini_answer import GeminiAnswer
 from dogu.models.gemini_errors import explain_refusal
 from dogu.models.gemini_wire import TokenCount, request_body, with_hint
 from dogu.models.retry import RetryPolicy, with_retries
-from dogu.models.transport import HttpCall, HttpRefusal, Timeouts, Transport
+from dogu.models.transport import HttpCall, Transport
+from dogu.models.transport_errors import HttpRefusal, Timeouts
 
 DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com"
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from dogu.models.events import ModelError, ModelErrorKind
-from dogu.models.transport import HttpRefusal, line_of, seconds_of, told_by_header
+from dogu.models.transport_errors import HttpRefusal, line_of, seconds_of, told_by_header
 
 _STOPPED = {
     "SAFETY": "its safety filters stopped it",

@@ -54,12 +54,13 @@ async def _events(history: Sequence[RawContent], root: str, declared: set[str]) 
         text = _summary(language, responses, _calls_of(history))
     else:
         wanted = understand(prompt, root)
-        calls = tuple(
-            FunctionCallEvent(f"offline-{len(history)}-{number}", name, args)
-            for number, (name, args) in enumerate(wanted, 1)
-            if name in declared
-        )
-        text = "" if calls else say(language, "help")
+        missing = sorted({name for name, _ in wanted} - declared)
+        if wanted and not missing:
+            calls = tuple(
+                FunctionCallEvent(f"offline-{len(history)}-{number}", name, args)
+                for number, (name, args) in enumerate(wanted, 1)
+            )
+        text = "" if calls else say(language, "missing" if missing else "help", tools=", ".join(missing))
     for start in range(0, len(text), _PIECE_CHARS):
         await anyio.lowlevel.checkpoint()
         yield TextDelta(text[start : start + _PIECE_CHARS])

@@ -82,6 +82,13 @@ _SENTENCES: Mapping[str, Mapping[str, str]] = {
         "zh-CN": "{tool} 失败：",
         "zh-TW": "{tool} 失敗：",
     },
+    "missing": {
+        "en": "That needs {tools}, which is switched off here.",
+        "ja": "それには {tools} が必要ですが、ここでは無効になっています。",
+        "ko": "{tools}이(가) 필요하지만 여기서는 꺼져 있습니다.",
+        "zh-CN": "这需要 {tools}，但在这里已停用。",
+        "zh-TW": "這需要 {tools}，但在這裡已停用。",
+    },
     "more": {
         "en": "({count} more lines)",
         "ja": "(あと {count} 行)",

@@ -15,7 +15,8 @@ from dogu.models.openai_answer import OpenAIAnswer
 from dogu.models.openai_errors import explain_refusal
 from dogu.models.openai_wire import Translation
 from dogu.models.retry import RetryPolicy, with_retries
-from dogu.models.transport import HttpCall, HttpRefusal, Timeouts, Transport
+from dogu.models.transport import HttpCall, Transport
+from dogu.models.transport_errors import HttpRefusal, Timeouts
 
 DEFAULT_BASE_URL = "http://localhost:11434/v1"
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.models.events import ModelError, ModelErrorKind
-from dogu.models.transport import HttpRefusal, line_of, told_by_header
+from dogu.models.transport_errors import HttpRefusal, line_of, told_by_header
 
 _TOO_LONG = ("context_length", "context length", "context size", "maximum context", "too many tokens", "too long")
 

@@ -8,27 +8,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias, cast
-from urllib.parse import urlsplit
 
 import anyio
 import msgspec
 
-from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.events import ModelError
 from dogu.models.sse import EventTooLargeError, SseParser
+from dogu.models.transport_errors import HttpRefusal, Timeouts, mapped, origin_of, web_page
 
 if TYPE_CHECKING:
     import httpx2
 
 _MAX_ERROR_BYTES = 256 * 1024
 _MAX_JSON_BYTES = 64 * 1024 * 1024
-
-
-class Timeouts(msgspec.Struct, frozen=True):
-    """How long to wait for a connection, the first byte of an answer, and the next byte of it."""
-
-    connect_s: float = 15.0
-    first_byte_s: float = 180.0
-    idle_s: float = 120.0
 
 
 class HttpCall(msgspec.Struct, frozen=True):
@@ -40,14 +32,6 @@ class HttpCall(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"HttpCall({self.url!r}, {len(self.body)} bytes)"
-
-
-class HttpRefusal(msgspec.Struct, frozen=True):
-    """An answer that is not 200, with the beginning of its body; header names are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 Explain: TypeAlias = Callable[[HttpRefusal], ModelError]
@@ -92,7 +76,7 @@ class Transport:
                         return
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, EventTooLargeError) as error:
             if not is_complete():
-                raise _mapped(error, call.url, self.timeouts, began=response is not None) from None
+                raise mapped(error, call.url, self.timeouts, began=response is not None) from None
         finally:
             if response is not None:
                 with anyio.move_on_after(2, shield=True):
@@ -110,7 +94,7 @@ class Transport:
                 with anyio.move_on_after(2, shield=True):
                     await response.aclose()
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-            raise _mapped(error, call.url, self.timeouts, began=False) from None
+            raise mapped(error, call.url, self.timeouts, began=False) from None
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -125,13 +109,16 @@ class Transport:
         request = client.build_request("POST", call.url, headers=dict(call.headers), content=call.body)
         with anyio.fail_after(self.timeouts.first_byte_s):
             response = await client.send(request, stream=True)
-        if response.status_code == 200:
+        isweb_page = "html" in response.headers.get("content-type", "")
+        if response.status_code == 200 and not isweb_page:
             return response
         try:
             body = await self._body(response, _MAX_ERROR_BYTES)
         finally:
             with anyio.move_on_after(2, shield=True):
                 await response.aclose()
+        if response.status_code == 200:
+            raise web_page(call.url)
         raise explain(HttpRefusal(response.status_code, dict(response.headers), body))
 
     async def _body(self, response: httpx2.Response, max_bytes: int) -> bytes:
@@ -151,9 +138,12 @@ class Transport:
         import httpx2
 
         if self._client is None:
+            scheme, host = origin_of(url)
+            is_here = host.rpartition(":")[0] in ("localhost", "127.0.0.1", "[::1]")
             # Reading the machine's certificates takes 20-40 ms, which a server on http doesn't need.
             self._client = httpx2.AsyncClient(
-                verify=_origin(url)[0] != "http",
+                verify=scheme != "http",
+                trust_env=not is_here,  # a proxy can't reach this machine's own servers
                 timeout=httpx2.Timeout(None, connect=self.timeouts.connect_s),
                 headers={"accept-encoding": "identity", "content-type": "application/json"},
             )
@@ -175,76 +165,3 @@ def _elements(body: bytes) -> list[bytes]:
         return [bytes(element) for element in msgspec.json.decode(body, type=list[msgspec.Raw])]
     except msgspec.DecodeError:
         return [body]
-
-
-def _origin(url: str) -> tuple[str, str]:
-    """Return scheme and host, without a user's name or password; both may be nonsense."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        scheme, _, rest = url.partition("://")
-        return scheme, rest.partition("/")[0]
-    return parts.scheme, parts.netloc.rpartition("@")[2]
-
-
-def _mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> ModelError:
-    import httpx2
-
-    scheme, where = _origin(url)
-    if isinstance(error, httpx2.ConnectTimeout):
-        message = (
-            f"No connection to {where} within {timeouts.connect_s:g} s. Check the network, the proxy and the address."
-        )
-        return ModelError(ModelErrorKind.TIMEOUT, message, is_retryable=True, most_tries=3)
-    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
-        waited = (
-            f"stopped in the middle for {timeouts.idle_s:g} s"
-            if began
-            else (f"did not begin to answer within {timeouts.first_byte_s:g} s")
-        )
-        return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", is_retryable=True, most_tries=4)
-    if isinstance(error, EventTooLargeError):
-        return ModelError(ModelErrorKind.MALFORMED, f"{where} sent something too large: {error}.")
-    if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
-        return ModelError(ModelErrorKind.BAD_REQUEST, f"{scheme}://{where} is no address of a server: {error}.")
-    if isinstance(error, httpx2.ConnectError):
-        message = f"Cannot connect to {where} ({error}). Check that it is right and the server runs."
-        return ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3)
-    if began:
-        return ModelError(
-            ModelErrorKind.INCOMPLETE, f"The answer of {where} was cut off.", is_retryable=True, most_tries=5
-        )
-    return ModelError(
-        ModelErrorKind.NETWORK, f"The connection to {where} broke before an answer came.", is_retryable=True
-    )
-
-
-def told_by_header(refusal: HttpRefusal) -> float | None:
-    """Return Retry-After in seconds; a date is read as the time until then."""
-    value = refusal.headers.get("retry-after", "")
-    seconds = seconds_of(value)
-    if seconds is not None or not value:
-        return seconds
-    from datetime import UTC, datetime
-    from email.utils import parsedate_to_datetime
-
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
-
-
-def seconds_of(text: str) -> float | None:
-    """Read a number of seconds; None for what is none, or makes no sense."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value < 1e9 else None
-
-
-def line_of(text: str) -> str:
-    """Return a server's words as one line of at most 500 characters, without controls."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if len(line) <= 500 else line[:500] + "…"

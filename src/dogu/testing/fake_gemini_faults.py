@@ -143,7 +143,7 @@ STREAMS: dict[str, tuple[Step, ...]] = {
     "no-final-blank": (_text("o"), event_of(chunk_of([{"text": "k"}], "STOP"), b"")),
     "bom": (b"\xef\xbb\xbf" + _text("ok", "STOP"),),
 }
-FAULTS = frozenset({*REFUSALS, *STREAMS, "e429-then-ok", "no-headers", "rst-at-start"})
+FAULTS = frozenset({*REFUSALS, *STREAMS, "web-page", "e429-then-ok", "no-headers", "rst-at-start"})
 
 
 def play(fault: str, reply: Reply) -> None:
@@ -151,6 +151,8 @@ def play(fault: str, reply: Reply) -> None:
     if fault in REFUSALS:
         status, headers, body = REFUSALS[fault]
         reply.send(status, body, headers)
+    elif fault == "web-page":
+        reply.send(200, b"<html>Log in</html>", {"content-type": "text/html"})
     elif fault == "no-headers":
         reply.stall()
     elif fault == "rst-at-start":

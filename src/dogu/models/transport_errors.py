@@ -1,0 +1,107 @@
+"""What goes wrong below a model's wire, in words for the person, and what refusals have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import msgspec
+
+from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.sse import EventTooLargeError
+
+
+class Timeouts(msgspec.Struct, frozen=True):
+    """How long to wait for a connection, the first byte of an answer, and the next byte of it."""
+
+    connect_s: float = 15.0
+    first_byte_s: float = 180.0
+    idle_s: float = 120.0
+
+
+class HttpRefusal(msgspec.Struct, frozen=True):
+    """An answer that is not 200, with the beginning of its body; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def web_page(url: str) -> ModelError:
+    """Explain an answer that a portal or a wrong address gave."""
+    message = f"{origin_of(url)[1]} answered with a web page: check the address, and whether the network wants a login."
+    return ModelError(ModelErrorKind.BAD_REQUEST, message)
+
+
+def origin_of(url: str) -> tuple[str, str]:
+    """Return scheme and host, without a user's name or password; both may be nonsense."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        scheme, _, rest = url.partition("://")
+        return scheme, rest.partition("/")[0]
+    return parts.scheme, parts.netloc.rpartition("@")[2]
+
+
+def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> ModelError:
+    """Turn a failure of HTTP into words for the person; `began` when the answer had begun."""
+    import httpx2
+
+    scheme, where = origin_of(url)
+    if isinstance(error, httpx2.ConnectTimeout):
+        message = (
+            f"No connection to {where} within {timeouts.connect_s:g} s. Check the network, the proxy and the address."
+        )
+        return ModelError(ModelErrorKind.TIMEOUT, message, is_retryable=True, most_tries=3)
+    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
+        waited = (
+            f"stopped in the middle for {timeouts.idle_s:g} s"
+            if began
+            else (f"did not begin to answer within {timeouts.first_byte_s:g} s")
+        )
+        return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", is_retryable=True, most_tries=4)
+    if isinstance(error, EventTooLargeError):
+        return ModelError(ModelErrorKind.MALFORMED, f"{where} sent something too large: {error}.")
+    if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
+        return ModelError(ModelErrorKind.BAD_REQUEST, f"{scheme}://{where} is no address of a server: {error}.")
+    if isinstance(error, httpx2.ConnectError):
+        message = f"Cannot connect to {where} ({error}). Check that it is right and the server runs."
+        return ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3)
+    if began:
+        return ModelError(
+            ModelErrorKind.INCOMPLETE, f"The answer of {where} was cut off.", is_retryable=True, most_tries=5
+        )
+    return ModelError(
+        ModelErrorKind.NETWORK, f"The connection to {where} broke before an answer came.", is_retryable=True
+    )
+
+
+def told_by_header(refusal: HttpRefusal) -> float | None:
+    """Return Retry-After in seconds; a date is read as the time until then."""
+    value = refusal.headers.get("retry-after", "")
+    seconds = seconds_of(value)
+    if seconds is not None or not value:
+        return seconds
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def seconds_of(text: str) -> float | None:
+    """Read a number of seconds; None for what is none, or makes no sense."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e9 else None
+
+
+def line_of(text: str) -> str:
+    """Return a server's words as one line of at most 500 characters, without controls."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= 500 else line[:500] + "…"

@@ -1,0 +1,72 @@
+from collections.abc import AsyncGenerator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, Retrying, TextDelta
+from dogu.models.retry import RetryPolicy, with_retries
+from dogu.models.transport_errors import HttpRefusal, told_by_header
+
+POLICY = RetryPolicy(tries=4, first_delay_s=0.0)
+
+
+@given(st.integers(1, 200), st.floats(0, 1, exclude_max=True))
+def test_a_wait_of_ours_doubles_up_to_a_limit_and_is_never_less_than_half_of_it(attempt: int, chance: float) -> None:
+    policy = RetryPolicy(first_delay_s=1, longest_delay_s=30)
+    whole = min(30, 2 ** (attempt - 1))
+    assert whole / 2 <= policy.delay_s(attempt, None, chance) <= whole
+
+
+@given(st.floats(0, 120), st.floats(0, 1, exclude_max=True))
+def test_a_wait_that_was_told_is_never_shortened(told_s: float, chance: float) -> None:
+    assert told_s <= RetryPolicy().delay_s(1, told_s, chance) <= told_s * 1.1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("12", 12.0),
+        ("0.5", 0.5),
+        ("", None),
+        ("soon", None),
+        ("-3", None),
+        ("nan", None),
+        ("inf", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str, seconds: float | None) -> None:
+    assert told_by_header(HttpRefusal(429, {"retry-after": value}, b"")) == seconds
+
+
+def test_a_date_in_the_future_is_the_time_until_then() -> None:
+    told_s = told_by_header(HttpRefusal(429, {"retry-after": "Wed, 21 Oct 2065 07:28:00 GMT"}, b""))
+    assert told_s
+    assert told_s > 1e6
+
+
+@pytest.mark.anyio
+async def test_the_hint_of_a_failure_reaches_the_next_attempt_only() -> None:
+    hints: list[str] = []
+
+    async def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
+        hints.append(hint)
+        yield TextDelta("x")
+        if len(hints) < 4:
+            hinted = "do better" if len(hints) == 1 else ""
+            raise ModelError(ModelErrorKind.MALFORMED, "no", is_retryable=True, hint=hinted)
+
+    events = [event async for event in with_retries(attempt, POLICY)]
+    assert hints == ["", "do better", "", ""]
+    assert [event.attempt for event in events if isinstance(event, Retrying)] == [1, 2, 3]
+
+
+@pytest.mark.anyio
+async def test_what_cannot_be_retried_is_raised_as_it_is() -> None:
+    async def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
+        raise ModelError(ModelErrorKind.AUTH, "no key")
+        yield TextDelta("")
+
+    with pytest.raises(ModelError, match=r"^no key$"):
+        assert [event async for event in with_retries(attempt, POLICY)]
