@@ -116,6 +116,8 @@ def _spans(search: Any, text: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _count(search: Any, source: Source, skip_binary: bool = True) -> int:
+    if skip_binary and b"\0" in os.pread(source.descriptor, _BINARY_BYTES, 0):
+        return 0
     text = _text(source)
     if skip_binary and b"\0" in text:
         return 0
