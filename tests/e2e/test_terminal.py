@@ -116,8 +116,8 @@ def test_edit_first_writes_what_the_person_wrote(program: Program, talk: Talk):
         child.expect(r"\[s\]top")
         child.send("e")
         child.expect("That is all.")
-        child.expect("›")
         assert "+three" in seen(child)
+        child.expect("›")
         leave(child)
     assert (program.root / "a.txt").read_text() == "three\n"
 
