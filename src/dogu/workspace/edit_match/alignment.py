@@ -24,8 +24,8 @@ class Unit(NamedTuple):
 class Place:
     """A stretch of the file that `old` means, aligned: between two units lies white space or nothing on both sides.
 
-    Only the near stage gives the rest: `slips` are the units whose two sides differ in words, `fixed` those of them whose line
-    may not change, `words` the model's misspelt words with the file's.
+    Only the near stage gives the rest: `slips` are the units whose two sides differ in words, `fixed` those of them
+    whose line may not change, `words` the model's misspelt words with the file's.
     """
 
     text: str
@@ -65,7 +65,9 @@ def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
     units: list[Unit] = []
     first = 0
     for after in range(1, len(folded) + 1):
-        inside = after < len(folded) and (old_starts[after] == old_starts[after - 1] or starts[after] == starts[after - 1])
+        inside = after < len(folded) and (
+            old_starts[after] == old_starts[after - 1] or starts[after] == starts[after - 1]
+        )
         if not inside:
             units.append(Unit(old_starts[first], old_ends[after - 1], start + starts[first], start + ends[after - 1]))
             first = after
@@ -75,8 +77,8 @@ def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
 def words_agree(place: Place) -> bool:
     """Say whether white space lies between the same words, and line breaks where a comment ends, on both sides.
 
-    White space on one side only may stand at signs and at the border of CJK and other writing, never between two characters
-    of words.
+    White space on one side only may stand at signs and at the border of CJK and other writing, never between two
+    characters of words.
     """
     for left, right in pairwise(place.units):
         ours, theirs = place.old[left.old_end : right.old_start], place.text[left.end : right.start]

@@ -9,6 +9,7 @@ from typing import Literal
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.folding import ZERO_WIDTH
 
+Form = Literal["NFC", "NFD"]
 _HALF_OF = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
 _WIDE_SIGNS = frozenset(",.:;!?()")  # what CJK text writes full-width
 
@@ -16,8 +17,8 @@ _WIDE_SIGNS = frozenset(",.:;!?()")  # what CJK text writes full-width
 class CharacterMap:
     """What the model's characters stand for in the file.
 
-    A character is taken back only where it stood for the same one throughout; widths only where all that could have been
-    changed were. What was seen in two ways stays as the model wrote it.
+    A character is taken back only where it stood for the same one throughout; widths only where all that could have
+    been changed were. What was seen in two ways stays as the model wrote it.
     """
 
     def __init__(self, place: Place) -> None:
@@ -29,14 +30,14 @@ class CharacterMap:
         self._chars = {char: next(iter(found)) for char, found in seen.items() if len(found) == 1 and char not in found}
         self._widens = any(_HALF_OF.get(file) == char for char, file in self._chars.items())
         self._known = frozenset(place.old)
-        self._form = _normal_form(place)
+        self._form: Form | None = _normal_form(place)
         self._words = place.words
 
     def apply(self, body: str) -> str:
         """Return a line of the model's in the file's characters."""
         from unicodedata import normalize
 
-        if self._form:
+        if self._form is not None:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
             body = "".join(self._chars.get(char, char) for char in body)
@@ -76,14 +77,14 @@ def _is_rule(seen: dict[str, set[str]]) -> bool:
     return not (widened and any(char in found for char, found in seen.items() if char in _WIDE_SIGNS))
 
 
-def _normal_form(place: Place) -> Literal["NFC", "NFD", ""]:
-    """Return the normal form that the file is in and the model isn't, empty when neither differs by that."""
+def _normal_form(place: Place) -> Form | None:
+    """Return the normal form that the file is in and the model isn't, None when they don't differ by that."""
     from unicodedata import is_normalized, normalize
 
-    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+    forms: tuple[Form, ...] = ("NFC", "NFD")
     for unit in place.units:
         ours, theirs = place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]
         for form in forms if ours != theirs else ():
             if normalize(form, ours) == theirs and not is_normalized(form, ours):
                 return form
-    return ""
+    return None

@@ -1,15 +1,17 @@
 """Stage "elision": `old` and `new` both leave lines out by the same placeholder (`// ... existing code ...`).
 
-Forgives what the placeholder stands for. Safe because each part around it must be in the file exactly once, in order, and is edited
-by itself: what lies between two parts isn't touched.
+Forgives what the placeholder stands for. Safe because each part around it must be in the file exactly once, in order,
+and is edited by itself: what lies between two parts isn't touched.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dogu.workspace.edit_match.alignment import Place, align_equal
 from dogu.workspace.edit_match.exact import occurrences
-from dogu.workspace.edit_match.folding import FoldedText, fold
 from dogu.workspace.edit_match.folded import folded_places
+from dogu.workspace.edit_match.folding import FoldedText
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
 from dogu.workspace.edit_match.weave import UncleanError, weave
 from dogu.workspace.omission import is_elision
@@ -34,7 +36,7 @@ def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) ->
     if any(len(places) > 1 for places in candidates) or (expected or 1) != 1:
         return Refused(Why.AMBIGUOUS, STAGE, "the text around the lines left out is there more than once", spans)
     places = [found[0] for found in candidates]
-    if any(left.end > right.start for left, right in zip(places, places[1:], strict=False)):
+    if any(left.end > right.start for left, right in pairwise(places)):
         return Refused(Why.NO_MATCH, STAGE, "the parts of old_string are in the file in another order", spans)
     try:
         written = [piece for place, part in zip(places, new_parts, strict=True) for piece in _write(place, part)]

@@ -1,14 +1,13 @@
-"""Stage "escapes": the file holds escapes (`\\n`, `\\"`) that the model sent as what they stand for.
+r"""Stage "lost escapes": the file holds escapes (`\n`, `\"`) that the model sent as what they stand for.
 
-Forgives one kind of escape, everywhere in the span. Safe because `old` must equal the unescaped view of the file character by
-character and as often as expected, under exactly one kind; because a line where an escape was lost is only ever kept, never
-changed; and because new lines that would need the escape themselves are refused.
+Forgives one kind of escape throughout the span. Safe because `old` must be in the file so unescaped character by
+character, under one kind only; because a line that lost an escape may stay but not change; and because new lines that
+may have lost one too are refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place, Unit
@@ -17,39 +16,33 @@ from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
 from dogu.workspace.edit_match.views import View, substituted
 from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 
+STAGE = "lost escapes"
 _STANDS_FOR = {"n": "\n", "t": "\t", "r": "\r"}
+_LONGEST_SHOWN = 80
 
 
 class _Kind(NamedTuple):
+    """Escapes that may be lost together: their pattern, what `old` holds then, a new line that may have lost one."""
+
     pattern: re.Pattern[str]
-    holds: str  # `old` holds one of these, or nothing was lost
-    needs: Callable[[str], bool]  # a new line that may have lost an escape too
+    held: str
+    suspect: re.Pattern[str]
     forgiven: str
 
 
-def _odd_quotes(line: str) -> bool:
-    return line.count('"') % 2 == 1
-
-
-def _many_quotes(line: str) -> bool:
-    return line.count('"') % 2 == 1 or re.search(r'"[^",()\[\]{}:=]*"\w', line) is not None
-
-
-def _backslash(line: str) -> bool:
-    return "\\" in line
-
-
+_ODD_QUOTES = r'^[^"]*"(?:[^"]*"[^"]*")*[^"]*$'
+_QUOTES_WITHIN = r'"[^",()\[\]{}:=]*"\w'
 _KINDS = [
-    _Kind(re.compile(r"\\n"), "\n", _odd_quotes, "\\n in the file was sent as a line break"),
-    _Kind(re.compile(r'\\"'), '"', _many_quotes, 'a backslash before " was lost'),
-    _Kind(re.compile(r"\\'"), "'", lambda line: line.count("'") % 2 == 1, "a backslash before ' was lost"),
-    _Kind(re.compile(r"\\\\"), "\\", _backslash, "doubled backslashes were sent as one"),
-    _Kind(re.compile(r"\\t"), "\t", _odd_quotes, "\\t in the file was sent as a tab"),
-    _Kind(re.compile(r"\\([$`])"), "$`", lambda line: "$" in line or "`" in line, "a backslash before $ or ` was lost"),
+    _Kind(re.compile(r"\\n"), "\n", re.compile(_ODD_QUOTES), r"\n in the file was sent as a line break"),
+    _Kind(re.compile(r'\\"'), '"', re.compile(f"{_ODD_QUOTES}|{_QUOTES_WITHIN}"), 'a backslash before " was lost'),
+    _Kind(re.compile(r"\\'"), "'", re.compile(_ODD_QUOTES.replace('"', "'")), "a backslash before ' was lost"),
+    _Kind(re.compile(r"\\\\"), "\\", re.compile(r"\\"), "doubled backslashes were sent as one"),
+    _Kind(re.compile(r"\\t"), "\t", re.compile(_ODD_QUOTES), r"\t in the file was sent as a tab"),
+    _Kind(re.compile(r"\\[$`]"), "$`", re.compile(r"[$`]"), "a backslash before $ or ` was lost"),
     _Kind(
-        re.compile(r'\\(["\\ntr])'),
+        re.compile(r'\\["\\ntr]'),
         '"\\\n\t',
-        lambda line: _many_quotes(line) or _backslash(line),
+        re.compile(rf"\\|{_ODD_QUOTES}|{_QUOTES_WITHIN}"),
         "one level of escapes was lost",
     ),
 ]
@@ -57,37 +50,26 @@ _KINDS = [
 
 def find_escaped(text: str, old: str, new: str, expected: int | None) -> Outcome:
     """Find `old` in the text with one kind of escape undone; None when it is nowhere."""
-    if "\\" not in text:
-        return None
     found: dict[tuple[tuple[int, int], ...], tuple[_Kind, list[Place]]] = {}
-    for kind in _KINDS:
-        if not any(char in old for char in kind.holds):
-            continue
-        view = substituted(text, kind.pattern, _unescape)
-        places = [_place(view, text, old, at) for at in occurrences(view.text, old)] if view.text != text else []
+    for kind in _KINDS if "\\" in text else ():
+        places = _places(kind, text, old)
         if places:
             found.setdefault(tuple((place.start, place.end) for place in places), (kind, places))
     if not found:
         return None
-    spans = tuple(found)[0]
+    spans, (kind, places) = next(iter(found.items()))
     if len(found) > 1:
-        return Refused(Why.AMBIGUOUS, "escapes", "old_string fits under several ways of undoing escapes", spans)
-    kind, places = found[spans]
+        return Refused(Why.AMBIGUOUS, STAGE, "the file can be unescaped in several ways that fit", spans)
     if expected is not None and len(places) != expected:
-        return Refused(Why.AMBIGUOUS, "escapes", kind.forgiven, spans)
-    for line in _new_lines(old, new):
-        if kind.needs(line):
-            return Refused(
-                Why.UNCLEAR,
-                "escapes",
-                f"{kind.forgiven}, and a new line may have lost one too: {line.strip()[:80]}",
-                spans,
-            )
-    try:
-        written = [piece for place in places for piece in weave(place, new, keep_garbled=True)]
-    except UncleanError as error:
-        return Refused(Why.UNCLEAR, "escapes", f"{kind.forgiven}; {error}", spans)
-    return Found("escapes", spans, tuple(written), (kind.forgiven,))
+        return Refused(Why.AMBIGUOUS, STAGE, kind.forgiven, spans)
+    return _write(kind, places, new, spans)
+
+
+def _places(kind: _Kind, text: str, old: str) -> list[Place]:
+    if not any(char in old for char in kind.held):
+        return []
+    view = substituted(text, kind.pattern, _unescape)
+    return [Place(text, old, _units(view, old, at)) for at in occurrences(view.text, old)] if view.starts else []
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -95,16 +77,26 @@ def _unescape(match: re.Match[str]) -> str:
     return _STANDS_FOR.get(char, char)
 
 
-def _place(view: View, text: str, old: str, at: int) -> Place:
-    units = [
-        Unit(k, k + 1, view.to_source(at + k), view.to_source(at + k + 1))
-        for k, char in enumerate(old)
-        if not char.isspace() or view.to_source(at + k + 1) - view.to_source(at + k) > 1
-    ]
-    return Place(text, old, units)
+def _units(view: View, old: str, at: int) -> list[Unit]:
+    """Align `old` with the source of the view where it begins at `at`; white space that is an escape there is a unit
+    too.
+    """
+    units: list[Unit] = []
+    for k, char in enumerate(old):
+        start, end = view.to_source(at + k), view.to_source(at + k + 1)
+        if not char.isspace() or end - start > 1:
+            units.append(Unit(k, k + 1, start, end))
+    return units
 
 
-def _new_lines(old: str, new: str) -> list[str]:
-    old_lines, new_lines = split_lines(old, new)
-    known = set(old_lines)
-    return [line for line in new_lines if line not in known]
+def _write(kind: _Kind, places: list[Place], new: str, spans: tuple[tuple[int, int], ...]) -> Outcome:
+    old_lines, new_lines = split_lines(places[0].old, new)
+    for line in new_lines:
+        if line not in old_lines and kind.suspect.search(line):
+            shown = line.strip()[:_LONGEST_SHOWN]
+            return Refused(Why.UNCLEAR, STAGE, f"{kind.forgiven}, and a new line may have lost one too: {shown}", spans)
+    try:
+        written = [piece for place in places for piece in weave(place, new, keep_garbled=True)]
+    except UncleanError as error:
+        return Refused(Why.UNCLEAR, STAGE, f"{kind.forgiven}; {error}", spans)
+    return Found(STAGE, spans, tuple(written), (kind.forgiven,))

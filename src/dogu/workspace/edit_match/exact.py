@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
 
 MOST_PLACES = 10_000
@@ -26,7 +28,7 @@ def find_exact(text: str, old: str, new: str, expected: int | None) -> Outcome:
     if not at:
         return None
     spans = tuple((start, start + len(old)) for start in at)
-    overlap = any(left[1] > right[0] for left, right in zip(spans, spans[1:], strict=False))
+    overlap = any(left[1] > right[0] for left, right in pairwise(spans))
     if overlap or (expected is not None and len(spans) != expected):
         return Refused(Why.AMBIGUOUS, "exact", "the places overlap" if overlap else "", spans)
     return Found("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))

@@ -1,8 +1,10 @@
-"""Stage "white space and look-alikes": `old` is in the file but for white space, zero-width characters and look-alikes.
+"""Stage "white space and look-alikes": `old` is in the file but for white space, zero-width characters and
+look-alikes.
 
-Forgives indentation, trailing blanks, blank lines, spacing between words and signs, wrapping at white space, quotes, dashes, width
-and normal forms. Safe because the folded texts are equal character by character, so nothing is missing, added or moved; because
-words stay whole and lines that end in a comment end where they did; and because the folded text occurs exactly as often as expected.
+Forgives indentation, trailing blanks, blank lines, spacing between words and signs, wrapping at white space, quotes,
+dashes, width and normal forms. Safe because the folded texts are equal character by character, so nothing is missing,
+added or moved; because words stay whole and lines that end in a comment end where they did; and because the folded
+text occurs exactly as often as expected.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) ->
 
 
 def folded_places(folded: FoldedText, old: str) -> list[Place]:
-    """Return every place whose folded text is that of `old`, with whole words and lines; none for an `old` of hardly any words."""
+    """Return every place whose folded text is that of `old`, with whole words and lines; none for an `old` of hardly
+    any words.
+    """
     key = fold(old)
     if word_chars(key) < FEWEST_WORD_CHARS:
         return []
@@ -53,7 +57,7 @@ def folded_places(folded: FoldedText, old: str) -> list[Place]:
 def _is_whole(place: Place) -> bool:
     """Say whether the place cuts no word, number or comment mark, and is whole lines where `old` is."""
     text, start, end = place.text, place.start, place.end
-    if start and joined(text[start - 1], text[start : start + 2]) or joined(text[end - 1], text[end : end + 2]):
+    if (start and joined(text[start - 1], text[start : start + 2])) or joined(text[end - 1], text[end : end + 2]):
         return False
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)

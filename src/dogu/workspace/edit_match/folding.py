@@ -1,7 +1,7 @@
 """The folded view: a text without white space and zero-width characters, look-alikes made one.
 
-Folding is local (no folded character depends on anything beyond its own cluster of base and combining marks), so equal folded strings
-align the two texts cluster by cluster.
+Folding is local (no folded character depends on anything beyond its own cluster of base and combining marks), so
+equal folded strings align the two texts cluster by cluster.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ ZERO_WIDTH = frozenset(
     "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
     + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10)]))
 )
-_TABLE: dict[int, str | None] = {ord(look): one for one, looks in _SAME.items() for look in looks}
-_TABLE |= {ord(char): None for char in ZERO_WIDTH}
+_TABLE: dict[int, str | None] = {
+    **{ord(look): one for one, looks in _SAME.items() for look in looks},
+    **dict.fromkeys(map(ord, ZERO_WIDTH)),
+}
 
 
 def fold(text: str) -> str:
-    """Return the folded text: NFKC, look-alike quotes, dashes and dots made one, no white space, nothing of no width."""
+    """Return the folded text: NFKC, look-alike quotes, dashes and dots made one, no white space, no zero width."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     return "".join(text.split())

@@ -33,8 +33,8 @@ def indent_unit(lines: Sequence[str]) -> int:
 def indentation_map(pairs: Sequence[Pair], units: Units, *, may_lose_head: bool) -> tuple[IndentMap, bool]:
     """Return how to indent new lines, and whether the first line alone lost its indentation (`old` was stripped).
 
-    `pairs` are those of all aligned lines, in order. Where no map fits them all, an indentation is mapped as the lines that have it
-    agree to, and any other as all lines but one say.
+    `pairs` are those of all aligned lines, in order. Where no map fits them all, an indentation is mapped as the
+    lines that have it agree to, and any other as all lines but one say.
     """
     loses_head = may_lose_head and len(pairs) > 1 and not pairs[0][0] and bool(pairs[0][1])
     if loses_head and all(ours == theirs for ours, theirs in pairs[1:]):
@@ -51,8 +51,8 @@ def indentation_map(pairs: Sequence[Pair], units: Units, *, may_lose_head: bool)
 def learn_indentation(pairs: Sequence[Pair], units: Units) -> IndentMap | None:
     """Return the simplest map that takes every pair: the same, a prefix more or less, a scale; None when none does.
 
-    One indentation alone fits both a prefix and a scale; then the steps both sides indent by decide, and where they don't,
-    only that indentation is mapped.
+    One indentation alone fits both a prefix and a scale; then the steps both sides indent by decide, and where they
+    don't, only that indentation is mapped.
     """
     seen = list(dict.fromkeys(pairs))
     if len(seen) == 1 and seen[0][0] != seen[0][1] and all(seen[0]) and set(seen[0][0]) == set(seen[0][1]):
@@ -98,7 +98,7 @@ def _shift(seen: Sequence[Pair]) -> IndentMap | None:
 
 
 def _scale(seen: Sequence[Pair]) -> IndentMap | None:
-    """Return the map by a straight line from lengths to lengths, each side of one character; None when none fits all."""
+    """Return the map by a straight line from length to length, each side of one character; None when none fits."""
     model_char = _only_char("".join(ours for ours, _ in seen))
     file_char = _only_char("".join(theirs for _, theirs in seen))
     points = {len(ours): len(theirs) for ours, theirs in seen}

@@ -13,7 +13,8 @@ from dogu.workspace.text import line_ending_at
 def settle_endings(view: View, text: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
     r"""Turn replacements in `view` (lines end in `\n`) into ones in `text`, each new line ending as its place does.
 
-    Where the place has several kinds of endings, a line that was there keeps its own, and a new one takes that of the line before it.
+    Where the place has several kinds of endings, a line that was there keeps its own, and a new one takes that of the
+    line before it.
     """
     for start, end, body in replacements:
         first, last = view.to_source(start), view.to_source(end)
@@ -23,25 +24,27 @@ def settle_endings(view: View, text: str, replacements: Sequence[Replacement]) -
 
 
 def _settled(old: str, body: str, usual: str) -> str:
-    endings = (
-        {usual} | ({"\n"} if old.count("\n") > old.count("\r\n") else set()) | ({"\r\n"} if "\r\n" in old else set())
-    )
-    if len(endings) == 1 or usual == "\r":
-        return body.replace("\n", usual)
+    pairs = old.count("\r\n")
+    if usual == "\r" or old.count("\n") - pairs == 0 or pairs == 0:
+        return body.replace("\n", "\r\n" if pairs else "\n" if "\n" in old else usual)
     old_lines = old.split("\n")
-    old_ends = ["\r\n" if line.endswith("\r") else "\n" for line in old_lines[:-1]]
-    new_lines = body.split("\n")
-    ends = [""] * (len(new_lines) - 1)
+    lines = body.split("\n")
+    kept = _kept([line.removesuffix("\r") for line in old_lines], lines)
+    out: list[str] = []
+    for number, line in enumerate(lines[:-1]):
+        if number in kept:
+            usual = "\r\n" if old_lines[kept[number]].endswith("\r") else "\n"
+        out += line, usual
+    return "".join([*out, lines[-1]])
+
+
+def _kept(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Map the number of each new line that is an old one to that, but for the last old line, which has no ending."""
+    kept: dict[int, int] = {}
     old_at = new_at = 0
-    for change in [*changed_ranges([line.removesuffix("\r") for line in old_lines], new_lines), None]:
-        stop = change.old_start if change else len(old_lines)
-        for offset in range(stop - old_at):
-            if old_at + offset < len(old_ends) and new_at + offset < len(ends):
-                ends[new_at + offset] = old_ends[old_at + offset]
+    for change in [*changed_ranges(old, new), None]:
+        stop = change.old_start if change else len(old) - 1
+        kept.update({new_at + offset: old_at + offset for offset in range(stop - old_at)})
         if change:
             old_at, new_at = change.old_end, change.new_end
-    out: list[str] = []
-    for line, end in zip(new_lines, ends, strict=False):
-        usual = end or usual
-        out += line, usual
-    return "".join([*out, new_lines[-1]])
+    return kept

@@ -1,8 +1,9 @@
 r"""The stages in order: the first that finds `old` anywhere decides, whatever it decides.
 
-`exact`, then one known garbling of the strings undone (`readings`), then one of the file's escapes (`escaped`), then white space and
-look-alikes (`folded`), then lines left out (`elided`), then slips (`near`). Each states what it forgives and why that can neither lose nor
-move content. All of them see text whose lines end in `\n`; what they write gets the line endings of its place here.
+`exact`, then one known garbling of the strings undone (`readings`), then one of the file's escapes (`escaped`), then
+white space and look-alikes (`folded`), then lines left out (`elided`), then slips (`near`). Each states what it
+forgives and why that can neither lose nor move content. All of them see text whose lines end in `\n`; what they write
+gets the line endings of its place here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from dogu.workspace.edit_match.exact import find_exact
 from dogu.workspace.edit_match.folded import find_folded
 from dogu.workspace.edit_match.folding import FoldedText
 from dogu.workspace.edit_match.line_endings import settle_endings
-from dogu.workspace.edit_match.near import LineIndex, find_near
+from dogu.workspace.edit_match.line_index import LineIndex
+from dogu.workspace.edit_match.near import find_near
 from dogu.workspace.edit_match.nearest import nearest
 from dogu.workspace.edit_match.readings import find_read
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
@@ -29,8 +31,8 @@ LineSpan = tuple[int, int]
 class Edit:
     """What to write, and how it was found.
 
-    `replacements` are in positions of the text given, ascending and apart; `lines` are first and last line (1-based) of each place;
-    `forgiven` says in words how the file's text differs from `old_string` there.
+    `replacements` are in positions of the text given, ascending and apart; `lines` are first and last line (1-based)
+    of each place; `forgiven` says in words how the file's text differs from `old_string` there.
     """
 
     stage: str
@@ -48,8 +50,8 @@ class Edit:
 class Refusal:
     """Why nothing is written, for the model to act on.
 
-    `reason` is a sentence or empty; `lines` are the places that came into question, first and last line (1-based); `nearest` is a
-    small diff from `old_string` to the file where nothing was found.
+    `reason` is a sentence or empty; `lines` are the places that came into question, first and last line (1-based);
+    `nearest` is a small diff from `old_string` to the file where nothing was found.
     """
 
     why: Why
@@ -62,7 +64,8 @@ class Refusal:
 def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact_only: bool = False) -> Edit | Refusal:
     """Find what `old` means in `text` and work out what to write there for `new`, or refuse.
 
-    `expected` is how often `old` must be there, None for as often as it is. With `exact_only` no stage but the first is tried.
+    `expected` is how often `old` must be there, None for as often as it is. With `exact_only` no stage but the first
+    is tried.
     """
     view = with_newlines(text)
     old, new = _with_newlines(old), _with_newlines(new)

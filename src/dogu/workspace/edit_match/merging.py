@@ -9,7 +9,8 @@ from dogu.workspace.edit_match.result import Replacement
 
 
 def carry_over(base: str, ours: str, theirs: str) -> list[Replacement] | None:
-    """Return replacements in `theirs` that make the change from `base` to `ours`; None where `theirs` changed there too.
+    """Return replacements in `theirs` that make the change from `base` to `ours`; None where `theirs` changed there
+    too.
 
     Changes are of whole lines (ending at newlines); ones that touch count as the same place.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogu.workspace.edit_match.folding import fold
-from dogu.workspace.edit_match.near import LineIndex, likely_starts
+from dogu.workspace.edit_match.line_index import LineIndex, likely_starts
 
 _MOST_LINES = 12
 _LONGEST_LINE_CHARS = 200
@@ -12,7 +12,9 @@ _MOST_SEARCHED_LINES = 200_000
 
 
 def nearest(index: LineIndex, old: str) -> tuple[tuple[tuple[int, int], ...], str]:
-    """Return the span of the file most like `old` (none: empty) and a small diff: `-` what `old` has, `+` what the file has."""
+    """Return the span of the file most like `old` (none: empty) and a small diff: `-` what `old` has, `+` what the
+    file has.
+    """
     lines = [line for line in old.split("\n") if fold(line)]
     keys = [fold(line) for line in lines]
     if not keys or not index.keys:
@@ -29,9 +31,9 @@ def nearest(index: LineIndex, old: str) -> tuple[tuple[tuple[int, int], ...], st
 
 
 def _start(index: LineIndex, keys: list[str]) -> int | None:
-    votes = likely_starts(index, keys)
-    if votes:
-        return votes[0][1]
+    starts = likely_starts(index, keys)
+    if starts:
+        return starts[0]
     from rapidfuzz import fuzz, process
 
     longest = max(range(len(keys)), key=lambda i: len(keys[i]))

@@ -1,9 +1,16 @@
-"""One known garbling undone at a time: other readings of what the model sent."""
+r"""Stage "garbling undone": the strings are right but for one thing that models are known to do to all of a string.
+
+Forgives a Markdown fence around them, line numbers or diff signs before their lines, or one level of escapes too many
+(JSON, `\n`, quotes, backslashes, `$` and backticks, `\uXXXX`, HTML entities). Safe because `old` so read must be in
+the file character by character, because only one way to read both strings may fit, and because `new` is read so only
+where what it repeats of `old` shows that it was garbled too.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.exact import find_exact
@@ -11,71 +18,112 @@ from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
 
 
 class Reading(NamedTuple):
-    """`old` and `new` with one garbling undone; `forgiven` names it in words."""
+    """Both strings with one garbling undone; `is_sure` is False where `new` may be meant as it was sent."""
 
-    name: str
+    stage: str
+    forgiven: str
     old: str
     new: str
-    forgiven: str
+    is_sure: bool
 
 
-Undo = Callable[[str], str | None]
+def find_read(text: str, old: str, new: str, expected: int | None) -> Outcome:
+    """Find `old` with one garbling undone; None when no reading of it is there."""
+    found: dict[tuple[str, str], Reading] = {}
+    for reading in readings(old, new):
+        if reading.old.strip() and reading.old in text:
+            found.setdefault((reading.old, reading.new), reading)
+    if not found:
+        return None
+    reading = next(iter(found.values()))
+    outcome = find_exact(text, reading.old, reading.new, expected)
+    if not isinstance(outcome, Found) or len(found) > 1:
+        ways = ", ".join(dict.fromkeys(other.stage for other in found.values()))
+        reason = f"the strings can be read in several ways ({ways})" if len(found) > 1 else reading.forgiven
+        why = Why.UNCLEAR if len(found) > 1 else Why.AMBIGUOUS
+        return Refused(why, reading.stage, reason, outcome.spans if outcome else ())
+    if not reading.is_sure:
+        reason = f"{reading.forgiven} in old_string; whether in new_string too can't be told"
+        return Refused(Why.UNCLEAR, reading.stage, reason, outcome.spans)
+    if reading.old == reading.new:
+        return Refused(Why.NO_CHANGE, reading.stage, "read so, old_string and new_string are the same", outcome.spans)
+    return Found(reading.stage, outcome.spans, outcome.replacements, (reading.forgiven,))
 
-_JSON = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_JSON_BODY = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*', re.DOTALL)
+
+def readings(old: str, new: str) -> Iterator[Reading]:
+    """Yield every reading that undoes one garbling of `old`, and of `new` where it has it too."""
+    for stage, forgiven, undo in _UNDO:
+        read = undo(old)
+        if read is not None and read != old:
+            yield from _with_new(stage, forgiven, old, read, new, undo(new))
+    for style in _NUMBERS:
+        read = _without_numbers(old, style)
+        if read is not None:
+            yield from _with_new(
+                "line numbers", "line numbers before the lines", old, read, new, _without_numbers(new, style)
+            )
+    yield from _without_diff_signs(old, new)
+
+
+def _with_new(stage: str, forgiven: str, old: str, read: str, new: str, new_read: str | None) -> Iterator[Reading]:
+    """Yield the reading with `new` as sent or read likewise, by what it repeats: garbled context, or the same context
+    right.
+
+    Where it repeats the garbled context but can't be read that way, this isn't what happened, and nothing is yielded.
+    """
+    if new_read == new or not new:
+        yield Reading(stage, forgiven, read, new, True)
+        return
+    garbled, right = _repeats(old, read, new), _repeats(read, old, new)
+    if garbled and not right:
+        if new_read is not None:
+            yield Reading(stage, forgiven, read, new_read, True)
+    else:
+        yield Reading(stage, forgiven, read, new, right and not garbled)
+
+
+def _repeats(ours: str, other: str, new: str) -> bool:
+    """Say whether `new` repeats, at its ends or as a whole line, a part of `ours` that is not in `other`."""
+    if _common(ours, new) > _common(ours, other) or _common(ours[::-1], new[::-1]) > _common(ours[::-1], other[::-1]):
+        return True
+    repeated = set(new.split("\n")) - set(other.split("\n"))
+    return any(line.strip() and line in repeated for line in ours.split("\n"))
+
+
+def _common(one: str, two: str) -> int:
+    """Count the characters both begin with."""
+    return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+
+
+# escapes
+
+_JSON_BODY = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _JSON_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
+_JSON = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
 
 
 def _json(text: str) -> str | None:
     if "\\" not in text or not _JSON_BODY.fullmatch(text):
         return None
-    return _surrogates(_JSON_ESCAPE.sub(lambda m: _JSON[m[1]] if m[1] else chr(int(m[2], 16)), text))
+    return _whole(_JSON_ESCAPE.sub(lambda match: _JSON[match[1]] if match[1] else chr(int(match[2], 16)), text))
 
 
-def _surrogates(text: str) -> str:
+def _unicode(text: str) -> str:
+    return _whole(_UNICODE.sub(lambda match: chr(int(match[1], 16)), text))
+
+
+def _whole(text: str) -> str:
+    """Join surrogate pairs."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _unicode(text: str) -> str | None:
-    return _surrogates(_UNICODE.sub(lambda m: chr(int(m[1], 16)), text))
-
-
-def _newlines(text: str) -> str | None:
-    return text.replace("\\r\\n", "\n").replace("\\n", "\n")
-
-
-def _newlines_tabs(text: str) -> str | None:
-    return text.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t")
-
-
-def _quotes(text: str) -> str | None:
-    return text.replace('\\"', '"').replace("\\'", "'")
-
-
-def _double(text: str) -> str | None:
-    return text.replace('\\"', '"')
-
-
-def _single(text: str) -> str | None:
-    return text.replace("\\'", "'")
-
-
-def _backslashes(text: str) -> str | None:
-    return text.replace("\\\\", "\\")
-
-
-def _shell(text: str) -> str | None:
-    return re.sub(r"\\([$`])", r"\1", text)
-
-
-def _html(text: str) -> str | None:
-    if "&" not in text:
-        return None
+def _entities(text: str) -> str:
     from html import unescape
 
-    return re.sub(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});", lambda m: unescape(m[0]), text)
+    return _ENTITY.sub(lambda match: unescape(match[0]), text)
 
 
 def _fence(text: str) -> str | None:
@@ -83,127 +131,66 @@ def _fence(text: str) -> str | None:
     return match[2] if match else None
 
 
-_NUMBER_STYLES = [re.compile(r" *L?(\d+)" + sep) for sep in ("\t", "→", ": ", ":", r" \| ", r" \|", r"\| ", r"\|", " ")]
+def _swap(*pairs: tuple[str, str]) -> Callable[[str], str]:
+    def undo(text: str) -> str:
+        for one, other in pairs:
+            text = text.replace(one, other)
+        return text
+
+    return undo
 
 
-def _numbers(text: str) -> Iterator[str]:
-    lines = text.split("\n")
-    tail = [""] if len(lines) > 1 and not lines[-1] else []
-    body = lines[: len(lines) - len(tail)]
-    for style in _NUMBER_STYLES:
-        matches = [style.match(line) or style.match(line + " ") for line in body]
-        if not all(matches):
-            continue
-        numbers = [int(m[1]) for m in matches if m]
-        if all(b >= a for a, b in zip(numbers, numbers[1:], strict=False)):
-            yield "\n".join([line[m.end() :] for line, m in zip(body, matches, strict=True) if m] + tail)
-
-
-def _signs(text: str, sign: str) -> str | None:
-    lines = text.split("\n")
-    tail = [""] if len(lines) > 1 and not lines[-1] else []
-    body = lines[: len(lines) - len(tail)]
-    if not body or not any(line.startswith(sign) for line in body):
-        return None
-    if not all(line[:1] in (sign, " ", "") for line in body):
-        return None
-    return "\n".join([line[1:] for line in body] + tail)
-
-
-_UNDO: list[tuple[str, str, Undo]] = [
+_LINES = (("\\r\\n", "\n"), ("\\n", "\n"))
+_UNDO: list[tuple[str, str, Callable[[str], str | None]]] = [
     ("fence", "a Markdown fence around the strings", _fence),
-    ("json escapes", "the strings were escaped as JSON once too often", _json),
-    ("escaped newlines", "newlines were written as \\n", _newlines),
-    ("escaped newlines", "newlines and tabs were written as \\n and \\t", _newlines_tabs),
-    ("escaped quotes", "quotes had a backslash", _quotes),
-    ("escaped quotes", "double quotes had a backslash", _double),
-    ("escaped quotes", "single quotes had a backslash", _single),
-    ("escaped backslashes", "backslashes were doubled", _backslashes),
-    ("escaped dollars", "dollars or backticks had a backslash", _shell),
-    ("unicode escapes", "characters were written as \\uXXXX", _unicode),
-    ("html entities", "characters were written as HTML entities", _html),
+    ("JSON escapes", "the strings were escaped as JSON once too often", _json),
+    ("escaped newlines", "newlines were written as \\n", _swap(*_LINES)),
+    ("escaped newlines", "newlines and tabs were written as \\n and \\t", _swap(*_LINES, ("\\t", "\t"))),
+    ("escaped quotes", "quotes had a backslash", _swap(('\\"', '"'), ("\\'", "'"))),
+    ("escaped quotes", "double quotes had a backslash", _swap(('\\"', '"'))),
+    ("escaped quotes", "single quotes had a backslash", _swap(("\\'", "'"))),
+    ("escaped backslashes", "backslashes were doubled", _swap(("\\\\", "\\"))),
+    ("escaped dollars", "dollars and backticks had a backslash", _swap(("\\$", "$"), ("\\`", "`"))),
+    ("Unicode escapes", "characters were written as \\uXXXX", _unicode),
+    ("HTML entities", "characters were written as HTML entities", _entities),
 ]
 
+# what stands before lines
 
-def readings(old: str, new: str) -> Iterator[tuple[Reading, bool]]:
-    """Yield every reading of `old` that undoes one garbling, with `new` read likewise where it has it too.
-
-    The second value says whether the reading of `new` is sure.
-    """
-    for name, forgiven, undo in _UNDO:
-        read = undo(old)
-        if read is not None and read != old:
-            new_read, sure = _read_new(old, read, new, undo(new))
-            if new_read is not None:
-                yield Reading(name, read, new_read, forgiven), sure
-    for read in _numbers(old):
-        plain = next(_numbers(new), None)
-        new_read, sure = _read_new(old, read, new, plain)
-        if new_read is None:
-            continue
-        yield Reading("line numbers", read, new_read, "line numbers before the lines"), sure or plain is not None
-    read = _signs(old, "-")
-    if read is not None:
-        plus = _signs(new, "+")
-        new_read, sure = (plus, True) if plus is not None else _read_new(old, read, new, _signs(new, " "))
-        if new_read is not None:
-            yield Reading("diff signs", read, new_read, "diff signs before the lines"), sure
+_NUMBERS = [re.compile(r" *L?(\d+)" + mark) for mark in ("\t", "→", ": ", ":", r" \| ", r" \|", r"\| ", r"\|", " ")]
 
 
-def _read_new(old: str, read: str, new: str, new_read: str | None) -> tuple[str | None, bool]:
-    """Decide whether `new` has the garbling too, by what it repeats: garbled context or the same context right.
-
-    Only what `old` and `new` share can tell, so the second value is False where that is nothing, or both. None: `new` repeats
-    the garbled context, but can't be read that way, so this isn't what happened.
-    """
-    if new_read == new:
-        return new, True
-    garbled = _repeats(old, read, new)
-    right = _repeats(read, old, new)
-    if garbled and not right:
-        return new_read, True
-    return new, right and not garbled or not new
+def _body(text: str) -> tuple[list[str], str]:
+    """Return the lines of a text and the newline it ends with, if it does."""
+    return text.removesuffix("\n").split("\n"), "\n" if text.endswith("\n") else ""
 
 
-def _repeats(ours: str, other: str, new: str) -> bool:
-    """Say whether `new` repeats, at its ends or as a whole line, a part of `ours` that is not in `other`."""
-    for one, two, three in ((ours, other, new), (ours[::-1], other[::-1], new[::-1])):
-        if _common(one, three) > _common(one, two):
-            return True
-    lines = {line for line in new.split("\n") if line.strip()}
-    others = set(other.split("\n"))
-    return any(line in lines and line not in others for line in ours.split("\n"))
-
-
-def _common(one: str, two: str) -> int:
-    """Count the characters both begin with."""
-    from os.path import commonprefix
-
-    return len(commonprefix((one, two)))
-
-
-def find_read(text: str, old: str, new: str, expected: int | None) -> Outcome:
-    """Find `old` with one garbling undone; None when no reading of it is there.
-
-    Safe because the reading must be in the file character by character, and only one reading may be.
-    """
-    found: dict[tuple[str, str], tuple[Reading, bool]] = {}
-    for reading, sure in readings(old, new):
-        if reading.old.strip() and reading.old in text:
-            found.setdefault((reading.old, reading.new), (reading, sure))
-    if not found:
+def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
+    """Return the text without the numbers before its lines; None unless each line has one and they don't go down."""
+    lines, end = _body(text)
+    found = [style.match(line) or style.match(line + " ") for line in lines]
+    numbers = [int(match[1]) for match in found if match]
+    if len(numbers) < len(lines) or any(after < before for before, after in pairwise(numbers)):
         return None
-    reading, sure = next(iter(found.values()))
-    outcome = find_exact(text, reading.old, reading.new, expected)
-    spans = outcome.spans if outcome else ()
-    if len(found) > 1:
-        names = ", ".join(dict.fromkeys(other.name for other, _ in found.values()))
-        return Refused(Why.UNCLEAR, reading.name, f"the strings can be read in several ways ({names})", spans)
-    if isinstance(outcome, Found) and not sure:
-        reason = f"{reading.forgiven} in old_string; whether in new_string too can't be told"
-        return Refused(Why.UNCLEAR, reading.name, reason, spans)
-    if isinstance(outcome, Found) and reading.old == reading.new:
-        return Refused(Why.NO_CHANGE, reading.name, "read so, old_string and new_string are the same", spans)
-    if isinstance(outcome, Found):
-        return Found(reading.name, spans, outcome.replacements, (reading.forgiven,))
-    return Refused(Why.AMBIGUOUS, reading.name, reading.forgiven, spans)
+    return "\n".join(line[match.end() :] for line, match in zip(lines, found, strict=True) if match) + end
+
+
+def _without_diff_signs(old: str, new: str) -> Iterator[Reading]:
+    """Yield both without the first column of a diff, when there is a sign in one of them."""
+    forgiven = "diff signs before the lines"
+    read, new_read = _without_sign(old, "-"), _without_sign(new, "+")
+    if read is None:
+        return
+    if new_read is not None and _signs(old, "-") + _signs(new, "+"):
+        yield Reading("diff signs", forgiven, read, new_read, True)
+    elif _signs(old, "-"):
+        yield from _with_new("diff signs", forgiven, old, read, new, None)
+
+
+def _without_sign(text: str, sign: str) -> str | None:
+    lines, end = _body(text)
+    return "\n".join(line[1:] for line in lines) + end if all(line[:1] in (sign, " ", "") for line in lines) else None
+
+
+def _signs(text: str, sign: str) -> int:
+    return sum(line.startswith(sign) for line in text.split("\n"))

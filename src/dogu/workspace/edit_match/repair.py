@@ -12,7 +12,8 @@ _REGION_CHARS = 20_000
 class RepairRequest:
     """An edit that couldn't be placed: the file's text around where it may belong, the strings, and why it failed.
 
-    `region` is a stretch of the file of whole lines with its own line endings; `candidates` a small diff or list of lines, or empty.
+    `region` is a stretch of the file of whole lines with its own line endings; `candidates` a small diff or list of
+    lines, or empty.
     """
 
     path: str
@@ -32,7 +33,9 @@ class Repair(Protocol):
 
 
 def region_around(text: str, lines: tuple[tuple[int, int], ...]) -> str:
-    """Return the whole text when it is short, else a stretch of whole lines around the first of `lines` (1-based), or its beginning."""
+    """Return the whole text when it is short, else a stretch of whole lines around the first of `lines` (1-based), or
+    its beginning.
+    """
     if len(text) <= _REGION_CHARS:
         return text
     middle = 0
@@ -44,14 +47,17 @@ def region_around(text: str, lines: tuple[tuple[int, int], ...]) -> str:
 
 
 SYSTEM = """\
-You repair one failed search-and-replace edit of a file. old_string must be found in the file exactly once, character by character; \
-it was not. Find the place that was meant, and answer with old_string as the file has it there and with new_string making the same \
-change as before, in the file's own indentation, quotes and escapes. Change nothing else. Don't invent text that the file doesn't have. \
-If the file already is as new_string wants it, or the place can't be told, say so instead of guessing."""
+You repair one failed search-and-replace edit of a file. old_string must be found in the file exactly once, character \
+by character; it was not. Find the place that was meant, and answer with old_string as the file has it there and with \
+new_string making the same change as before, in the file's own indentation, quotes and escapes. Change nothing else. \
+Don't invent text that the file doesn't have. If the file already is as new_string wants it, or the place can't be \
+told, say so instead of guessing."""
 
 
 def repair_prompt(request: RepairRequest) -> str:
-    """Return the user's part of the question; `SYSTEM` is the system's part. The answer's form is the asker's business."""
+    """Return the user's part of the question; `SYSTEM` is the system's part. The answer's form is the asker's
+    business.
+    """
     parts = [
         f"File: {request.path}",
         f"Why it failed: {request.reason}",

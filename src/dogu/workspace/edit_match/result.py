@@ -29,8 +29,8 @@ class Why(StrEnum):
 class Found:
     """The places meant and what to write there.
 
-    `spans` are the stretches `old` stands for, `forgiven` says in words how they differ from it; `replacements` lie within them or
-    beside them, ascending and apart.
+    `spans` are the stretches `old` stands for, `forgiven` says in words how they differ from it; `replacements` lie
+    within them or beside them, ascending and apart.
     """
 
     stage: str

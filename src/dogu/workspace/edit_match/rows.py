@@ -32,8 +32,8 @@ class Row:
 class Rows:
     """The rows of a place, and the lines of the file around it, numbered from 0 at the first one that matters.
 
-    `head` and `tail` are the first and last row that isn't blank; `cut_head` says that the place begins inside a line of the
-    file, `cut_tail` that it ends inside one.
+    `head` and `tail` are the first and last row that isn't blank; `cut_head` says that the place begins inside a line
+    of the file, `cut_tail` that it ends inside one.
     """
 
     def __init__(self, place: Place, old_lines: list[str]) -> None:
@@ -104,7 +104,9 @@ class Rows:
             row.units.append(unit._replace(old_start=unit.old_start - starts[i], old_end=unit.old_end - starts[i]))
 
     def _number_lines(self, above: int, below: int) -> None:
-        """Number the lines of the place, at most `above` blank ones before it, and at most `below` blank ones after it."""
+        """Number the lines of the place, at most `above` blank ones before it, and at most `below` blank ones after
+        it.
+        """
         text = self.place.text
         position = text.rfind("\n", 0, self.place.start) + 1
         while above and position:
@@ -125,7 +127,9 @@ class Rows:
             position = end + 1
 
     def _pair_blanks(self, full: list[int]) -> None:
-        """Let blank rows stand on the blank lines between the lines their neighbours stand on, as far as there are any."""
+        """Let blank rows stand on the blank lines between the lines their neighbours stand on, as far as there are
+        any.
+        """
         rows = self.rows
         for i, number in zip(range(full[0] - 1, -1, -1), range(rows[full[0]].first - 1, -1, -1), strict=False):
             rows[i].first = rows[i].last = number

@@ -1,13 +1,14 @@
 """Write the change from `old` to `new` into the place of the file that `old` means.
 
-Lines that `old` and `new` share are unchanged: the file keeps its own bytes there, whatever the model garbled in them.
-Changed lines come from `new`, taken back through the differences learnt from the aligned ones: indentation and look-alike
-characters. Where that can't be done without guessing, `UncleanError` is raised and nothing is written.
+Lines that `old` and `new` share are unchanged: the file keeps its own bytes there, whatever the model garbled in
+them. Changed lines come from `new`, taken back through the differences learnt from the aligned ones: indentation and
+look-alike characters. Where that can't be done without guessing, `UncleanError` is raised and nothing is written.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from dogu.workspace.edit_match.alignment import Place
@@ -27,9 +28,11 @@ class UncleanError(Exception):
 
 
 def weave(place: Place, new: str, *, keep_garbled: bool = False) -> list[Replacement]:
-    """Return the replacements, ascending and apart, that make the change; raise `UncleanError` where that would be a guess.
+    """Return the replacements, ascending and apart, that make the change; raise `UncleanError` where that would be a
+    guess.
 
-    With `keep_garbled` a line that differs from the file's in more than white space at its ends may not change at all.
+    With `keep_garbled` a line that differs from the file's in more than white space at its ends may not change at
+    all.
     """
     weaver = _Weaver(place, new, keep_garbled=keep_garbled)
     return _joined([*weaver.changes(), *weaver.final_newline()])
@@ -123,7 +126,7 @@ class _Weaver:
         return [Replacement(max(start - 1, 0), end, "")]
 
     def _check(self, old: range, held: list[int]) -> None:
-        """Raise unless the rows `held` stand on lines of the file that are theirs alone, with no others between them."""
+        """Raise unless the rows `held` stand on lines of the file that are theirs alone, with none between them."""
         rows = self.rows
         if self.keep_garbled and any(rows[i].text.strip() != self.at.file_text(i).strip() for i in held):
             raise UncleanError("a line changes that old_string doesn't have as the file has it")
@@ -137,7 +140,9 @@ class _Weaver:
             raise UncleanError("lines of the file that old_string doesn't have lie between changed ones")
 
     def _insertion(self, i: int, body: list[str]) -> list[Replacement]:
-        """Write new lines between the rows `i - 1` and `i`: after the row above, before the row below where none is above."""
+        """Write new lines between the rows `i - 1` and `i`: after the row above, before the row below where none is
+        above.
+        """
         above = max((row.last for row in self.rows[:i]), default=-1)
         below = next((row.first for row in self.rows[i:] if row.is_held), above)
         if above < 0:
@@ -175,9 +180,9 @@ class _Weaver:
     def _place_indent(self, j: int, indent: str, partner: int | None) -> str:
         if j == 0 and self.at.cut_head:
             return indent
-        if partner is not None and self.rows[partner].units and self.at.begins_line(partner):
-            if indent == indent_of(self.rows[partner].text):
-                return self.at.file_indent(partner)
+        row = None if partner is None else self.rows[partner]
+        if partner is not None and row and row.units and indent == indent_of(row.text) and self.at.begins_line(partner):
+            return self.at.file_indent(partner)
         found = self.indent(indent)
         if found is None:
             raise UncleanError("the indentation of a new line can't be told from the lines that match")
@@ -192,7 +197,9 @@ class _Weaver:
         return self.characters.apply(body)
 
     def _merge(self, row: Row, body: str) -> str:
-        """Write `body` over a line with a slip: the file's characters where `old` and `new` agree, the new ones elsewhere."""
+        """Write `body` over a line with a slip: the file's characters where `old` and `new` agree, the new ones
+        elsewhere.
+        """
         old = [(m.start(), m.end()) for m in _TOKEN.finditer(row.text.rstrip(), len(indent_of(row.text)))]
         new = [m[0] for m in _TOKEN.finditer(body)]
         if max(len(old), len(new)) > _MOST_TOKENS:
@@ -211,7 +218,9 @@ class _Weaver:
         return "".join(pieces)
 
     def final_newline(self) -> list[Replacement]:
-        """Delete the newline that `old` ends with and `new` doesn't where a blank line follows, so that no lines are joined."""
+        """Delete the newline that `old` ends with and `new` doesn't where a blank line follows, so that no lines are
+        joined.
+        """
         text, end = self.place.text, self.at.ends[max(row.last for row in self.rows)]
         after = text.find("\n", end + 1)
         if not self.drops_newline or end >= len(text) or after < 0 or text[end + 1 : after].strip():
@@ -230,10 +239,10 @@ def _joined(pieces: list[Replacement]) -> list[Replacement]:
     return out
 
 
-def _opcodes(ours: list[str], theirs: list[str]) -> list[tuple[str, int, int, int, int]]:
+def _opcodes(ours: list[str], theirs: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
     from difflib import SequenceMatcher
 
-    return SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    yield from SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
 
 
 def _shared(ours: list[str], theirs: list[str]) -> list[tuple[int, int]]:
