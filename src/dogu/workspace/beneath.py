@@ -96,18 +96,34 @@ def open_plain(root: str, parts: list[str], flags: int) -> int | None:
         close(start)
 
 
+def open_folder_below(handle: int, path: str) -> int:
+    """Open the folder `path` below `handle` for listing, following no symbolic link on the way; empty is itself."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    opened = openat2(handle, path or ".", flags, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS)
+    if opened is not None:
+        return opened
+    *above, last = parts_of(path) or ["."]
+    folder = os.dup(handle)
+    for part in above:
+        folder = _step(folder, part)
+    try:
+        return os.open(last, flags, dir_fd=folder)
+    finally:
+        close(folder)
+
+
 def parts_of(path: str) -> list[str]:
     """Split a path at `/`, leaving out empty parts and `.`; `..` stays."""
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
-def find_place(anchor: Anchor, path: str, create: bool = False) -> Place:
+def find_place(anchor: Anchor, path: str, create: bool = False, follow_last: bool = True) -> Place:
     """Follow `path` (absolute) through handles to the place it names; the last part may be missing.
 
-    Links are followed while they stay in the roots, the last part's too. With `create`, missing folders on the way are
-    made. Raises `OutsideRootsError`, or OSError (ELOOP for too many links).
+    Links are followed while they stay in the roots, the last part's only with `follow_last`. With `create`, missing
+    folders on the way are made. Raises `OutsideRootsError`, or OSError (ELOOP for too many links).
     """
-    walk = _Walk(anchor, create)
+    walk = _Walk(anchor, create, follow_last)
     try:
         return walk.follow(path)
     except BaseException:
@@ -144,9 +160,10 @@ def _sync(handle: int) -> None:
 
 
 class _Walk:
-    def __init__(self, anchor: Anchor, create: bool) -> None:
+    def __init__(self, anchor: Anchor, create: bool, follow_last: bool) -> None:
         self._anchor = anchor
         self._create = create
+        self._follow_last = follow_last
         self._handle = -1
         self._root = ""
         self._names: list[str] = []
@@ -169,7 +186,7 @@ class _Walk:
             if part == "..":
                 self._go_up()
                 continue
-            target = self._link_target(part)
+            target = self._link_target(part) if self._todo or self._follow_last else None
             if target is not None:
                 self._follow_link(part, target)
             elif self._todo:

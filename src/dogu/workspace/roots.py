@@ -92,11 +92,14 @@ class Roots:
         place = self.place(path, create)
         return place.parent, place.name
 
-    def place(self, path: str, create: bool = False) -> Place:
-        """Find the real place to write for `path`, as `open_parent`, with its path without links and folders made."""
+    def place(self, path: str, create: bool = False, follow_last: bool = True) -> Place:
+        """Find the real place to write for `path`, as `open_parent`, with its path without links and folders made.
+
+        Without `follow_last` a symbolic link at the end is itself the place.
+        """
         located = self.locate(path)
         try:
-            return beneath.find_place(self._writable_anchor, located, create)
+            return beneath.find_place(self._writable_anchor, located, create, follow_last)
         except OutsideRootsError as error:
             raise self._outside(located, error) from error
         except OSError as error:

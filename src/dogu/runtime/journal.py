@@ -1,0 +1,382 @@
+"""Every change made by any tool, kept so that it can be undone: without git, never touching what it did not make.
+
+Writes of file tools are noted before they happen, with what was there (an observer of `workspace.files`). A call whose
+changes happen behind our back, such as a shell command, is looked at from outside: the roots before and after.
+Above: the executor (`call`), the doors (`entries`, `undo`). Below: `journal_log` (the file), `journal_undo`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio import to_thread
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.runtime.journal_entries import Change, Entries, Entry, net_changes
+from dogu.runtime.journal_log import MISSING, UNKNOWN_MODE, ChangeRecord, JournalLog, Record, RecordKind, State
+from dogu.runtime.journal_undo import (
+    Refusal,
+    Restorer,
+    UndoReport,
+    digest_by_stamp,
+    is_stamp,
+    present_state,
+    state_of_file,
+)
+from dogu.workspace.atomic_write import AtomicWriter
+from dogu.workspace.files import FileChange
+from dogu.workspace.pending_writes import PendingWrites
+from dogu.workspace.roots import Roots
+from dogu.workspace.snapshot import Row, SnapshotLimits, TooManyEntriesError, TreeChange, TreeSnapshots
+
+_FILE_NAME = "journal.log"
+_LOCK_NAME = "journal.lock"
+
+
+class Journal:
+    """The journal in `folder` (absolute; made when something is to be kept), over `roots`.
+
+    `pending` as for `LocalFiles`. Several processes may open one journal; the roots are looked at by the one that runs
+    calls. Methods block, but for `call`; call them from a thread.
+    """
+
+    def __init__(
+        self, folder: str, roots: Roots, *, pending: str | None = None, limits: SnapshotLimits | None = None
+    ) -> None:
+        self.folder = folder
+        self.turn = 0
+        self._roots = roots
+        self._log = JournalLog(os.path.join(folder, _FILE_NAME))
+        self._writer = AtomicWriter(PendingWrites(pending))
+        self._limits = limits
+        self._known = Entries()
+        self._lock = threading.RLock()
+        self._now: Record | None = None
+        self._snapshots: TreeSnapshots | None = None
+        self._owner = -1
+
+    @asynccontextmanager
+    async def call(self, call_id: str, title: str, *, snapshot: bool) -> AsyncGenerator[None]:
+        """Record the changes made inside the context as this call's; `snapshot` when they are made behind our back."""
+        await to_thread.run_sync(self._begin, call_id, title, snapshot)
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._end, snapshot)
+
+    def next_turn(self) -> int:
+        """Count one more prompt of the user; what follows belongs to it."""
+        with self._lock:
+            self._catch_up()
+            self.turn = max(self.turn, self._known.turn) + 1
+            return self.turn
+
+    def prepare(self) -> None:
+        """Take the first look at the roots ahead of the first command, whose start it would delay."""
+        with self._lock:
+            self._look()
+
+    def entries(self) -> list[Entry]:
+        """Return the calls that changed something, the oldest first."""
+        with self._lock:
+            self._catch_up()
+            if self._known.unseen and self._now is None and self._own():
+                self.recover()
+                self._catch_up()
+            return self._known.with_changes()
+
+    def before_write(self, change: FileChange) -> None:
+        """Keep what a file held before it is written; see `WriteObserver`."""
+        with self._lock:
+            old = MISSING
+            if change.old is not None:
+                old = state_of_file(change.old, change.old_mode or 0, 0)
+            new = state_of_file(change.new, UNKNOWN_MODE if change.old_mode is None else change.old_mode)
+            made = [ChangeRecord(os.fsencode(path), MISSING, _NEW_FOLDER) for path in change.made]
+            written = ChangeRecord(os.fsencode(change.path), old, new)
+            record = self._record("changes", (*made, written))
+            self._log.append(record, [change.old or b""], durable=True)
+
+    def after_write(self, change: FileChange, done: bool) -> None:
+        """Take back the note of a write that failed; see `WriteObserver`."""
+        if done:
+            return
+        with self._lock:
+            for path in (change.path, *reversed(change.made)):
+                self._log.append(self._record("failed", path=os.fsencode(path)))
+
+    def undo(
+        self,
+        last: int = 1,
+        *,
+        call_id: str = "",
+        turn: int = 0,
+        to: str = "",
+        force: bool = False,
+    ) -> UndoReport:
+        """Undo the `last` calls that changed something, or the one named, or those of a turn, or all back to one.
+
+        `call_id` and `to` take a call's id or its number in the journal. Where a path is no longer as the calls left
+        it, nothing is undone and the report says why, unless `force`. Raises `ToolError` (NOT_FOUND: nothing to undo;
+        REFUSED: a command is still running).
+        """
+        with self._lock:
+            self.recover()
+            self._catch_up()
+            chosen = self._choose(last, call_id, turn, to)
+            net, broken = net_changes(chosen)
+            restorer = Restorer(self._roots, self._writer, self._log.content)
+            refused = restorer.impossible(net)
+            if not force:
+                refused += [Refusal(path, why) for path, why in broken.items()]
+                refused += [self._explained(each, chosen[-1]) for each in restorer.objections(net)]
+                if refused:
+                    return UndoReport(refused=tuple({each.path: each for each in refused}.values()))
+            self._keep_present(net, chosen)
+            possible = {path: change for path, change in net.items() if path not in {each.path for each in refused}}
+            restored, failed = restorer.restore(possible)
+            numbers = tuple(entry.number for entry in reversed(chosen))
+            self._log.append(self._record("undone", numbers=numbers), durable=True)
+            self._now = None
+            return UndoReport(numbers, tuple(restored), (*refused, *failed))
+
+    def recover(self) -> None:
+        """Find out what a call did whose process died in the middle of it; `entries` and `undo` do so by themselves.
+
+        Raises `ToolError` (REFUSED) when the call is still running in another process.
+        """
+        with self._lock:
+            self._catch_up()
+            if self._now is not None or not self._known.unseen:
+                return
+            if not self._own():
+                message = "A command of this session is still running: its changes can be undone when it has ended."
+                raise ToolError(ErrorKind.REFUSED, message)
+            for record in list(self._known.unseen.values()):
+                self._snapshots = self._open_snapshots()
+                self._now = record
+                try:
+                    self._snapshots.load(record.position)
+                    self._note_seen(self._snapshots.look())
+                except (OSError, TooManyEntriesError) as error:
+                    self._log.append(self._record("seen", notes=(_unwatched(error),)))
+                self._snapshots.discard()
+                self._snapshots = None
+            self._now = None
+
+    def close(self) -> None:
+        """Remove what served only the looks; the journal itself stays if it holds anything."""
+        with self._lock:
+            if self._snapshots is not None:
+                self._snapshots.discard()
+            self._catch_up()
+            if not self._known.with_changes():
+                _unlink_if_there(self._log.path)
+            if self._owner >= 0:
+                _unlink_if_there(os.path.join(self.folder, _LOCK_NAME))
+                os.close(self._owner)
+                self._owner = -1
+
+    def _begin(self, call_id: str, title: str, snapshot: bool) -> None:
+        with self._lock:
+            self._catch_up()
+            number = self._known.last_number + 1
+            self._now = Record("changes", number, call_id, title, self.turn, time.time())
+            if not snapshot:
+                return
+            note = self._look()
+            position = self._snapshots.position if self._snapshots else 0
+            self._now = self._record("look", position=position, notes=(note,) if note else ())
+            self._log.append(self._now)
+
+    def _end(self, snapshot: bool) -> None:
+        with self._lock:
+            try:
+                if snapshot and self._snapshots is not None and self._now is not None:
+                    self._note_seen([] if self._now.notes else self._snapshots.look())
+            except (TooManyEntriesError, OSError) as error:
+                self._log.append(self._record("seen", notes=(_unwatched(error),)))
+            finally:
+                self._now = None
+
+    def _look(self) -> str:
+        """Bring the snapshot up to date; return why that can't be done, if it can't."""
+        if self._snapshots is None:
+            self._snapshots = self._open_snapshots()
+        try:
+            self._own()
+            self._snapshots.look()
+        except (TooManyEntriesError, OSError) as error:
+            return _unwatched(error)
+        return ""
+
+    def _own(self) -> bool:
+        """Keep others from thinking that this process is dead; False when another one is alive."""
+        if self._owner < 0:
+            self._owner = _lock(os.path.join(self.folder, _LOCK_NAME))
+        return self._owner >= 0
+
+    def _open_snapshots(self) -> TreeSnapshots:
+        # Beside the session lie others, and what the program keeps is nobody's work.
+        return TreeSnapshots(self.folder, self._roots.all, (os.path.dirname(self.folder), self.folder), self._limits)
+
+    def _note_seen(self, seen: Sequence[TreeChange]) -> None:
+        snapshots = self._snapshots or self._open_snapshots()
+        self._catch_up()
+        number = self._now.number if self._now else 0
+        noted = self._known.calls.get(number)
+        already = {change.path: change.after for change in noted.changes} if noted else {}
+        changes: list[ChangeRecord] = []
+        contents: list[bytes] = []
+        size = 0
+        for change in seen:
+            before, after = _state(change.before, snapshots), _state(change.after, snapshots)
+            if change.path in already:
+                # Written by one of our tools within the call: what was there before is noted.
+                before = already[change.path]
+                if before.is_same_as(after):
+                    continue
+            elif change.before is not None and change.before.where >= 0:
+                data = snapshots.content(change.before) or b""
+                before = state_of_file(data, before.mode, size)
+                contents.append(data)
+                size += len(data)
+            changes.append(ChangeRecord(os.fsencode(change.path), before, after))
+        if changes:
+            self._log.append(self._record("changes", tuple(changes), notes=snapshots.notes), contents, durable=True)
+        self._log.append(self._record("seen"))
+
+    def _record(
+        self,
+        kind: RecordKind,
+        changes: tuple[ChangeRecord, ...] = (),
+        *,
+        path: bytes = b"",
+        numbers: tuple[int, ...] = (),
+        position: int = 0,
+        notes: tuple[str, ...] = (),
+    ) -> Record:
+        now = self._now
+        if now is None:
+            # Written outside of any call, by the program itself.
+            self._catch_up()
+            now = Record("changes", self._known.last_number + 1, "", "", self.turn, time.time())
+        return Record(
+            kind,
+            now.number,
+            now.call_id,
+            now.title,
+            now.turn,
+            now.time_s,
+            now.is_undo,
+            changes,
+            path,
+            numbers,
+            position,
+            (*now.notes, *notes),
+        )
+
+    def _catch_up(self) -> None:
+        self._known.add(self._log.read_new())
+
+    def _choose(self, last: int, call_id: str, turn: int, to: str) -> list[Entry]:
+        entries = self._known.with_changes()
+        open_ones = [entry for entry in entries if not entry.is_undone and not entry.is_undo]
+        if call_id or to:
+            named = _named(entries if call_id else open_ones, call_id or to)
+            chosen = [named] if call_id else [entry for entry in open_ones if entry.number >= named.number]
+        elif turn:
+            chosen = [entry for entry in open_ones if entry.turn == turn]
+        else:
+            chosen = open_ones[-last:] if last > 0 else []
+        if not chosen or all(entry.is_undone for entry in chosen):
+            raise ToolError(ErrorKind.NOT_FOUND, "Nothing to undo: no change is left that fits.")
+        return chosen
+
+    def _explained(self, refusal: Refusal, newest: Entry) -> Refusal:
+        for entry in self._known.with_changes():
+            touched = any(change.path == refusal.path for change in entry.changes)
+            if touched and entry.number > newest.number and not entry.is_undone:
+                return Refusal(refusal.path, f"call {entry.number} changed it later ({entry.title}): undo that first")
+        return refusal
+
+    def _keep_present(self, net: dict[str, Change], chosen: Sequence[Entry]) -> None:
+        """Note the undo as a call of its own before it changes anything, so that it can be undone too."""
+        titles = ", ".join(entry.title or entry.call_id for entry in reversed(chosen))
+        number = self._known.last_number + 1
+        self._now = Record("changes", number, f"undo-{number}", f"Undo: {titles}", self.turn, time.time(), is_undo=True)
+        changes: list[ChangeRecord] = []
+        contents: list[bytes] = []
+        size = 0
+        for path, change in net.items():
+            data, now = self._present(path, change.after, size)
+            contents.append(data)
+            size += len(data)
+            changes.append(ChangeRecord(os.fsencode(path), now, _unplaced(change.before)))
+        self._log.append(self._record("changes", tuple(changes)), contents, durable=True)
+
+    def _present(self, path: str, like: State, where: int) -> tuple[bytes, State]:
+        state = present_state(self._roots, path, like)
+        if state.kind != "file" or is_stamp(state.digest):
+            return b"", state
+        with os.fdopen(self._roots.open_file(path), "rb") as stream:
+            data = stream.read()
+        return data, state_of_file(data, state.mode, where)
+
+
+_NEW_FOLDER = State("folder", UNKNOWN_MODE)
+
+
+def _state(row: Row | None, snapshots: TreeSnapshots) -> State:
+    if row is None:
+        return MISSING
+    if row.kind != "file":
+        return State(row.kind, 0 if row.kind == "link" else stat.S_IMODE(row.mode), 0, "", row.target)
+    data = snapshots.content(row)
+    if data is None:
+        return State("file", stat.S_IMODE(row.mode), row.size, digest_by_stamp(row.size, row.stamp[0]))
+    return state_of_file(data, stat.S_IMODE(row.mode))
+
+
+def _unplaced(state: State) -> State:
+    return State(state.kind, state.mode, state.size, state.digest, state.target)
+
+
+def _named(entries: Sequence[Entry], name: str) -> Entry:
+    for entry in reversed(entries):
+        if name in (entry.call_id, str(entry.number)):
+            return entry
+    raise ToolError(ErrorKind.NOT_FOUND, f"No call {name!r} that changed something. See `dogu sessions show`.")
+
+
+def _unwatched(error: Exception) -> str:
+    if isinstance(error, TooManyEntriesError):
+        return f"The workspace holds more than {error} entries: what commands change can't be undone."
+    return f"What commands change can't be undone: the workspace can't be watched ({error})."
+
+
+def _lock(path: str) -> int:
+    import fcntl
+
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return -1
+    return descriptor
+
+
+def _unlink_if_there(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

@@ -1,0 +1,177 @@
+"""The journal's file: records one after another, each whole or not there, with the contents they speak of.
+
+A record is a head (lengths and a checksum), a msgpack body and raw contents. Records are only ever added; a torn one at
+the end, left by a kill or a crash, counts as not written and is cut off by the next writer.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+import msgspec
+
+_HEAD = struct.Struct("<4sIQI")
+_MAGIC = b"dgj1"
+_LONGEST_BODY_BYTES = 256 << 20
+
+StateKind = Literal["missing", "file", "link", "folder", "other"]
+RecordKind = Literal["look", "changes", "failed", "seen", "undone"]
+
+
+class State(msgspec.Struct, frozen=True, array_like=True):
+    """What a path holds: `mode` are permission bits, `digest` tells a file's content, `target` a link's.
+
+    `where` is the content's place in the log, -1 when it wasn't kept. A mode of -1 is one nobody has looked at.
+    """
+
+    kind: StateKind = "missing"
+    mode: int = 0
+    size: int = 0
+    digest: str = ""
+    target: bytes = b""
+    where: int = -1
+
+    def is_same_as(self, other: State) -> bool:
+        """Whether both say the same of the path, wherever the content is kept; a link's mode means nothing."""
+        if (self.kind, self.digest, self.target) != (other.kind, other.digest, other.target):
+            return False
+        return self.kind == "link" or self.mode == other.mode or UNKNOWN_MODE in (self.mode, other.mode)
+
+
+UNKNOWN_MODE = -1
+MISSING = State()
+
+
+class ChangeRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One path's change; `path` is absolute and without links."""
+
+    path: bytes
+    before: State
+    after: State
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One step of the journal. `number` is the call's in this journal, counted from 1.
+
+    `look`: a call began that is watched from outside, with `position` of the snapshot's index. `changes`: what is about
+    to be done, or was seen. `seen`: all that such a call did has been noted. `failed`: the last change of `path` wasn't
+    done. `undone`: this call undid the calls of `numbers`.
+    """
+
+    kind: RecordKind
+    number: int
+    call_id: str = ""
+    title: str = ""
+    turn: int = 0
+    time_s: float = 0.0
+    is_undo: bool = False
+    changes: tuple[ChangeRecord, ...] = ()
+    path: bytes = b""
+    numbers: tuple[int, ...] = ()
+    position: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class JournalLog:
+    """The file `path`; made when first written to."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._read_to = 0
+
+    def append(self, record: Record, contents: Sequence[bytes] = (), *, durable: bool = False) -> None:
+        """Add a record. A file state's `where` in it counts from the beginning of `contents` and is made absolute.
+
+        With `durable` it is on the disk when this returns.
+        """
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        data = b"".join(contents)
+        with self._locked() as descriptor:
+            start = self._end_of_whole_records(descriptor)
+            body = msgspec.msgpack.encode(record)
+            head = _HEAD.pack(_MAGIC, len(body), len(data), zlib.crc32(body))
+            os.ftruncate(descriptor, start)
+            _write_at(descriptor, head + body + data, start)
+            if durable:
+                os.fsync(descriptor)
+
+    def read_new(self) -> list[Record]:
+        """Return the records added since the last call, whoever added them, with absolute places of contents."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return []
+        try:
+            records: list[Record] = []
+            while (found := _record_at(descriptor, self._read_to)) is not None:
+                record, start, end = found
+                records.append(_placed(record, start))
+                self._read_to = end
+            return records
+        finally:
+            os.close(descriptor)
+
+    def content(self, state: State) -> bytes | None:
+        """Return a file's content, or None when it wasn't kept."""
+        if state.where < 0:
+            return None
+        with open(self.path, "rb") as stream:
+            stream.seek(state.where)
+            return stream.read(state.size)
+
+    @contextmanager
+    def _locked(self) -> Generator[int]:
+        import fcntl
+
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _end_of_whole_records(self, descriptor: int) -> int:
+        end = self._read_to
+        while (found := _record_at(descriptor, end)) is not None:
+            end = found[2]
+        return end
+
+
+def _record_at(descriptor: int, offset: int) -> tuple[Record, int, int] | None:
+    """Read the record at `offset`; also say where its contents begin and end."""
+    head = os.pread(descriptor, _HEAD.size, offset)
+    if len(head) < _HEAD.size:
+        return None
+    magic, body_bytes, data_bytes, checksum = _HEAD.unpack(head)
+    start = offset + _HEAD.size + body_bytes
+    if magic != _MAGIC or body_bytes > _LONGEST_BODY_BYTES or os.fstat(descriptor).st_size < start + data_bytes:
+        return None
+    body = os.pread(descriptor, body_bytes, offset + _HEAD.size)
+    if zlib.crc32(body) != checksum:
+        return None
+    return msgspec.msgpack.decode(body, type=Record), start, start + data_bytes
+
+
+def _placed(record: Record, start: int) -> Record:
+    changes = tuple(
+        ChangeRecord(change.path, _moved(change.before, start), _moved(change.after, start))
+        for change in record.changes
+    )
+    return msgspec.structs.replace(record, changes=changes)
+
+
+def _moved(state: State, start: int) -> State:
+    return state if state.where < 0 else msgspec.structs.replace(state, where=state.where + start)
+
+
+def _write_at(descriptor: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(descriptor, view, offset)
+        view = view[written:]
+        offset += written
