@@ -22,6 +22,7 @@ from dogu.models.events import (
     Usage,
 )
 from dogu.models.gemini import Gemini, GeminiOptions, KeyAccess
+from dogu.models.gemini_answer import GeminiAnswer
 from dogu.models.gemini_wire import request_body
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
@@ -113,6 +114,22 @@ async def test_a_signed_piece_of_text_is_not_merged_with_its_neighbours() -> Non
         await model.aclose()
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "abc"
     assert msgspec.json.decode(finished(events).content)["parts"] == signed
+
+
+async def test_a_call_that_came_unsigned_is_taken_back_by_a_model_that_wants_signatures() -> None:
+    unsigned: list[dict[str, Any]] = [
+        {"functionCall": {"id": str(number), "name": "now", "args": {}}} for number in (1, 2)
+    ]
+    with FakeGemini([Turn(fault="args-missing"), "Done."]) as fake:
+        model = Gemini("gemini-3-pro", KeyAccess("k", fake.base_url))
+        first = finished(await ask(model))
+        answer = function_response_content([(item.call_id, item.name, ToolResult("x")) for item in first.calls])
+        await ask(model, [*HISTORY, first.content, answer])
+        await model.aclose()
+        assert fake.problems == []
+    old = GeminiAnswer()
+    old.absorb([msgspec.json.encode({"candidates": [{"content": {"parts": unsigned}, "finishReason": "STOP"}]})])
+    assert msgspec.json.decode(finished(old.finish()).content)["parts"] == unsigned
 
 
 async def test_an_answer_in_one_piece_gives_the_same_events() -> None:

@@ -63,7 +63,7 @@ class Stream:
     events: list[bytes]
 
 
-LINE = st.text(st.characters(exclude_characters="\r\n"), max_size=8).map(str.encode)
+LINE = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=8).map(str.encode)
 
 
 @st.composite

@@ -135,7 +135,7 @@ class Gemini:
         """Send once, and give the events of the answer."""
         method = "streamGenerateContent?alt=sse" if self._options.streams else "generateContent"
         call = await self._call(method, body)
-        answer = GeminiAnswer()
+        answer = GeminiAnswer(needs_signature=_generation(self.name) >= (3, 0))
         payloads = self._transport.events(call, self._explain, is_complete=answer.is_complete)
         async with aclosing(payloads) as batches:
             async for batch in batches:

@@ -23,13 +23,20 @@ from dogu.models.events import (
 from dogu.models.gemini_errors import blocked_prompt, stopped_answer, stream_error
 from dogu.models.gemini_wire import PlainText, WireChunk, WireCounts, WireFunctionCall, WirePart
 
+# What Gemini 3 takes for the signature of a call that came without one.
+# Source: ai.google.dev/gemini-api/docs/thought-signatures, "history from other models".
+_NO_SIGNATURE = "skip_thought_signature_validator"
 _log = logging.getLogger("dogu.models.gemini")
 
 
 class GeminiAnswer:
-    """An answer as it grows: `absorb` each chunk, then `finish`."""
+    """An answer as it grows: `absorb` each chunk, then `finish`.
 
-    def __init__(self) -> None:
+    With `needs_signature` the model takes its calls back only with a thought signature on the first of them.
+    """
+
+    def __init__(self, *, needs_signature: bool = False) -> None:
+        self._needs_signature = needs_signature
         self._parts: list[bytes] = []  # encoded, as they will stand in the history
         self._plain: list[str] = []  # pieces of the plain text that grows now
         self._plain_is_thought = False
@@ -127,11 +134,14 @@ class GeminiAnswer:
             self._has_substance = True
         encoded = bytes(raw)
         if part.function_call is not None:
-            encoded = self._absorb_call(encoded, part.function_call)
+            is_unsigned = self._needs_signature and not self._calls and not part.thought_signature
+            encoded = self._absorb_call(
+                encoded, part.function_call, {"thoughtSignature": _NO_SIGNATURE} if is_unsigned else {}
+            )
         self._parts.append(encoded)
 
-    def _absorb_call(self, encoded: bytes, call: WireFunctionCall) -> bytes:
-        """Note the call and return its part with an id of its own, a name and arguments that are an object."""
+    def _absorb_call(self, encoded: bytes, call: WireFunctionCall, more: dict[str, str]) -> bytes:
+        """Note the call and return its part with an id of its own, a name, arguments that are an object, and `more`."""
         args, problem = read_arguments(bytes(call.args))
         if not call.name:
             args, problem = None, NO_NAME
@@ -139,11 +149,12 @@ class GeminiAnswer:
         call_id = call_id_of(call.id, taken)
         event = FunctionCallEvent(call_id, call.name or UNNAMED, args, problem)
         self._calls.append(event)
-        if call.id == call_id and call.name and bytes(call.args)[:1] == b"{":
+        is_sound = call.id == call_id and call.name and bytes(call.args)[:1] == b"{"
+        if is_sound and not more:
             return encoded
         part = cast("dict[str, Any]", msgspec.json.decode(encoded))
         part["functionCall"] |= {"id": call_id, "name": event.name, "args": args or {}}
-        return msgspec.json.encode(part)
+        return msgspec.json.encode(part | more)
 
     def _end_plain(self) -> None:
         text = "".join(self._plain)

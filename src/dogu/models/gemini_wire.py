@@ -104,6 +104,7 @@ class WirePart(msgspec.Struct, rename="camel"):
 
     text: str | None = None
     thought: bool | None = None
+    thought_signature: str | None = None
     function_call: WireFunctionCall | None = None
 
 
