@@ -416,15 +416,15 @@ async def test_an_error_of_the_listener_ends_the_command(run: Runner) -> None:
 
 async def test_everything_ends_when_the_program_dies(run: Runner) -> None:
     program = run.folder / "program.py"
-    source = Path(__file__).parents[2] / "src"
     program.write_text(f"""
-import anyio, sys
-sys.path.append({str(source)!r})
+import sys
+sys.path = {sys.path!r}
+import anyio
 from dogu.workspace.process import LocalProcesses, ShellCommand
 processes = LocalProcesses()
 command = "setsid sleep 67 & echo $! > pid; sleep 67"
 anyio.run(processes.run, ShellCommand(command, {str(run.folder)!r}, {{"PATH": {PATH!r}}}))
 """)
-    result = await run(f"{sys.executable} program.py & until test -s pid; do sleep 0.02; done; kill -9 $!; cat pid")
+    result = await run(f"{sys.executable} program.py & until test -s pid; do sleep 0.02; done; kill -9 $!; cat pid", timeout_s=20)
     sleeper = int(result.stdout)
     await until(lambda: not is_alive(sleeper))
