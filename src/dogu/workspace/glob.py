@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -197,12 +197,14 @@ class FoundFiles:
 
 @dataclass(frozen=True)
 class GlobQuery:
-    """What to find, and what to leave out: `ignored` are globs, `rules` those of the start folder."""
+    """What to find, and what to leave out: `ignored` are globs, `rules` those of the start folder, `excluded` names of
+    folders that aren't entered unless the pattern names them."""
 
     pattern: GlobPattern
     ignored: PathFilter | None = None
     ignore: Ignore | None = None
     rules: FolderRules | None = None
+    excluded: Collection[str] = DEFAULT_EXCLUDED
 
     def find(self, descriptor: int, go_on: Check | None = None) -> FoundFiles:
         """Find regular files, and symbolic links that don't lead to folders, below an open folder."""
@@ -285,7 +287,7 @@ class _Search:
         kept: list[str] = []
         for name in names:
             inner = stage.entered(name)
-            if inner is None or (name in DEFAULT_EXCLUDED and not stage.names_exactly(name)):
+            if inner is None or (name in query.excluded and not stage.names_exactly(name)):
                 continue
             if query.ignored is None or not query.ignored.matches(path + name):
                 self._stages[f"{path}{name}/"] = inner
