@@ -7,9 +7,9 @@ equal folded strings align the two texts cluster by cluster.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from functools import cached_property
-
-_BLOCK_CHARS = 1 << 15
+from itertools import accumulate
 
 _SAME = {
     "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc",
@@ -70,50 +70,45 @@ def _joins(char: str) -> bool:
 
 
 class FoldedText:
-    """A long text folded by blocks of whole lines, so that a place found is located without folding it all again."""
+    """A text folded line by line, when first asked."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts: list[int] = []
-        self._folded: list[str] = []
-        start = 0
-        while start < len(text):
-            end = text.find("\n", start + _BLOCK_CHARS) + 1 or len(text)
-            self._starts.append(start)
-            self._folded.append(fold(text[start:end]))
-            start = end
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The lines, folded."""
+        return ["".join(line.split()) if line.isascii() else fold(line) for line in self.text.split("\n")]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins, and at last where one after the last would."""
+        return list(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
 
     @cached_property
     def folded(self) -> str:
         """The whole text folded."""
-        return "".join(self._folded)
+        return "".join(self.keys)
+
+    @cached_property
+    def _folded_starts(self) -> list[int]:
+        return list(accumulate(map(len, self.keys), initial=0))
 
     def locate(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the span of the text whose folding is `folded[start:end]`; None when it would cut a cluster."""
-        first = self._position(start, last=False)
-        last = self._position(end - 1, last=True)
-        if first is None or last is None:
+        first, last = self._cluster(start), self._cluster(end - 1)
+        if first is None or last is None or not first[2] or not last[3]:
             return None
-        return first, last
+        return first[0], last[1]
 
-    def _position(self, index: int, *, last: bool) -> int | None:
-        for block_start, folded in zip(self._starts, self._folded, strict=True):
-            if index < len(folded):
-                return self._in_block(block_start, index, last=last)
-            index -= len(folded)
-        return None
-
-    def _in_block(self, start: int, index: int, *, last: bool) -> int | None:
-        while True:
-            end = self.text.find("\n", start) + 1 or len(self.text)
-            folded = fold(self.text[start:end])
-            if index < len(folded):
-                break
-            index -= len(folded)
-            start = end
-        _, starts, ends = fold_clusters(self.text[start:end])
-        if last:
-            whole = index + 1 == len(starts) or starts[index + 1] != starts[index]
-            return start + ends[index] if whole else None
-        whole = index == 0 or starts[index - 1] != starts[index]
-        return start + starts[index] if whole else None
+    def _cluster(self, index: int) -> tuple[int, int, bool, bool] | None:
+        """Return where the cluster of a folded character starts and ends, and whether it is the cluster's first, its last."""
+        number = bisect_right(self._folded_starts, index) - 1
+        start = self.starts[number]
+        folded, starts, ends = fold_clusters(self.text[start : self.starts[number + 1] - 1])
+        at = index - self._folded_starts[number]
+        if folded != self.keys[number]:
+            return None
+        is_first = at == 0 or starts[at - 1] != starts[at]
+        is_last = at + 1 == len(starts) or starts[at + 1] != starts[at]
+        return start + starts[at], start + ends[at], is_first, is_last

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from dogu.workspace.edit_match.folding import fold
+from dogu.workspace.edit_match.folding import FoldedText
 from dogu.workspace.edit_match.words import word_chars
 
 _COMMON = 50  # a line that is there oftener names no place
@@ -15,19 +15,12 @@ _REACH_LINES = 3  # lines of the file that may lie between two lines looked for
 class LineIndex:
     """The lines that aren't blank, numbered from 0: where each begins and ends, and what it is folded."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self.keys: list[str] = []
-        position = 0
-        for line in text.split("\n"):
-            key = fold(line)
-            if key:
-                self.starts.append(position)
-                self.ends.append(position + len(line))
-                self.keys.append(key)
-            position += len(line) + 1
+    def __init__(self, folded: FoldedText) -> None:
+        full = [number for number, key in enumerate(folded.keys) if key]
+        self.text = folded.text
+        self.keys = [folded.keys[number] for number in full]
+        self.starts = [folded.starts[number] for number in full]
+        self.ends = [folded.starts[number + 1] - 1 for number in full]
 
     def line(self, number: int) -> str:
         """Return a line as it is in the text."""

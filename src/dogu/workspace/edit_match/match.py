@@ -72,9 +72,10 @@ def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact
     refusal = _refuse_strings(view.text, old, new)
     if refusal is not None:
         return refusal
+    folded = FoldedText(view.text)
     outcome = find_exact(view.text, old, new, expected)
     if outcome is None and not exact_only:
-        outcome = _find(view.text, old, new, expected)
+        outcome = _find(folded, old, new, expected)
     if isinstance(outcome, Found) and outcome.replacements:
         lines = _line_spans(view.text, outcome.spans)
         return Edit(outcome.stage, tuple(settle_endings(view, text, outcome.replacements)), lines, outcome.forgiven)
@@ -83,7 +84,7 @@ def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact
     if outcome is not None:
         lines = _line_spans(view.text, outcome.spans)
         return Refusal(Why.NO_CHANGE, "what new_string changes is so in the file already", outcome.stage, lines)
-    return _nowhere(view.text, old, new)
+    return _nowhere(folded, old, new)
 
 
 def _with_newlines(string: str) -> str:
@@ -107,21 +108,23 @@ def _refuse_strings(text: str, old: str, new: str) -> Refusal | None:
     return None
 
 
-def _find(text: str, old: str, new: str, expected: int | None) -> Outcome:
-    outcome = find_read(text, old, new, expected) or find_escaped(text, old, new, expected)
-    if outcome is not None:
-        return outcome
-    folded = FoldedText(text)
-    outcome = find_folded(folded, old, new, expected) or find_elided(folded, old, new, expected)
-    return outcome or find_near(LineIndex(text), old, new, expected)
+def _find(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
+    return (
+        find_read(folded.text, old, new, expected)
+        or find_escaped(folded.text, old, new, expected)
+        or find_folded(folded, old, new, expected)
+        or find_elided(folded, old, new, expected)
+        or find_near(LineIndex(folded), old, new, expected)
+    )
 
 
-def _nowhere(text: str, old: str, new: str) -> Refusal:
+def _nowhere(folded: FoldedText, old: str, new: str) -> Refusal:
+    text = folded.text
     if len(new.strip()) > _TELLING_CHARS and text.count(new) == 1:
         start = text.index(new)
         lines = _line_spans(text, ((start, start + len(new)),))
         return Refusal(Why.NO_MATCH, "new_string is there already; was this edit made before?", "", lines)
-    spans, diff = nearest(LineIndex(text), old)
+    spans, diff = nearest(LineIndex(folded), old)
     return Refusal(Why.NO_MATCH, "", "", _line_spans(text, spans), diff)
 
 

@@ -59,7 +59,8 @@ def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:
     wrong, right = differing[0]
     if len(right) < _SHORTEST_WORD or OSA.distance(wrong, right, score_cutoff=1) != 1:
         return None
-    return None if re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", text) else (wrong, right)
+    known = wrong in text and re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", text)
+    return None if known else (wrong, right)
 
 
 def is_whole_comment(line: str) -> bool:
