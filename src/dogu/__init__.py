@@ -14,9 +14,9 @@ Every public name is here; importing this module loads none of them until it is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from dogu.version import __version__
+
+TYPE_CHECKING = False  # typing's own costs 8 ms
 
 if TYPE_CHECKING:
     from dogu.agent.history import History
@@ -128,7 +128,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'dogu' has no attribute {name!r}")

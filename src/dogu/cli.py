@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's own costs 8 ms, a third of `dogu --version`
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+    from dogu.app import Options
 
 COMMANDS = ("call", "tools", "policy", "undo", "sessions", "doctor", "tour")
 
@@ -30,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _give_up_output()
         return 1
     except Exception as error:  # the last line of defence: a defect is told, not dumped
+        import os
+
         if os.environ.get("DOGU_DEBUG"):
             raise
         sys.stderr.write(f"dogu failed, which is a defect of dogu: {type(error).__name__}: {error}\n")
@@ -51,7 +54,7 @@ def _run(words: list[str]) -> int:
         return 52
 
 
-def _run_command(command: str, options: Any, space: Namespace) -> int:
+def _run_command(command: str, options: Options, space: Namespace) -> int:
     from dogu import commands
 
     if command:
@@ -161,6 +164,8 @@ def _prepare_streams() -> None:
 
 def _give_up_output() -> None:
     """The reader went away: stop writing, and let the interpreter's last flush find nobody."""
+    import os
+
     descriptor = os.open(os.devnull, os.O_WRONLY)
     os.dup2(descriptor, sys.stdout.fileno())
 
