@@ -272,6 +272,7 @@ def _built_in(settings: Settings, parts: _Parts) -> Iterable[AnyTool]:
     from dogu.tools.grep_search import GrepSearch
     from dogu.tools.list_directory import ListDirectory
     from dogu.tools.read_file import ReadFile
+    from dogu.tools.read_many_files import ReadManyFiles
     from dogu.tools.replace import Replace
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
     from dogu.tools.write_file import WriteFile
@@ -281,9 +282,14 @@ def _built_in(settings: Settings, parts: _Parts) -> Iterable[AnyTool]:
 
     roots, files, shell = parts.roots, parts.files, settings.shell
     limits = ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0)
+
+    def hidden(path: str) -> str:
+        return why_ignored(roots, path)
+
     return [
         ListDirectory(roots),
-        ReadFile(files, roots, lambda path: why_ignored(roots, path)),
+        ReadFile(files, roots, hidden),
+        ReadManyFiles(files, roots, hidden),
         WriteFile(files, roots),
         Glob(roots),
         GrepSearch(ContentSearch(roots)),

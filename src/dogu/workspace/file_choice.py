@@ -32,7 +32,7 @@ class FileCriteria:
 
 @dataclass(frozen=True)
 class ChosenFile:
-    """A file by its absolute path; `is_named` when asked for by its own name, else what `glob` found (empty: a folder)."""
+    """A file by its absolute path; `is_named` when asked for by its own name, else the `glob` (empty: a folder)."""
 
     path: str
     is_named: bool
