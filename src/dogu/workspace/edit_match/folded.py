@@ -17,7 +17,7 @@ from dogu.workspace.edit_match.weave import UncleanError, weave
 from dogu.workspace.edit_match.words import is_comment_mark, joined, word_chars
 
 STAGE = "white space and look-alikes"
-FEWEST_WORD_CHARS = 3
+FEWEST_WORD_CHARS = 2
 
 
 def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:

@@ -102,7 +102,9 @@ class FoldedText:
         return first[0], last[1]
 
     def _cluster(self, index: int) -> tuple[int, int, bool, bool] | None:
-        """Return where the cluster of a folded character starts and ends, and whether it is the cluster's first, its last."""
+        """Return where the cluster of a folded character starts and ends, and whether it is the cluster's first, its
+        last.
+        """
         number = bisect_right(self._folded_starts, index) - 1
         start = self.starts[number]
         folded, starts, ends = fold_clusters(self.text[start : self.starts[number + 1] - 1])
