@@ -80,6 +80,7 @@ def test_a_name_or_a_likeness_makes_no_media(name: str, head: bytes) -> None:
         "日本語".encode()[:-1],
         b"caf\xe9\n",
         b"a\x01b" + b"text" * 100,
+        b"line one\nNUL: \0\nend\n",
     ],
 )
 def test_text_is_not_binary(head: bytes) -> None:
@@ -94,6 +95,7 @@ def test_text_is_not_binary(head: bytes) -> None:
         bytes(range(256)),
         b"\0\1\2\3",
         b"text\0with a NUL",
+        b"\0\n\0\1\n",
         b"\x7fELF\x02\x01\x01" + bytes(9),
         b"PK\x03\x04\x14\0\0\0\x08\0",
         zlib.compress(os.urandom(4096)),

@@ -236,3 +236,30 @@ def test_the_line_ending_of_a_place_is_that_of_its_line(text: str, position: int
 )
 def test_the_dominant_line_ending_is_that_of_most_lines(text: str, ending: str) -> None:
     assert dominant_line_ending(text) == ending
+
+
+@given(st.sampled_from(ALL), st.data())
+def test_a_rewritten_file_reads_as_the_new_text(codec: str, draw: st.DataObject) -> None:
+    alphabet = sorted(set(SAMPLES.get(codec, "日本語 😀é\r\n") + "ab \n\t"))
+    text = st.text(st.sampled_from(alphabet), max_size=30)
+    old, new = draw.draw(text), draw.draw(text)
+    file = decoded(decoded(b"", codec).encode(old), codec)
+    assert decoded(file.rewrite(new), codec).text == new
+    assert file.rewrite(old) == file.data
+
+
+@given(likely_bytes, encodings)
+def test_a_file_rewritten_as_it_is_keeps_every_byte(data: bytes, codec: str) -> None:
+    file = decoded(data, codec)
+    assert file.rewrite(file.text) == data
+
+
+def test_a_rewritten_file_keeps_the_bytes_of_lines_that_stay() -> None:
+    data = b"\x87\x54 \xfa\x4a\n\xff\nend\n"
+    file = decoded(data, "cp932")
+    assert file.rewrite(file.text.replace("end", "終わり")) == data.replace(b"end", "終わり".encode("cp932"))
+
+
+def test_a_rewrite_that_cannot_be_encoded_names_the_line_of_the_whole_text() -> None:
+    with pytest.raises(ToolError, match="line 4"):
+        decoded(b"\xff\none\ntwo\nthree\n", "cp932").rewrite("one\ntwo\nthree\n😀\n")

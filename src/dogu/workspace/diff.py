@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from dogu.workspace.diff_myers import mark_changes
 from dogu.workspace.diff_regions import Change, differing_regions
@@ -58,6 +59,21 @@ def _run_end(changed: bytearray, at: int) -> int:
 def _gap(changed: bytearray, at: int) -> int:
     end = changed.find(1, at)
     return (len(changed) if end < 0 else end) - at
+
+
+def changed_regions(old: str, new: str) -> list[Change]:
+    """Return what changed between two texts, in characters: whole lines, in order; between two changes all is equal."""
+    changes: list[Change] = []
+    for region in differing_regions(old, new):
+        old_lines = _lines(old[region.old_start : region.old_end])
+        new_lines = _lines(new[region.new_start : region.new_end])
+        old_at = list(accumulate(map(len, old_lines), initial=region.old_start))
+        new_at = list(accumulate(map(len, new_lines), initial=region.new_start))
+        changes += [
+            Change(old_at[one.old_start], old_at[one.old_end], new_at[one.new_start], new_at[one.new_end])
+            for one in changed_ranges(old_lines, new_lines)
+        ]
+    return changes
 
 
 def _regions_with_context(old: str, new: str, context: int) -> list[Change]:

@@ -51,7 +51,7 @@ def sniff(head: bytes, name: str) -> str | None:
 def is_binary(head: bytes) -> bool:
     """Whether a file that begins so is neither text in any encoding nor worth showing as such.
 
-    A stray NUL or control character in a long UTF-8 text doesn't make it binary; UTF-16 and UTF-32 are text.
+    A stray NUL or control character among lines of UTF-8 doesn't make them binary; UTF-16 and UTF-32 are text.
     """
     if has_bom(head) or wide_codec(head):
         return False
@@ -60,7 +60,7 @@ def is_binary(head: bytes) -> bool:
         return False
     share = odd / len(head)
     if b"\0" in head:
-        return share > 0.01 or not _is_utf_8(head)
+        return share > (0.1 if b"\n" in head else 0.01) or not _is_utf_8(head)
     return share > (0.3 if _is_utf_8(head) else 0.05)
 
 

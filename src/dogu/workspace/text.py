@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.text_detect import Encoding, detect
-from dogu.workspace.text_layout import Layout, lay_out
+from dogu.workspace.text_layout import Layout, OneToOne, lay_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,26 @@ class DecodedText:
         parts.append(view[done_bytes:])
         return b"".join(parts)
 
-    def _encoded(self, text: str, place: tuple[int, int] | None) -> bytes:
+    def rewrite(self, text: str) -> bytes:
+        """Return the file's bytes with its whole text given anew: lines that stay keep their bytes, the BOM stays.
+
+        That matters where one character has several codes, or the file holds stray bytes. Raises as `encode`.
+        """
+        if isinstance(self._layout, OneToOne):
+            return self.bom + self.encode(text)
+        from dogu.workspace.diff import changed_regions
+
+        changes = changed_regions(self.text, text)
+        for one in changes:
+            self._encoded(text[one.new_start : one.new_end], (one.old_start, one.old_end), text, one.new_start)
+        return self.splice([(one.old_start, one.old_end, text[one.new_start : one.new_end]) for one in changes])
+
+    def _encoded(self, text: str, place: tuple[int, int] | None, whole: str = "", start: int = 0) -> bytes:
+        """Encode; an error counts lines in `whole`, where the text starts at `start`."""
         try:
             return self._layout.encode(text, place)
         except UnicodeEncodeError as error:
-            raise _unencodable(text, error.start, self.label) from error
+            raise _unencodable(whole or text, start + error.start, self.label) from error
 
 
 def decode(data: bytes, encoding: Encoding | None = None) -> DecodedText:
