@@ -78,21 +78,21 @@ class _Stage:
         self._staying = pattern.closed((way, at) for way, at in states if pattern.ways[way][at].any_depth)
         ends = [pattern.ways[way][at] for way, at in states if at + 1 == len(pattern.ways[way])]
         self._suffixes = tuple({end.suffix for end in ends if end.suffix is not None})
-        self._others = [end for end in ends if end.suffix is None]
+        self._literals = frozenset(end.literal for end in ends if end.literal is not None)
+        self._others = [end for end in ends if end.suffix is None and end.literal is None]
         self._exact = pattern.case_sensitive
 
     def files(self, names: list[str]) -> list[str]:
         """Return those of a folder's files that match."""
-        suffixes, others = self._suffixes, self._others
+        suffixes, literals = self._suffixes, self._literals
         if "" in suffixes:
             return names
-        if not others and not suffixes:
-            return []
-        if not others:
-            if self._exact:
-                return [name for name in names if name.endswith(suffixes)]
-            return [name for name in names if name.lower().endswith(suffixes)]
-        return [name for name in names if self._is_match(name)]
+        if self._others:
+            return [name for name in names if self._is_match(name)]
+        folded = names if self._exact else [name.lower() for name in names]
+        if not suffixes:
+            return [name for name, seen in zip(names, folded, strict=True) if seen in literals] if literals else []
+        return [name for name, seen in zip(names, folded, strict=True) if seen.endswith(suffixes) or seen in literals]
 
     def entered(self, name: str) -> _Stage | None:
         """Return the stage in the folder `name`, or None when nothing below it can match."""

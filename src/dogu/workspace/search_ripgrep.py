@@ -19,7 +19,9 @@ from dogu.workspace.search_process import Outcome, Program
 from dogu.workspace.search_query import Counted, Limits, MatchedLine, SearchQuery
 from dogu.workspace.search_source import Source, cut_around
 
-_BASE = ("--no-config", "--color=never", "--hidden", "--crlf", "--null", "--with-filename", "--no-ignore-dot")
+BASE_FLAGS = ("--no-config", "--color=never", "--hidden", "--crlf", "--null", "--with-filename", "--no-ignore-dot")
+"""What every run of ripgrep is given."""
+
 _SHOWN = ("--no-heading", "--line-number", "--column", "--byte-offset", "--no-context-separator", "--text")
 _PREVIEW_BYTES = 16_384
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
@@ -104,7 +106,7 @@ class Ripgrep:
         lines = ["--multiline"] if query.spans_lines else []
         environ = {name: value for name, value in os.environ.items() if name != "RIPGREP_CONFIG_PATH"}
         descriptors = [source.descriptor for source in sources]
-        return Program([self.program, *_BASE, case, *lines, *words], folder, descriptors, environ)
+        return Program([self.program, *BASE_FLAGS, case, *lines, *words], folder, descriptors, environ)
 
     def _check(self, query: SearchQuery, outcome: Outcome) -> None:
         """Raise what ripgrep says of the pattern or glob, if that is why it failed; an unreadable file is none."""
