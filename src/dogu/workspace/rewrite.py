@@ -42,7 +42,7 @@ def rewrite(old: DecodedText | None, content: str) -> Rewrite:
         text = settled
         if not old.is_utf8 or old.bom:
             notes.append(f"The file stays in {old.label}.")
-    return Rewrite(into.bom + into.encode(text), text, tuple(notes))
+    return Rewrite(into.rewrite(text), text, tuple(notes))
 
 
 _ENDING_NAMES = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
