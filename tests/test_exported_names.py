@@ -10,7 +10,50 @@ import dogu
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(dogu.__all__) == snapshot(['Agent', 'ApprovalMode', 'Approved', 'ApprovedAlways', 'Blob', 'CallContext', 'CallFinished', 'CallOutput', 'CallStarted', 'Confirmation', 'Declined', 'EndReason', 'ErrorKind', 'Executor', 'FileDiff', 'FunctionDeclaration', 'History', 'Kind', 'Model', 'ModelError', 'Options', 'Policy', 'Question', 'Retrying', 'Rules', 'Runtime', 'TerminalOutput', 'Text', 'TextDelta', 'Tool', 'ToolAnswer', 'ToolCall', 'ToolError', 'ToolRegistry', 'ToolResult', 'TurnEnded', '__version__', 'function_tool', 'open_agent', 'open_runtime'])
+    assert sorted(dogu.__all__) == snapshot(
+        [
+            "Agent",
+            "ApprovalMode",
+            "Approved",
+            "ApprovedAlways",
+            "Blob",
+            "CallContext",
+            "CallFinished",
+            "CallOutput",
+            "CallStarted",
+            "Confirmation",
+            "Declined",
+            "EndReason",
+            "ErrorKind",
+            "Executor",
+            "FileDiff",
+            "FunctionDeclaration",
+            "History",
+            "Kind",
+            "Model",
+            "ModelError",
+            "Options",
+            "Policy",
+            "Question",
+            "Retrying",
+            "Rules",
+            "Runtime",
+            "TerminalOutput",
+            "Text",
+            "TextDelta",
+            "Tool",
+            "ToolAnswer",
+            "ToolCall",
+            "ToolError",
+            "ToolRegistry",
+            "ToolResult",
+            "TurnEnded",
+            "__version__",
+            "function_tool",
+            "open_agent",
+            "open_runtime",
+        ]
+    )
 
 
 def test_there_are_at_most_forty() -> None:

@@ -161,10 +161,12 @@ class TestJson:
 
     @given(strategies.text(alphabet='{}[]:,"\\/*\n 0-1.eatrufnls\ud800é', max_size=40))
     def test_any_text_is_read_or_refused(self, text: str) -> None:
+        line = 1
         try:
-            assert isinstance(parse_json_with_comments(text).values, dict)
+            parse_json_with_comments(text)
         except JsonError as error:
-            assert 1 <= error.line <= text.count("\n") + 1
+            line = error.line
+        assert 1 <= line <= text.count("\n") + 1
 
 
 class TestKeys:

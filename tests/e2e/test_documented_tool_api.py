@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import dogu
-from dogu.contract import CallContext, Confirmation, Text
+from dogu.contract import CallContext, Confirmation, Text, text_of
 from dogu.settings import load_settings
 from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call
@@ -148,7 +148,7 @@ class TestRegistry:
             both = await opened.runtime.call("read_many_files", paths=["*.txt"])
             prompt = await opened.read_prompt("look at @a.txt")
             await opened.agent.run(prompt)
-        text = str(dogu.contract.text_of(both.result.llm_content))
+        text = text_of(both.result.llm_content)
         assert text.index("one") < text.index("two")
         assert f"--- {tmp_path / 'a.txt'} ---" in text
         assert "one" in json.dumps(model.requests[0].contents)
