@@ -1,5 +1,6 @@
 """The fake server refuses what the real one refuses, so that our own mistakes are found."""
 
+import os
 import subprocess
 import sys
 import urllib.error
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
+from dogu.testing.fake_gemini_faults import FAULTS
 from dogu.testing.turn import Turn, call
 
 USER: dict[str, Any] = {"role": "user", "parts": [{"text": "hi"}]}
@@ -141,6 +143,13 @@ def test_a_script_that_is_too_short_says_so() -> None:
 def test_an_unknown_address_is_not_found() -> None:
     with FakeGemini([]) as fake:
         assert post(fake, {}, "/v2/x")["error"]["code"] == 404
+
+
+def test_every_fault_is_documented() -> None:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(root, "docs", "testing.md"), encoding="utf-8") as file:
+        page = file.read()
+    assert [fault for fault in sorted(FAULTS) if f"`{fault}`" not in page] == []
 
 
 def test_it_runs_by_itself_and_answers_the_last_text_for_ever() -> None:

@@ -187,6 +187,13 @@ async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypa
     assert (await ask(turns=["hello"])).text == "hello"
 
 
+async def test_the_key_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG"):
+        await ask("e503")
+    assert "HTTP Request" in caplog.text
+    assert KEY not in caplog.text
+
+
 async def test_no_key_is_said_before_anything_is_sent() -> None:
     with FakeGemini() as fake:
         model = Gemini("gemini-2.0-flash", KeyAccess(" ", fake.base_url))

@@ -21,7 +21,7 @@ def read_arguments(raw: bytes | str) -> tuple[dict[str, Any] | None, str]:
         value: object = msgspec.json.decode(raw) if raw.strip() else None
         if isinstance(value, str):
             value = msgspec.json.decode(value) if value.strip() else None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return None, f"The arguments of the call are no JSON object ({error}): send an object."
     if value is None:
         return {}, ""

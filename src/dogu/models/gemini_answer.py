@@ -123,11 +123,10 @@ class GeminiAnswer:
 
     def _absorb_other(self, raw: msgspec.Raw, pieces: list[PlainText]) -> None:
         """Keep a part byte for byte, unless it is a call that the wire would not take back."""
+        part = _other_part(raw)
+        if part is None:
+            return
         self._end_plain()
-        try:
-            part = msgspec.json.decode(raw, type=WirePart)
-        except msgspec.ValidationError:
-            part = WirePart()
         if part.text:
             pieces.append(PlainText(part.text, bool(part.thought)))
         if not part.thought and part.text != "":
@@ -169,7 +168,7 @@ class GeminiAnswer:
             return FinishReason.STOP, ""
         if self._finish == "MAX_TOKENS":
             return FinishReason.LENGTH, "The answer was cut at the model's limit of output tokens."
-        _log.warning("unknown finish reason %s, taken as a stop", self._finish)
+        _log.info("unknown finish reason %s, taken as a stop", self._finish)
         return FinishReason.OTHER, f"The model ended for a reason that this version doesn't know: {self._finish}."
 
     def _usage(self) -> Usage:
@@ -186,9 +185,26 @@ class GeminiAnswer:
 def _decoded(payload: bytes) -> WireChunk:
     try:
         return msgspec.json.decode(payload, type=WireChunk)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"The server sent something in the stream that is no answer ({error})."
-        raise ModelError(ModelErrorKind.MALFORMED, message, is_retryable=True, most_tries=4) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(error) from None
+
+
+def _other_part(raw: msgspec.Raw) -> WirePart | None:
+    """Read a part; an unknown kind has no known field, one that holds nothing is None. Raises `ModelError`."""
+    try:
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        present = {field for field, value in fields.items() if bytes(value) != b"null"}
+        if not present - {"thought"}:
+            return None
+        is_known = present & {"text", "functionCall"}
+        return msgspec.json.decode(raw, type=WirePart) if is_known else WirePart()
+    except msgspec.ValidationError as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> ModelError:
+    message = f"The server sent something in the stream that is no answer ({error})."
+    return ModelError(ModelErrorKind.MALFORMED, message, is_retryable=True, most_tries=4)
 
 
 def _incomplete(chunks: int) -> ModelError:

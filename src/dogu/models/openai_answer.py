@@ -171,7 +171,7 @@ class OpenAIAnswer:
 def _decoded(payload: bytes) -> WireCompletion:
     try:
         return msgspec.json.decode(payload, type=WireCompletion)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"The server sent something in the stream that is no answer ({error})."
         raise ModelError(ModelErrorKind.MALFORMED, message, is_retryable=True, most_tries=4) from None
 

@@ -60,7 +60,7 @@ def _assistant(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Make the model's message; thoughts stay behind."""
     text = "".join(part["text"] for part in parts if part.get("text") and not part.get("thought"))
     calls = [_tool_call(part["functionCall"]) for part in parts if "functionCall" in part]
-    message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else "")}
+    message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
         message["tool_calls"] = calls
     return message

@@ -46,8 +46,6 @@ async def with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[
     Raises:
         ModelError: of the last attempt, saying how many there were.
     """
-    import random
-
     hint = ""
     for number in range(1, policy.tries + 1):
         try:
@@ -59,6 +57,8 @@ async def with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[
             if not policy.is_worth_it(number, error):
                 raise _final(error, number, policy) from error.__cause__
             failure = error
+        import random
+
         delay_s = policy.delay_s(number, failure.retry_after_s, random.random())
         hint = failure.hint
         yield Retrying(failure.message, delay_s, number, min(policy.tries, failure.most_tries))

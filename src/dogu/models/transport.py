@@ -139,7 +139,7 @@ class Transport:
 
         if self._client is None:
             scheme, host = origin_of(url)
-            is_here = host.rpartition(":")[0] in ("localhost", "127.0.0.1", "[::1]")
+            is_here = scheme == "http" and host.rpartition(":")[0] in ("localhost", "127.0.0.1", "[::1]")
             # Reading the machine's certificates takes 20-40 ms, which a server on http doesn't need.
             self._client = httpx2.AsyncClient(
                 verify=scheme != "http",
