@@ -23,6 +23,7 @@ KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
 IDLE_TIMEOUT_S = 300.0
 MAX_PROCESSES = 1000
 _MOST_AT_ONCE = 32
+_MOST_JOBS = 30
 _END_TAKES_S = 12.0  # a keeper's grace, its last try, and some
 
 
@@ -134,6 +135,7 @@ class LocalProcesses:
             truncated = truncated or left_out > 0
             texts[stream] = readable(first, left_out, last, files.get(stream, ""))
         if facts["pids"]:
+            self._forget_ended_jobs()
             self._jobs[line.pid] = Job(command.text, line, time.time())
         else:
             line.close()
@@ -152,9 +154,17 @@ class LocalProcesses:
             duration_s=duration_s,
         )
 
+    def _forget_ended_jobs(self) -> None:
+        """Keep the list and its descriptors bounded: past `_MOST_JOBS`, ended ones go."""
+        if len(self._jobs) >= _MOST_JOBS:
+            for job in self.jobs:
+                job.refresh()
+                if not job.is_running:
+                    self._jobs.pop(job.pgid).close()
+
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """What earlier commands left running, oldest first; ended jobs stay listed until forgotten."""
+        """What earlier commands left running, oldest first; ended jobs stay listed for a while."""
         return tuple(self._jobs.values())
 
     def job(self, pid: int) -> Job | None:

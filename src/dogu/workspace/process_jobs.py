@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
@@ -12,6 +13,19 @@ from dogu.workspace.process_wire import KeeperGoneError, Line
 
 _ANSWER_TAKES_S = 1.0
 _STOP_TAKES_S = 12.0
+
+
+class Jobs(Protocol):
+    """What background jobs there are."""
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Every job of this session, oldest first."""
+        ...
+
+    def job(self, pid: int) -> Job | None:
+        """Find a job by its process group or by any of its processes."""
+        ...
 
 
 class Job:
@@ -23,6 +37,7 @@ class Job:
         self.pgid = line.pid
         self.is_running = True
         self.is_kept = False
+        self._asking = threading.Lock()
         self._line = line
         self._pids: tuple[int, ...] = ()
         self._read_bytes = {"stdout": line.total_bytes("stdout"), "stderr": line.total_bytes("stderr")}
@@ -35,6 +50,10 @@ class Job:
 
     def refresh(self) -> None:
         """Ask how things stand; answered within milliseconds."""
+        with self._asking:
+            self._ask()
+
+    def _ask(self) -> None:
         if not self.is_running:
             return
         self._line.say(b"status")

@@ -14,7 +14,7 @@ _SECCOMP_MODE_FILTER = 2
 _PR_CAPBSET_DROP = 24
 
 # What root in a container still has and no command needs: raw devices, other processes, the kernel, files by handle.
-_DANGEROUS_CAPABILITIES = (2, 9, 12, 16, 17, 19, 20, 21, 22, 24, 25, 27, 30, 32, 33, 34, 38, 39, 40)
+_DANGEROUS_CAPABILITIES = (2, 9, 12, 13, 16, 17, 19, 20, 21, 22, 24, 25, 27, 30, 32, 33, 34, 38, 39, 40)
 
 
 def apply(order: dict[str, Any]) -> None:

@@ -30,9 +30,8 @@ _SOCKETS = (
     "/run/docker.sock /var/run/docker.sock /run/podman/podman.sock /run/containerd/containerd.sock "
     "/run/k3s/containerd/containerd.sock /run/crio/crio.sock /run/buildkit/buildkitd.sock /run/snapd.socket "
     "/var/snap/lxd/common/lxd/unix.socket /var/lib/lxd/unix.socket /run/incus/unix.socket "
-    "/run/libvirt/libvirt-sock /run/systemd/private /run/dbus/system_bus_socket"
+    "/run/libvirt/libvirt-sock /run/systemd/private /run/dbus/system_bus_socket /run/screen /tmp/.X11-unix"
 )
-_RUNTIME_SOCKETS = ("docker.sock", "podman/podman.sock", "systemd/private", "bus", "gnupg", "keyring")
 _NAMED_BY = (
     "GNUPGHOME",
     "KUBECONFIG",
@@ -57,14 +56,14 @@ def secrets(environment: Mapping[str, str]) -> list[str]:
 
 
 def sockets(environment: Mapping[str, str]) -> list[str]:
-    """Return the sockets, those that exist, through which a command would act outside its sandbox."""
-    named: list[str] = [*_SOCKETS.split()]
-    runtime = environment.get("XDG_RUNTIME_DIR")
-    if runtime:
-        named += [os.path.join(runtime, name) for name in _RUNTIME_SOCKETS]
-    host = environment.get("DOCKER_HOST", "")
-    if host.startswith("unix://"):
-        named.append(host.removeprefix("unix://"))
+    """Return the sockets, and folders of sockets, that exist and let a command act outside its sandbox.
+
+    Containers' and the system's services, the person's session (desktop, terminal multiplexer) and key agent.
+    """
+    user = os.getuid()
+    named: list[str] = [*_SOCKETS.split(), f"/run/user/{user}", f"/tmp/tmux-{user}", f"/tmp/dbus-{user}"]
+    named += [environment.get("XDG_RUNTIME_DIR", ""), environment.get("SSH_AUTH_SOCK", "")]
+    named.append(environment.get("DOCKER_HOST", "").removeprefix("unix://"))
     return _existing(named)
 
 

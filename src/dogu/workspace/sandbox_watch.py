@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from dogu.workspace.protected import protected_reason
 
@@ -56,11 +57,22 @@ def _protected(root: str) -> Iterator[str]:
         for name, is_folder in _entries(folder):
             path = os.path.join(folder, name)
             if name.lower() == ".git":
-                yield from (os.path.join(path, inside) for inside in _IN_GIT)
-            elif protected_reason(os.path.relpath(path, root)):
+                # A file in its place names another folder, whose settings then count.
+                yield from (os.path.join(path, inside) for inside in _IN_GIT) if is_folder else (path,)
+            elif _may_be_protected(name) and _is_protected(os.path.basename(folder), name):
                 yield path
             elif is_folder and depth < DEEPEST and name not in _SKIPPED:
                 waiting.append((path, depth + 1))
+
+
+def _may_be_protected(name: str) -> bool:
+    """Pass over ordinary names at once; spellings that only other systems take for these are left to the file tools."""
+    return name[0] in ".*" or name.endswith((".yml", ".code-workspace")) or name in ("hooks", "config", "workflows")
+
+
+@lru_cache(4096)
+def _is_protected(folder: str, name: str) -> bool:
+    return protected_reason(f"{folder}/{name}") is not None
 
 
 def _entries(folder: str) -> list[tuple[str, bool]]:
