@@ -98,7 +98,10 @@ def make_visible(text: str, keep: str = "\n\t") -> str:
 
 
 def hidden_characters(text: str) -> list[str]:
-    """Say in words which invisible or look-alike characters a text holds, one sentence a kind; usually none."""
+    """Say in words which invisible or look-alike characters a text holds: what follows "the text ...", one a kind.
+
+    Usually empty; else such as `holds U+200B ZERO WIDTH SPACE (line 3): it can't be seen`.
+    """
     found: dict[str, list[tuple[int, str]]] = {}
     for match in _unseen().finditer(text):
         kind = match.lastgroup or ""
@@ -109,7 +112,7 @@ def hidden_characters(text: str) -> list[str]:
             places = [(match.start(), match[0]) for match in re.finditer(pattern, text)]
             if places:
                 found[kind] = places
-    return [_sentence(text, places, _MEANINGS[kind]) for kind, places in found.items()]
+    return [_clause(text, places, _MEANINGS[kind]) for kind, places in found.items()]
 
 
 @cache
@@ -133,12 +136,12 @@ def _without_layout(text: str, keep: str) -> str:
     return text
 
 
-def _sentence(text: str, places: list[tuple[int, str]], meaning: str) -> str:
+def _clause(text: str, places: list[tuple[int, str]], meaning: str) -> str:
     first = places[0][0]
     line = text.count("\n", 0, first) + 1
     names = _names(character for _, character in places)
     where = f"line {line}" if len(places) == 1 else f"{len(places)} times, first in line {line}"
-    return f"Holds {names} ({where}): {meaning}."
+    return f"holds {names} ({where}): {meaning}"
 
 
 def _names(characters: Iterable[str]) -> str:
