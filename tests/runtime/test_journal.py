@@ -293,7 +293,10 @@ async def test_too_many_entries_are_told_and_the_command_runs(tmp_path: Path):
         session.path(str(number)).write_text("x")
     await session.command(lambda: session.path("f").write_text("x"))
     assert session.path("f").exists()
-    assert session.journal.entries() == []
+    (entry,) = session.journal.entries()
+    assert "more than 10 entries" in entry.notes[0]
+    with pytest.raises(ToolError):
+        session.journal.undo()
 
 
 async def test_another_process_undoes_what_a_finished_session_did(session: Session):

@@ -8,7 +8,6 @@ Above: the executor (`call`), the doors (`entries`, `undo`). Below: `journal_log
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -24,19 +23,18 @@ from dogu.runtime.journal_undo import (
     Refusal,
     Restorer,
     UndoReport,
-    digest_by_stamp,
     is_stamp,
     present_state,
     state_of_file,
 )
+from dogu.runtime.journal_watch import UnwatchedError, Watch
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
-from dogu.workspace.snapshot import Row, SnapshotLimits, TooManyEntriesError, TreeChange, TreeSnapshots
+from dogu.workspace.snapshot import SnapshotLimits
 
 _FILE_NAME = "journal.log"
-_LOCK_NAME = "journal.lock"
 
 
 class Journal:
@@ -54,12 +52,10 @@ class Journal:
         self._roots = roots
         self._log = JournalLog(os.path.join(folder, _FILE_NAME))
         self._writer = AtomicWriter(PendingWrites(pending))
-        self._limits = limits
+        self._watch = Watch(folder, roots.all, limits)
         self._known = Entries()
         self._lock = threading.RLock()
         self._now: Record | None = None
-        self._snapshots: TreeSnapshots | None = None
-        self._owner = -1
 
     @asynccontextmanager
     async def call(self, call_id: str, title: str, *, snapshot: bool) -> AsyncGenerator[None]:
@@ -69,7 +65,7 @@ class Journal:
             yield
         finally:
             with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(self._end, snapshot)
+                await to_thread.run_sync(self._end)
 
     def next_turn(self) -> int:
         """Count one more prompt of the user; what follows belongs to it."""
@@ -81,16 +77,18 @@ class Journal:
     def prepare(self) -> None:
         """Take the first look at the roots ahead of the first command, whose start it would delay."""
         with self._lock:
-            self._look()
+            try:
+                self._watch.look()
+            except UnwatchedError:
+                return  # told when a command comes
 
     def entries(self) -> list[Entry]:
-        """Return the calls that changed something, the oldest first."""
+        """Return the calls that changed something, the oldest first, and those of which that can't be known."""
         with self._lock:
             self._catch_up()
-            if self._known.unseen and self._now is None and self._own():
+            if self._known.unseen and self._now is None and self._watch.own():
                 self.recover()
-                self._catch_up()
-            return self._known.with_changes()
+            return self._known.told()
 
     def before_write(self, change: FileChange) -> None:
         """Keep what a file held before it is written; see `WriteObserver`."""
@@ -129,7 +127,6 @@ class Journal:
         """
         with self._lock:
             self.recover()
-            self._catch_up()
             chosen = self._choose(last, call_id, turn, to)
             net, broken = net_changes(chosen)
             restorer = Restorer(self._roots, self._writer, self._log.content)
@@ -156,33 +153,23 @@ class Journal:
             self._catch_up()
             if self._now is not None or not self._known.unseen:
                 return
-            if not self._own():
+            if not self._watch.own():
                 message = "A command of this session is still running: its changes can be undone when it has ended."
                 raise ToolError(ErrorKind.REFUSED, message)
             for record in list(self._known.unseen.values()):
-                self._snapshots = self._open_snapshots()
                 self._now = record
-                try:
-                    self._snapshots.load(record.position)
-                    self._note_seen(self._snapshots.look())
-                except (OSError, TooManyEntriesError) as error:
-                    self._log.append(self._record("seen", notes=(_unwatched(error),)))
-                self._snapshots.discard()
-                self._snapshots = None
+                self._note_seen(record.position)
+                self._watch.discard()
             self._now = None
+            self._catch_up()
 
     def close(self) -> None:
         """Remove what served only the looks; the journal itself stays if it holds anything."""
         with self._lock:
-            if self._snapshots is not None:
-                self._snapshots.discard()
             self._catch_up()
-            if not self._known.with_changes():
-                _unlink_if_there(self._log.path)
-            if self._owner >= 0:
-                _unlink_if_there(os.path.join(self.folder, _LOCK_NAME))
-                os.close(self._owner)
-                self._owner = -1
+            if not self._known.told() and not self._known.unseen:
+                self._log.remove()
+            self._watch.close()
 
     def _begin(self, call_id: str, title: str, snapshot: bool) -> None:
         with self._lock:
@@ -191,66 +178,35 @@ class Journal:
             self._now = Record("changes", number, call_id, title, self.turn, time.time())
             if not snapshot:
                 return
-            note = self._look()
-            position = self._snapshots.position if self._snapshots else 0
-            self._now = self._record("look", position=position, notes=(note,) if note else ())
-            self._log.append(self._now)
-
-    def _end(self, snapshot: bool) -> None:
-        with self._lock:
             try:
-                if snapshot and self._snapshots is not None and self._now is not None:
-                    self._note_seen([] if self._now.notes else self._snapshots.look())
-            except (TooManyEntriesError, OSError) as error:
-                self._log.append(self._record("seen", notes=(_unwatched(error),)))
-            finally:
-                self._now = None
+                self._watch.look()
+            except UnwatchedError as error:
+                self._log.append(self._record("changes", notes=(str(error),)))
+            else:
+                self._now = self._record("look", position=self._watch.position)
+                self._log.append(self._now)
 
-    def _look(self) -> str:
-        """Bring the snapshot up to date; return why that can't be done, if it can't."""
-        if self._snapshots is None:
-            self._snapshots = self._open_snapshots()
-        try:
-            self._own()
-            self._snapshots.look()
-        except (TooManyEntriesError, OSError) as error:
-            return _unwatched(error)
-        return ""
+    def _end(self) -> None:
+        with self._lock:
+            if self._now is not None and self._now.kind == "look":
+                self._note_seen(None)
+            self._now = None
 
-    def _own(self) -> bool:
-        """Keep others from thinking that this process is dead; False when another one is alive."""
-        if self._owner < 0:
-            self._owner = _lock(os.path.join(self.folder, _LOCK_NAME))
-        return self._owner >= 0
-
-    def _open_snapshots(self) -> TreeSnapshots:
-        # Beside the session lie others, and what the program keeps is nobody's work.
-        return TreeSnapshots(self.folder, self._roots.all, (os.path.dirname(self.folder), self.folder), self._limits)
-
-    def _note_seen(self, seen: Sequence[TreeChange]) -> None:
-        snapshots = self._snapshots or self._open_snapshots()
-        self._catch_up()
+    def _note_seen(self, since: int | None) -> None:
+        """Put into the log what this call did behind our back; `since` where a dead process left off."""
         number = self._now.number if self._now else 0
+        try:
+            seen = self._watch.look() if since is None else self._watch.resume(since)
+        except UnwatchedError as error:
+            self._log.append(self._record("changes", notes=(str(error),)))
+            self._log.append(self._record("seen"))
+            return
+        self._catch_up()
         noted = self._known.calls.get(number)
         already = {change.path: change.after for change in noted.changes} if noted else {}
-        changes: list[ChangeRecord] = []
-        contents: list[bytes] = []
-        size = 0
-        for change in seen:
-            before, after = _state(change.before, snapshots), _state(change.after, snapshots)
-            if change.path in already:
-                # Written by one of our tools within the call: what was there before is noted.
-                before = already[change.path]
-                if before.is_same_as(after):
-                    continue
-            elif change.before is not None and change.before.where >= 0:
-                data = snapshots.content(change.before) or b""
-                before = state_of_file(data, before.mode, size)
-                contents.append(data)
-                size += len(data)
-            changes.append(ChangeRecord(os.fsencode(change.path), before, after))
+        changes, contents = self._watch.as_records(seen, already)
         if changes:
-            self._log.append(self._record("changes", tuple(changes), notes=snapshots.notes), contents, durable=True)
+            self._log.append(self._record("changes", tuple(changes), notes=self._watch.notes), contents, durable=True)
         self._log.append(self._record("seen"))
 
     def _record(
@@ -334,17 +290,6 @@ class Journal:
 _NEW_FOLDER = State("folder", UNKNOWN_MODE)
 
 
-def _state(row: Row | None, snapshots: TreeSnapshots) -> State:
-    if row is None:
-        return MISSING
-    if row.kind != "file":
-        return State(row.kind, 0 if row.kind == "link" else stat.S_IMODE(row.mode), 0, "", row.target)
-    data = snapshots.content(row)
-    if data is None:
-        return State("file", stat.S_IMODE(row.mode), row.size, digest_by_stamp(row.size, row.stamp[0]))
-    return state_of_file(data, stat.S_IMODE(row.mode))
-
-
 def _unplaced(state: State) -> State:
     return State(state.kind, state.mode, state.size, state.digest, state.target)
 
@@ -354,29 +299,3 @@ def _named(entries: Sequence[Entry], name: str) -> Entry:
         if name in (entry.call_id, str(entry.number)):
             return entry
     raise ToolError(ErrorKind.NOT_FOUND, f"No call {name!r} that changed something. See `dogu sessions show`.")
-
-
-def _unwatched(error: Exception) -> str:
-    if isinstance(error, TooManyEntriesError):
-        return f"The workspace holds more than {error} entries: what commands change can't be undone."
-    return f"What commands change can't be undone: the workspace can't be watched ({error})."
-
-
-def _lock(path: str) -> int:
-    import fcntl
-
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return -1
-    return descriptor
-
-
-def _unlink_if_there(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass

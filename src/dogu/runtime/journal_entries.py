@@ -85,6 +85,10 @@ class Entries:
         """Return the calls that changed something, the oldest first."""
         return [entry for _, entry in sorted(self.calls.items()) if entry.changes]
 
+    def told(self) -> list[Entry]:
+        """Return the calls that changed something or of which that can't be known, the oldest first."""
+        return [entry for _, entry in sorted(self.calls.items()) if entry.changes or entry.notes]
+
     def _add_changes(self, record: Record) -> None:
         changes = tuple(Change(os.fsdecode(each.path), each.before, each.after) for each in record.changes)
         known = self.calls.get(record.number)

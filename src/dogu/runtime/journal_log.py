@@ -124,6 +124,13 @@ class JournalLog:
             stream.seek(state.where)
             return stream.read(state.size)
 
+    def remove(self) -> None:
+        """Remove the file, if it is there."""
+        try:
+            os.unlink(self.path)
+        except FileNotFoundError:
+            return
+
     @contextmanager
     def _locked(self) -> Generator[int]:
         import fcntl

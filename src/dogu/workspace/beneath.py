@@ -280,7 +280,7 @@ class _Walk:
 
 def is_regular(descriptor: int) -> bool:
     """Tell whether this is a plain file with a length, not a device, FIFO, socket or a kernel's pseudo-file."""
-    return stat.S_ISREG(os.fstat(descriptor).st_mode) and _file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
+    return stat.S_ISREG(os.fstat(descriptor).st_mode) and file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
 
 
 # Source: statfs(2). Files there have no true length and may block, change or act when read.
@@ -305,7 +305,8 @@ _PSEUDO_FILE_SYSTEMS = frozenset(
 )
 
 
-def _file_system_type(descriptor: int) -> int:
+def file_system_type(descriptor: int) -> int:
+    """Return the magic number of the file system an open file is in (statfs(2)); 0 where that isn't known."""
     if sys.platform != "linux":
         return 0
     import ctypes

@@ -1,8 +1,9 @@
 """What the roots hold, remembered from one look to the next, with the content of what may yet change.
 
-A look costs a stat of each entry and a read of each file that is new or changed since the last one; contents go to one
-scratch file. Symbolic links are noted, never followed. Left out: git's object stores (only ever added to), other file
-systems mounted inside, and `exclude`.
+A look costs a read of each file that is new or changed since the last one, and a stat of each entry in the folders
+that were touched (`folder_events`), or in all of them where that isn't known. Contents go to one scratch file. Symbolic
+links are noted, never followed. Left out: git's object stores (only ever added to), other file systems mounted inside,
+and `exclude`.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ import stat
 import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from dogu.workspace import beneath
+from dogu.workspace.folder_events import FolderEvents
 
 RowKind = Literal["file", "link", "folder", "other"]
 _COMES_LAST = frozenset(
     ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor", ".git")
 )
 _RACY_NS = 50_000_000
-_NO_STAMP = (0, 0, 0)
 _FLUSH_BYTES = 4 << 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -36,7 +37,7 @@ class SnapshotLimits:
 
     entries: int = 200_000
     file_bytes: int = 8 << 20
-    bytes: int = 512 << 20
+    bytes: int = 256 << 20
 
 
 class Row(NamedTuple):
@@ -63,16 +64,30 @@ class TreeChange(NamedTuple):
 
 
 _Chunk = list[tuple[bytes, Row | None]]
+_Rows = dict[str, Row]
 
 
 @dataclass
 class _Look:
-    """One look under way."""
+    """One look under way: what changed, by path, and the folders to look into, those of `later` at the end."""
 
-    rows: dict[str, Row] = field(default_factory=dict[str, Row])
-    changes: list[TreeChange] = field(default_factory=list[TreeChange])
-    touched: list[str] = field(default_factory=list[str])
+    is_full: bool
+    changes: dict[str, tuple[Row | None, Row | None]] = field(default_factory=dict[str, tuple[Row | None, Row | None]])
+    todo: deque[str] = field(default_factory=deque[str])
+    later: deque[str] = field(default_factory=deque[str])
     now_ns: int = field(default_factory=time.time_ns)
+
+    def note(self, path: str, before: Row | None, after: Row | None) -> None:
+        """Note a change; with one noted already, from before the first to after the last."""
+        self.changes[path] = (self.changes[path][0] if path in self.changes else before, after)
+
+    def go_into(self, path: str) -> None:
+        (self.later if path.rsplit("/", 1)[-1] in _COMES_LAST else self.todo).append(path)
+
+    def next_folder(self) -> str | None:
+        if self.todo:
+            return self.todo.popleft()
+        return self.later.popleft() if self.later else None
 
 
 class TooManyEntriesError(Exception):
@@ -93,45 +108,50 @@ class TreeSnapshots:
         self._roots = [root for root in roots if not any(_is_inside(root, other) for other in roots)]
         self._exclude = frozenset(exclude)
         self._limits = limits or SnapshotLimits()
-        self._rows: dict[str, Row] = {}
+        self._folders: dict[str, _Rows] = {}
+        self._devices: dict[str, int] = {}
+        self._count = 0
+        self._is_complete = False
+        self._events = FolderEvents()
         self._pack = -1
         self._pack_bytes = 0
         self._waiting: list[bytes] = []
         self._flushed_bytes = 0
-        self.not_kept = 0
         self.position = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the last look could not keep, in words for a person."""
-        if not self.not_kept:
+        """What could not be kept, in words for a person."""
+        rows = (row for folder in self._folders.values() for row in folder.values())
+        count = sum(row.kind == "file" and row.where < 0 for row in rows)
+        if not count:
             return ()
         return (
-            f"{self.not_kept} files are too large or too many to be kept for undo (limits: "
+            f"{count} files are too large or too many to be kept for undo (limits: "
             f"{self._limits.file_bytes >> 20} MB a file, {self._limits.bytes >> 20} MB in all).",
         )
 
     def look(self) -> list[TreeChange]:
-        """Look at everything; return what changed since the last look, by path.
+        """Look at what may have changed; return what did since the last look, by path.
 
-        Raises `TooManyEntriesError`; then what was known is forgotten.
+        Raises `TooManyEntriesError`, or OSError for a root that isn't there; then what was known is forgotten.
         """
-        found = _Look()
-        self.not_kept = 0
         self._open_pack()
+        touched = self._events.touched() if self._is_complete else None
+        found = _Look(is_full=touched is None)
+        self._is_complete = False
+        if found.is_full:
+            self._count = 0
         try:
             for root in self._roots:
-                self._look_below(root, found)
-        except TooManyEntriesError:
-            self._rows = {}
+                self._look_below(root, sorted(touched or ()), found)
+        except (TooManyEntriesError, OSError):
+            self._folders = {}
             raise
-        for path, row in self._rows.items():
-            if path not in found.rows:
-                found.changes.append(TreeChange(path, row, None))
-        self._rows = found.rows
-        found.changes.sort()
+        self._is_complete = True
         self._store(found)
-        return found.changes
+        changes = [TreeChange(path, *change) for path, change in found.changes.items() if _differ(*change)]
+        return sorted(changes, key=lambda change: change.path)
 
     def content(self, row: Row) -> bytes | None:
         """Return the content of a file as it was when `row` was taken, or None when it wasn't kept."""
@@ -147,11 +167,11 @@ class TreeSnapshots:
                 (length,) = struct.unpack("<I", head)
                 chunk = msgspec.msgpack.decode(stream.read(length), type=_Chunk)
                 for name, row in chunk:
-                    path = os.fsdecode(name)
-                    if row is None:
-                        self._rows.pop(path, None)
-                    else:
-                        self._rows[path] = row
+                    folder, _, last = os.fsdecode(name).rpartition("/")
+                    rows = self._folders.setdefault(folder or "/", {})
+                    rows.pop(last, None)
+                    if row is not None:
+                        rows[last] = row
         self.position = position
 
     def discard(self) -> None:
@@ -159,7 +179,8 @@ class TreeSnapshots:
         if self._pack >= 0:
             os.close(self._pack)
             self._pack = -1
-        self._rows = {}
+        self._events.close()
+        self._folders = {}
         for name in ("tree.index", "tree.pack"):
             try:
                 os.unlink(self._path(name))
@@ -169,63 +190,71 @@ class TreeSnapshots:
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)
 
-    def _look_below(self, root: str, found: _Look) -> None:
+    def _look_below(self, root: str, touched: Sequence[str], found: _Look) -> None:
         handle = beneath.open_root(root)
         try:
-            device = os.fstat(handle).st_dev
-            todo: deque[str] = deque([""])
-            last: deque[str] = deque()
-            while todo or last:
-                folder = todo.popleft() if todo else last.popleft()
-                for name in self._look_at_folder(root, handle, folder, device, found):
-                    into = f"{folder}/{name}" if folder else name
-                    (last if name in _COMES_LAST else todo).append(into)
+            self._devices[root] = os.fstat(handle).st_dev
+            if found.is_full:
+                found.go_into(root)
+            else:
+                found.todo.extend(path for path in touched if path in self._folders and _is_in(path, root))
+            while (path := found.next_folder()) is not None:
+                self._look_at_folder(root, handle, path, found)
+                if self._count > self._limits.entries:
+                    raise TooManyEntriesError(str(self._limits.entries))
         finally:
             os.close(handle)
 
-    def _look_at_folder(self, root: str, handle: int, folder: str, device: int, found: _Look) -> list[str]:
-        """Look at the entries of one folder; return the names of the folders to go into."""
+    def _look_at_folder(self, root: str, handle: int, path: str, found: _Look) -> None:
+        """Look at the entries of one folder, and at those of the folders in it that are new, or all in a full look."""
         try:
-            descriptor = beneath.open_folder_below(handle, folder)
+            folder = beneath.open_folder_below(handle, path[len(root) :].lstrip("/"))
         except OSError:
-            return []
-        prefix = os.path.join(root, folder, "") if folder else os.path.join(root, "")
-        folders: list[str] = []
+            self._forget(path, found)
+            return
+        old = self._folders.get(path, {})
+        new: _Rows = {}
         try:
-            with os.scandir(descriptor) as entries:
-                for entry in entries:
-                    path = prefix + entry.name
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except OSError:
-                        continue
-                    if path in self._exclude or status.st_dev != device:
-                        continue
-                    row = self._see(path, entry.name, descriptor, status, found)
-                    if row.kind == "folder" and not _is_object_store(path):
-                        folders.append(entry.name)
+            self._events.watch(folder, path)
+            for name, status in _entries(folder):
+                if status.st_dev == self._devices[root] and _join(path, name) not in self._exclude:
+                    new[name] = self._see(path, name, folder, status, old.get(name), found)
         finally:
-            os.close(descriptor)
-        if len(found.rows) > self._limits.entries:
-            raise TooManyEntriesError(str(self._limits.entries))
-        return folders
+            os.close(folder)
+        for name, row in old.items():
+            if name not in new:
+                found.note(_join(path, name), row, None)
+                if row.kind == "folder":
+                    self._forget(_join(path, name), found)
+        self._count += len(new) - (0 if found.is_full else len(old))
+        self._folders[path] = new
 
-    def _see(self, path: str, name: str, folder: int, status: os.stat_result, found: _Look) -> Row:
-        old = self._rows.get(path)
+    def _forget(self, path: str, found: _Look) -> None:
+        """Note that all below a folder is gone, unless it turns out to be there later in the look."""
+        rows = self._folders.pop(path, {})
+        self._count -= 0 if found.is_full else len(rows)
+        for name, row in rows.items():
+            found.note(_join(path, name), row, None)
+            if row.kind == "folder":
+                self._forget(_join(path, name), found)
+
+    def _see(self, path: str, name: str, folder: int, status: os.stat_result, old: Row | None, found: _Look) -> Row:
         is_folder = stat.S_ISDIR(status.st_mode)
-        stamp = _NO_STAMP if is_folder else (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        mtime_ns, ctime_ns = (0, 0) if is_folder else (status.st_mtime_ns, status.st_ctime_ns)
+        stamp = (mtime_ns, ctime_ns, status.st_ino)
         if old is not None and (old.stamp, old.mode, old.is_fresh) == (stamp, status.st_mode, False):
-            found.rows[path] = old
-            self.not_kept += old.kind == "file" and old.where < 0
-            return old
-        row = self._new_row(name, folder, status, stamp, old)
-        if status.st_ctime_ns > found.now_ns - _RACY_NS and not is_folder:
-            row = row._replace(is_fresh=True)
-        found.rows[path] = row
-        if old is None or _differ(old, row):
-            found.changes.append(TreeChange(path, old, row))
-        found.touched.append(path)
-        self.not_kept += row.kind == "file" and row.where < 0
+            row = old
+        else:
+            row = self._new_row(name, folder, status, stamp, old)
+            if ctime_ns > found.now_ns - _RACY_NS:
+                row = row._replace(is_fresh=True)
+            found.note(_join(path, name), old, row)
+        below = _join(path, name)
+        is_other = old is None or old.kind != "folder" or old.stamp != stamp
+        if is_other and old is not None and old.kind == "folder":
+            self._forget(below, found)
+        if is_folder and (found.is_full or is_other) and not _is_object_store(below):
+            found.go_into(below)
         return row
 
     def _new_row(
@@ -293,8 +322,9 @@ class TreeSnapshots:
     def _store(self, found: _Look) -> None:
         """Write down what is new, so that another process can tell what changed if this one dies."""
         self._flush()
-        chunk: _Chunk = [(os.fsencode(path), found.rows[path]) for path in found.touched]
-        chunk += [(os.fsencode(change.path), None) for change in found.changes if change.after is None]
+        chunk: _Chunk = [
+            (os.fsencode(path), after) for path, (before, after) in found.changes.items() if before != after
+        ]
         if not chunk:
             return
         data = msgspec.msgpack.encode(chunk)
@@ -304,12 +334,27 @@ class TreeSnapshots:
             self.position = stream.tell()
 
 
-def _differ(old: Row, new: Row) -> bool:
+def _differ(old: Row | None, new: Row | None) -> bool:
+    if old is None or new is None:
+        return old is not new
     if (old.kind, old.mode, old.size, old.target) != (new.kind, new.mode, new.size, new.target):
         return True
     if new.kind != "file":
         return False
     return old.where != new.where or (new.where < 0 and old.stamp != new.stamp)
+
+
+def _entries(folder: int) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                yield entry.name, entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}{name}" if folder.endswith("/") else f"{folder}/{name}"
 
 
 def _link_target(name: str, folder: int) -> bytes:
@@ -321,6 +366,10 @@ def _link_target(name: str, folder: int) -> bytes:
 
 def _is_object_store(path: str) -> bool:
     return path.endswith("/objects") and ("/.git/" in path or path.endswith(".git/objects"))
+
+
+def _is_in(path: str, root: str) -> bool:
+    return path == root or _is_inside(path, root)
 
 
 def _is_inside(path: str, other: str) -> bool:
