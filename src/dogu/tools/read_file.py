@@ -81,7 +81,7 @@ class ReadFile(Tool[ReadFileArgs]):
 
     def _read(self, args: ReadFileArgs) -> ToolResult:
         path = self._roots.locate(args.path)
-        if "gemini" in {self._why_ignored(name) for name in (path, self._roots.real(path))}:
+        if "gemini" in map(self._why_ignored, {path, self._roots.real(path)}):
             raise ToolError(
                 ErrorKind.IGNORED, f"File is ignored by .geminiignore: {path}. Ask the user if you need its content."
             )

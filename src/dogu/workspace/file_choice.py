@@ -91,7 +91,7 @@ class _Choosing:
         kind = self._kind(name)
         if kind == "file":
             path = self._roots.locate(name)
-            if "gemini" in (why_ignored(path), why_ignored(self._roots.real(path))):
+            if "gemini" in map(why_ignored, {path, self._roots.real(path)}):
                 self.choice.skipped.append((name, "ignored by .geminiignore"))
             else:
                 self._take(ChosenFile(path, is_named=True))
