@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     from dogu.app import Options
+    from dogu.contract import ToolError
     from dogu.settings import SettingsError
 
     command = words[0] if words and words[0] in COMMANDS else ""
@@ -52,6 +53,9 @@ def _run(words: list[str]) -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 52
+    except ToolError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 54
 
 
 def _run_command(command: str, options: Options, space: Namespace) -> int:

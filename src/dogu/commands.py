@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
-from dogu.app import Options, open_agent, open_model, open_runtime, read_settings
+from dogu.app import Options, open_agent, open_runtime, read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,6 +29,8 @@ def run_print(options: Options, space: Namespace) -> int:
             return run_tour(options, space)
         sys.stderr.write("The prompt is empty: dogu -p 'question', or pipe it in.\n")
         return 42
+
+    from dogu.app.model_choice import open_model
 
     model = open_model(read_settings(options).model)
     if model.name == "offline" and options.model != "offline":
@@ -101,6 +103,52 @@ def run_tools(options: Options, space: Namespace) -> int:
             return 0
 
     return _run(show)
+
+
+def run_undo(options: Options, space: Namespace) -> int:
+    """Take back what a session of this folder changed."""
+    from dogu.app.undoing import undo
+    from dogu.serve.record import print_undo
+
+    wish = {"to": space.call or ""} if space.to else {"call_id": space.call or ""}
+    return print_undo(undo(options, space.session or "", force=space.force, **wish))
+
+
+def run_sessions(options: Options, space: Namespace) -> int:
+    """List the sessions of this folder, or show what one did."""
+    from dogu.app.undoing import entries_of, find_session
+    from dogu.runtime.session_folder import kept_sessions
+    from dogu.serve.record import print_entries, print_sessions
+
+    if space.action == "list":
+        return print_sessions(kept_sessions(options.state_folder, options.real_root))
+    session = find_session(options, space.session or "")
+    return print_entries(session, entries_of(options, session))
+
+
+def run_policy(options: Options, space: Namespace) -> int:
+    """Explain what the settings in force say of a command."""
+    from dogu.app.explaining import explain_command, explain_rows
+
+    if space.jsonl:
+        return explain_rows(options, sys.stdin.buffer)
+    if space.text is None:
+        sys.stderr.write("Which command? dogu policy explain 'git push'\n")
+        return 2
+    return explain_command(options, space.text, as_json=space.json)
+
+
+def run_doctor(options: Options, _space: Namespace) -> int:
+    """Check what dogu needs; the status is 1 when something that it can't do without is missing."""
+    from dogu.app.checks import checks_of
+    from dogu.serve.doctor import print_checks
+
+    settings = read_settings(options)
+
+    async def look() -> int:
+        return 0 if print_checks([check async for check in checks_of(options, settings)]) else 1
+
+    return _run(look)
 
 
 def run_tour(options: Options, _space: Namespace) -> int:

@@ -84,6 +84,7 @@ class Agent:
         Cancelled, it leaves a history that the next turn can use. Raises `ModelError` when the model gives no answer:
         the prompt is then taken back if nothing was done for it, so that it can be edited and sent again.
         """
+        self.executor.begin_turn()
         turn = _Turn(self, emit)
         mark = self.history.mark()
         self.history.add_prompt(prompt)

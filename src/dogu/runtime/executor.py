@@ -29,6 +29,10 @@ _READS_AT_ONCE = 8
 class Recorder(Protocol):
     """Keeps what a call changes, so that it can be undone (`runtime.journal`)."""
 
+    def next_turn(self) -> int:
+        """Count one more prompt of the user; the calls that follow belong to it."""
+        ...
+
     def call(self, call_id: str, title: str, *, snapshot: bool) -> AbstractAsyncContextManager[None]:
         """Record the changes made inside the context as this call's; `snapshot` when they are made behind our back."""
         ...
@@ -50,6 +54,11 @@ class Executor:
         self.approval = Approval(policy, confirm)
         self._recorder = recorder
         self._bounds = bounds or ResultBounds()
+
+    def begin_turn(self) -> None:
+        """Say that a prompt of the user begins: what follows can be undone together."""
+        if self._recorder is not None:
+            self._recorder.next_turn()
 
     async def run_all(self, calls: Sequence[ToolCall], emit: Emit = emit_nothing) -> list[ToolAnswer]:
         """Run the calls of one model turn and return their answers in order.

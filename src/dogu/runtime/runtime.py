@@ -9,23 +9,35 @@ from dogu.policy.policy import Policy
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import Emit, emit_nothing
 from dogu.runtime.executor import Executor
+from dogu.runtime.journal import Journal
 from dogu.runtime.registry import ToolRegistry
 
 
 class Runtime:
     """A registry, an executor and a policy over one workspace; `roots` are absolute, the first is the primary one.
 
-    `session_folder` holds what the session keeps: whole outputs, the journal.
+    `journal` keeps what calls change; `notes` are sentences for the person about what went wrong when it was opened.
     """
 
     def __init__(
-        self, executor: Executor, roots: tuple[str, ...], session_folder: str, close: Callable[[], Awaitable[None]]
+        self,
+        executor: Executor,
+        roots: tuple[str, ...],
+        journal: Journal,
+        close: Callable[[], Awaitable[None]],
+        notes: tuple[str, ...] = (),
     ) -> None:
         self.executor = executor
         self.roots = roots
-        self.session_folder = session_folder
+        self.journal = journal
+        self.notes = notes
         self._close = close
         self._count = 0
+
+    @property
+    def session_folder(self) -> str:
+        """What the session keeps: whole outputs, the journal. Absolute."""
+        return self.journal.folder
 
     @property
     def registry(self) -> ToolRegistry:

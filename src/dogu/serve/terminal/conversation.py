@@ -6,16 +6,18 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
 from dogu.agent.loop import Agent
-from dogu.contract.content import Content
+from dogu.contract import Content, ToolError
 from dogu.models.events import ModelError
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode
+from dogu.serve.record import entry_lines, undo_lines
 from dogu.serve.terminal.show import Show
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
@@ -59,6 +61,8 @@ class Conversation:
             "help": Command("what can be typed here", self._help),
             "tools": Command("the tools the model has", self._tools),
             "mode": Command("show or set the approval mode: default, auto_edit, plan, yolo", self._mode),
+            "undo": Command("take back the last change, or /undo CALL, or /undo turn", self._undo),
+            "done": Command("what this session changed, by call", self._done),
             "stats": Command("tokens used so far", self._stats),
             **(commands or {}),
             "quit": Command("end (Ctrl-D does too)", self._quit),
@@ -136,6 +140,25 @@ class Conversation:
             except ValueError:
                 return f"No approval mode {make_visible(rest, keep='')}: {', '.join(ApprovalMode)}."
         return f"Approval mode: {policy.mode}"
+
+    async def _undo(self, rest: str) -> str:
+        from anyio import to_thread
+
+        journal = self._runtime.journal
+        words = rest.removesuffix("--force").strip()
+        turn, call_id = (journal.turn, "") if words == "turn" else (0, words)
+        undo = partial(journal.undo, call_id=call_id, turn=turn, force=rest.endswith("--force"))
+        try:
+            report = await to_thread.run_sync(undo)
+        except ToolError as error:
+            return make_visible(error.message)
+        return "\n".join(undo_lines(report))
+
+    async def _done(self, _rest: str) -> str:
+        from anyio import to_thread
+
+        entries = await to_thread.run_sync(self._runtime.journal.entries)
+        return "\n".join(line for entry in entries for line in entry_lines(entry)) or "Nothing was changed."
 
     def _stats(self, _rest: str) -> str:
         usage = self._agent.usage

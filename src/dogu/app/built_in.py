@@ -1,0 +1,76 @@
+"""The built-in tools, and what they are made of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dogu.runtime.registry import AnyTool
+from dogu.settings import Settings
+
+if TYPE_CHECKING:
+    from dogu.workspace.edit_match.repair import Repair
+    from dogu.workspace.files import LocalFiles
+    from dogu.workspace.process import LocalProcesses
+    from dogu.workspace.roots import Roots
+    from dogu.workspace.sandbox import Sandbox
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What tools are made of."""
+
+    roots: Roots
+    files: LocalFiles
+    processes: LocalProcesses
+    repair: Repair | None
+
+
+def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
+    """Make the built-in tools, in the order the model sees them. A new tool is one line here."""
+    from dogu.tools.glob import Glob
+    from dogu.tools.grep_search import GrepSearch
+    from dogu.tools.list_directory import ListDirectory
+    from dogu.tools.read_file import ReadFile
+    from dogu.tools.read_many_files import ReadManyFiles
+    from dogu.tools.replace import Replace
+    from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
+    from dogu.tools.write_file import WriteFile
+    from dogu.workspace.environment import command_environment
+    from dogu.workspace.ignore_lookup import why_ignored
+    from dogu.workspace.search import ContentSearch
+
+    roots, files, shell = parts.roots, parts.files, settings.shell
+
+    def hidden_by(path: str) -> str:
+        return why_ignored(roots, path)
+
+    return [
+        ListDirectory(roots),
+        ReadFile(files, roots, hidden_by),
+        ReadManyFiles(files, roots, hidden_by),
+        Glob(roots),
+        GrepSearch(ContentSearch(roots, time_limit_s=settings.search.timeout_s)),
+        Replace(files, roots, parts.repair),
+        WriteFile(files, roots),
+        RunShellCommand(
+            roots,
+            parts.processes,
+            lambda: command_environment(os.environ, shell.environment),
+            ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
+            open_sandbox(settings),
+        ),
+    ]
+
+
+def open_sandbox(settings: Settings) -> Sandbox | None:
+    """Find the best sandbox of this machine; None when it is switched off."""
+    from dogu.workspace import sandbox
+
+    chosen = settings.sandbox
+    if chosen.mode == "off":
+        return None
+    wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_paths)
+    return sandbox.Sandbox.detect(wishes)

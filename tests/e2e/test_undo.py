@@ -1,0 +1,62 @@
+"""`dogu undo` and `dogu sessions`: what any tool changed comes back, byte for byte."""
+
+from __future__ import annotations
+
+import json
+
+from e2e.program import Program
+
+RAW = "日本語のテキスト\r\nlast".encode("cp932")
+
+
+def call(program: Program, tool: str, **args: object) -> None:
+    done = program.run("call", tool, json.dumps(args), "--approval-mode", "yolo")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_last_change_is_taken_back_then_the_one_before_across_sessions(program: Program):
+    path = program.root / "a.txt"
+    path.write_bytes(RAW)
+    path.chmod(0o640)
+    call(program, "replace", file_path=str(path), old_string="last", new_string="最後")
+    call(program, "run_shell_command", command="rm a.txt; echo new > b.txt")
+    assert not path.exists()
+
+    done = program.run("undo")
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes() == RAW.replace(b"last", "最後".encode("cp932"))
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert not (program.root / "b.txt").exists()
+
+    assert program.run("undo").returncode == 0
+    assert path.read_bytes() == RAW
+    nothing = program.run("undo")
+    assert nothing.returncode == 54
+    assert b"no session" in nothing.stderr
+
+
+def test_what_others_changed_since_is_not_undone_unless_told_to(program: Program):
+    path = program.root / "a.txt"
+    path.write_text("one\n")
+    call(program, "write_file", file_path=str(path), content="two\n")
+    path.write_text("three, by hand\n")
+    refused = program.run("undo")
+    assert refused.returncode == 54
+    assert b"a.txt" in refused.stderr
+    assert path.read_text() == "three, by hand\n"
+    assert program.run("undo", "--force").returncode == 0
+    assert path.read_text() == "one\n"
+
+
+def test_sessions_tell_what_was_done_by_which_call(program: Program):
+    call(program, "write_file", file_path="new.txt", content="x")
+    (line,) = program.run("sessions").stdout.decode().splitlines()
+    assert str(program.root) in line
+    shown = program.run("sessions", "show", line.split()[0]).stdout.decode()
+    assert "created" in shown
+    assert str(program.root / "new.txt") in shown
+
+
+def test_a_session_that_kept_nothing_leaves_nothing(program: Program):
+    assert program.run("call", "list_directory", "path=.").returncode == 0
+    assert b"No session" in program.run("sessions").stdout
