@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ _TEMPORARY = re.compile(r"\.dogu-[0-9a-f]{16}\.tmp")
 
 def temporary_name() -> str:
     """Return a new name for a temporary file, which `recover` knows again."""
-    return f".dogu-{secrets.token_hex(8)}.tmp"
+    return f".dogu-{os.urandom(8).hex()}.tmp"
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -48,6 +47,10 @@ class Recovered:
     path: str
     what: str
     kept: str = ""
+
+    def __str__(self) -> str:
+        kept = f"; its old content is in {self.kept}" if self.kept else ""
+        return f"{self.path}: {self.what}{kept}."
 
 
 class PendingWrites:
@@ -96,7 +99,7 @@ class PendingWrites:
         import fcntl
 
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        name = os.path.join(self._folder, secrets.token_hex(8))
+        name = os.path.join(self._folder, os.urandom(8).hex())
         descriptor = os.open(name + _UNFINISHED, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
