@@ -81,6 +81,7 @@ class _Stage:
         self._literals = frozenset(end.literal for end in ends if end.literal is not None)
         self._others = [end for end in ends if end.suffix is None and end.literal is None]
         self._exact = pattern.case_sensitive
+        self._needles = [f"\0{text}\0" for text in self._literals] + [f"{text}\0" for text in self._suffixes]
 
     def files(self, names: list[str]) -> list[str]:
         """Return those of a folder's files that match."""
@@ -89,9 +90,12 @@ class _Stage:
             return names
         if self._others:
             return [name for name in names if self._is_match(name)]
-        folded = names if self._exact else [name.lower() for name in names]
-        if not suffixes:
-            return [name for name, seen in zip(names, folded, strict=True) if seen in literals] if literals else []
+        # One look through all names at once spares most folders the single ones.
+        joined = "\0".join(["", *names, ""])
+        folded_joined = joined if self._exact else joined.lower()
+        if not any(needle in folded_joined for needle in self._needles):
+            return []
+        folded = folded_joined.split("\0")[1:-1]
         return [name for name, seen in zip(names, folded, strict=True) if seen.endswith(suffixes) or seen in literals]
 
     def entered(self, name: str) -> _Stage | None:

@@ -63,4 +63,4 @@ def _run(name: str, words: list[str], folder: int, limits: Limits) -> Nominated 
         return None
     names = [os.fsdecode(path.removeprefix(b"./")) for path in b"".join(pieces).split(b"\0") if path]
     inner = " and repositories inside this one" if name == "git grep" else ""
-    return Nominated(name, names, [f"Searched by {name}: UTF-16 files{inner} were not looked at."])
+    return Nominated(name, names, [f"Searched by {name}: UTF-16 files{inner} were not looked at"])

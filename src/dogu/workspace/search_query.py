@@ -66,8 +66,8 @@ class FileMatches:
 class SearchResult:
     """What was found: `files` by path, bounded; `total` matched lines in `file_count` files, all of them.
 
-    `is_complete` is False when the time ran out: then the counts are of what was searched. `notes` are sentences about
-    what was left out or couldn't be done.
+    `is_complete` is False when the time ran out: then the counts are of what was searched. `notes` say in a few
+    words each what was left out or couldn't be done.
     """
 
     files: list[FileMatches] = field(default_factory=list[FileMatches])
@@ -80,11 +80,13 @@ class SearchResult:
 
 @dataclass
 class Counted:
-    """Matched lines by path, relative to the folder searched."""
+    """Matched lines by path, relative to the folder searched; and how many entries were not looked at, and why."""
 
     by_path: dict[str, int] = field(default_factory=dict[str, int])
     is_complete: bool = True
     unreadable: int = 0
+    git_ignored: int = 0
+    gemini_ignored: int = 0
 
 
 def names_line_feed(pattern: str) -> bool:

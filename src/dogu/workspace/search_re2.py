@@ -27,7 +27,7 @@ _BINARY_BYTES = 1 << 16
 def differences(query: SearchQuery) -> list[str]:
     """Say what this engine reads otherwise than ripgrep in a pattern that both accept."""
     if not query.fixed_strings and _ASCII_ONLY.search(query.pattern):
-        return ["Searched without ripgrep: \\w, \\d, \\s and \\b know only ASCII here."]
+        return ["Searched without ripgrep: \\w, \\d, \\s and \\b know only ASCII here"]
     return []
 
 

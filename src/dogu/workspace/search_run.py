@@ -95,7 +95,7 @@ class SearchRun:
             rules = rules.without_git()
         if rules.reason:
             hint = "; pass respect_git_ignore=false to search it" if rules.reason == "git" else ""
-            return SearchResult(notes=[f"{path} is {rules.reason}-ignored and was not searched{hint}."])
+            return SearchResult(notes=[f"{path} is {rules.reason}-ignored and was not searched{hint}"])
         with _closing(self._roots.open_directory(path)) as descriptor:
             return self._search_below(query, _Folder(descriptor, ignore, rules, relative == "."), limits)
 
@@ -107,9 +107,8 @@ class SearchRun:
         else:
             result, counted = self._count_in_process(engine, query, folder, limits)
         result.is_complete = counted.is_complete
-        if counted.unreadable:
-            result.notes.append(f"{counted.unreadable} files or folders could not be read (permission denied).")
         kept = _kept(counted, query, folder)
+        result.notes += _left_out(counted)
         result.file_count = len(kept)
         result.total = sum(kept.values())
         if query.names_only:
@@ -126,6 +125,7 @@ class SearchRun:
         self, engine: Re2, query: SearchQuery, folder: _Folder, limits: Limits
     ) -> tuple[SearchResult, Counted]:
         result = SearchResult(engine=engine.name, notes=differences(query))
+        walked = WalkCounts()
         nominated = None
         if self._engines.nominates:
             nominated = nominate(query, folder.descriptor, folder.ignore.in_repository, limits)
@@ -134,8 +134,12 @@ class SearchRun:
             result.notes += nominated.notes
             paths: Iterable[str] = _not_excluded(nominated.paths)
         else:
-            paths = _walked(folder)
-        return result, engine.count(query, folder.descriptor, _included(query, paths), limits)
+            paths = _walked(folder, walked)
+        counted = engine.count(query, folder.descriptor, _included(query, paths), limits)
+        counted.unreadable += walked.unreadable
+        counted.git_ignored += walked.git_ignored_files + walked.git_ignored_folders
+        counted.gemini_ignored += walked.gemini_ignored
+        return result, counted
 
     def _place(self, path: str) -> tuple[str, str]:
         """Return the root that `path` is in and the path relative to it, both without symbolic links."""
@@ -157,13 +161,25 @@ def _ripgrep_flags(query: SearchQuery, folder: _Folder) -> list[str]:
     if not folder.ignore.in_repository:
         flags += ["--no-require-git", "--no-ignore-parent"]
     if folder.is_root and folder.ignore.has_gemini_rules:
-        flags.append("--ignore-file=.geminiignore")
+        flags.append("--ignore-file=./.geminiignore")
     return flags
 
 
+def _left_out(counted: Counted) -> list[str]:
+    counts = [(counted.git_ignored, "git-ignored"), (counted.gemini_ignored, "gemini-ignored")]
+    notes = [f"{count} {why}" for count, why in counts if count]
+    if counted.unreadable:
+        notes.append(f"{counted.unreadable} files or folders could not be read: permission denied")
+    return notes
+
+
 def _kept(counted: Counted, query: SearchQuery, folder: _Folder) -> dict[str, int]:
+    """Return what the filter and our own rules let through; what the rules leave out here is counted as well."""
     included = set(_included(query, counted.by_path))
     ignored = PathRules(folder.ignore, folder.rules, folder.descriptor).ignored(counted.by_path)
+    from_gemini = sum(reason == "gemini" for reason in ignored.values())
+    counted.gemini_ignored += from_gemini
+    counted.git_ignored += len(ignored) - from_gemini
     return {path: count for path, count in counted.by_path.items() if path in included and path not in ignored}
 
 
@@ -179,10 +195,10 @@ def _not_excluded(paths: Iterable[str]) -> Iterable[str]:
     return (path for path in paths if DEFAULT_EXCLUDED.isdisjoint(path.split("/")))
 
 
-def _walked(folder: _Folder) -> Iterable[str]:
-    walk = Walk(folder.ignore, folder.rules, counts=WalkCounts())
+def _walked(folder: _Folder, counts: WalkCounts) -> Iterable[str]:
+    walk = Walk(folder.ignore, folder.rules, counts=counts)
     for inner in walk.folders(folder.descriptor):
-        for name in inner.kept(inner.names, walk.counts):
+        for name in inner.kept(inner.names, counts):
             yield inner.path + name
 
 
