@@ -17,7 +17,7 @@ import anyio
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.process_jobs import Job
 from dogu.workspace.process_output import LiveText, readable
-from dogu.workspace.process_wire import KeeperGoneError, Launch, Line
+from dogu.workspace.process_wire import KeeperGoneError, Launch, Line, NeverStartedError
 
 KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
 IDLE_TIMEOUT_S = 300.0
@@ -111,16 +111,11 @@ class LocalProcesses:
         async with self._limiter:
             started = time.monotonic()
             launch = self._launches[bool(command.confinement and command.confinement.get("is_scoped"))]
-            line = launch.order(_order(command, report is not None), command.directory, command.stdin)
-            talk = _Talk(line, report or _ignore)
-            is_done = False
+            order = _order(command, report is not None)
             try:
-                facts = await talk.until_done()
-                is_done = True
-            finally:
-                if not is_done:
-                    await talk.end()
-                    line.close()
+                line, facts = await _follow(launch, order, command, report or _ignore)
+            except NeverStartedError:  # its launcher was lost just then; another makes a new keeper
+                line, facts = await _follow(launch, order, command, report or _ignore)
             return self._result(command, line, facts, time.monotonic() - started)
 
     def _result(self, command: ShellCommand, line: Line, facts: dict[str, Any], duration_s: float) -> ProcessResult:
@@ -195,6 +190,23 @@ class LocalProcesses:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+async def _follow(
+    launch: Launch, order: dict[str, Any], command: ShellCommand, report: Report
+) -> tuple[Line, dict[str, Any]]:
+    """Have an order carried out to the end of the foreground; whatever prevents that ends all of it."""
+    line = launch.order(order, command.directory, command.stdin)
+    talk = _Talk(line, report)
+    is_done = False
+    try:
+        facts = await talk.until_done()
+        is_done = True
+    finally:
+        if not is_done:
+            await talk.end()
+            line.close()
+    return line, facts
 
 
 class _Talk:

@@ -26,6 +26,10 @@ class KeeperGoneError(Exception):
     """The keeper closed its socket without having told an end."""
 
 
+class NeverStartedError(ToolError):
+    """The launcher was lost before it made a keeper: nothing has run."""
+
+
 class Line:
     """One command's line: its socket and the two files that take its output. `is_settled` once the end was told."""
 
@@ -70,9 +74,11 @@ class Line:
             pass
 
     def last_facts(self) -> dict[str, Any]:
-        """Return what can be known of a command whose keeper is gone. Raises `ToolError` when it never started."""
+        """Return what can be known of a command whose keeper is gone. Raises `NeverStartedError`."""
         if not self.pid:
-            raise ToolError(ErrorKind.START_FAILED, "The command could not start: its launcher ended. Try again.")
+            raise NeverStartedError(
+                ErrorKind.START_FAILED, "The command could not start: its launcher ended. Try again."
+            )
         sizes = {stream: os.fstat(descriptor).st_size for stream, descriptor in self._outputs.items()}
         self._total_bytes = sizes
         return {"status": None, "reason": "lost", "pids": [], "bytes": sizes, "failure": ""}
