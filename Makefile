@@ -44,7 +44,7 @@ types: setup-dev
 	$(BIN)/pyright
 
 layers: setup-dev
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 sizes: setup-dev
 	$(BIN)/python scripts/check_sizes.py

@@ -8,10 +8,7 @@ from typing import Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract.confirmation import CallContext
-from dogu.contract.errors import ErrorKind, ToolError
-from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
 from dogu.workspace.process_jobs import Job, Jobs
 
 _MOST_BYTES = 40_000

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract.confirmation import CallContext
-from dogu.contract.errors import ErrorKind, ToolError
-from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract.confirmation import CallContext
-from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import CallContext, Kind, Tool, ToolResult
 from dogu.workspace.search import ContentSearch
 
 if TYPE_CHECKING:

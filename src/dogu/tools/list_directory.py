@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import anyio.to_thread
 import msgspec
 
-from dogu.contract.confirmation import CallContext
-from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import CallContext, Kind, Tool, ToolResult
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:

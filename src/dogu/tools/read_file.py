@@ -10,11 +10,7 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from dogu.contract.confirmation import CallContext
-from dogu.contract.content import Blob
-from dogu.contract.errors import ErrorKind, ToolError
-from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import Blob, CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
 from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
 from dogu.workspace.files import Files
 from dogu.workspace.lines import LineSlice

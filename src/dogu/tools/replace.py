@@ -9,11 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from anyio import to_thread
 
-from dogu.contract.confirmation import CallContext, Confirmation
-from dogu.contract.display import FileDiff
-from dogu.contract.errors import ErrorKind, ToolError
-from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import CallContext, Confirmation, ErrorKind, FileDiff, Kind, Tool, ToolError, ToolResult
 from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit
 from dogu.workspace.edit_match.messages import omission_error, receipt, refusal_error
 from dogu.workspace.edit_match.repair import Repair, RepairRequest, region_around

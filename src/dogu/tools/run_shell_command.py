@@ -10,11 +10,18 @@ from typing import Annotated, Any
 import msgspec
 from anyio import to_thread
 
-from dogu.contract.confirmation import CallContext, Confirmation
-from dogu.contract.display import CommandPreview, TerminalOutput
-from dogu.contract.errors import ErrorKind, ToolError
-from dogu.contract.result import ToolFailure, ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import (
+    CallContext,
+    CommandPreview,
+    Confirmation,
+    ErrorKind,
+    Kind,
+    TerminalOutput,
+    Tool,
+    ToolError,
+    ToolFailure,
+    ToolResult,
+)
 from dogu.workspace.process import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
 from dogu.workspace.roots import Roots
 from dogu.workspace.sandbox import Sandbox

@@ -8,11 +8,7 @@ from typing import Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract.confirmation import CallContext, Confirmation
-from dogu.contract.display import FileDiff
-from dogu.contract.errors import ErrorKind, ToolError
-from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind, Tool
+from dogu.contract import CallContext, Confirmation, ErrorKind, FileDiff, Kind, Tool, ToolError, ToolResult
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.roots import Roots
 
