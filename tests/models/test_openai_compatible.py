@@ -183,12 +183,12 @@ async def test_a_withheld_answer_is_explained() -> None:
 
 async def test_the_key_is_in_no_message_and_no_repr() -> None:
     with FakeOpenAI(["hi"], key="right") as fake:
-        model = OpenAICompatible("qwen", fake.base_url, "sk-x", QUICK)
+        model = OpenAICompatible("qwen", fake.base_url, "sk-x-12345", QUICK)
         with pytest.raises(ModelError) as caught:
             async with model.stream("", HISTORY, []) as events:
                 await anext(aiter(events))
         await model.aclose()
-    assert "sk-x" not in f"{caught.value.message} {model!r}"
+    assert "sk-x-12345" not in f"{caught.value.message} {model!r}"
 
 
 async def test_a_model_without_a_name_is_said() -> None:

@@ -102,7 +102,8 @@ class ModelError(Exception):
 
     Whatever could be tried again has been when this reaches the agent; `is_retryable` says that the same request may
     well succeed later. `retry_after_s` is what the server asked for, when it did. `most_tries` bounds the tries that
-    make sense for this failure, and `hint` is what the model is told with the next one.
+    make sense for this failure, `hint` is what the model is told with the next one, and `advice` is what the person
+    may do once there is no other; it then stands in `message`.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class ModelError(Exception):
         retry_after_s: float | None = None,
         most_tries: int = 99,
         hint: str = "",
+        advice: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -122,3 +124,4 @@ class ModelError(Exception):
         self.retry_after_s = retry_after_s
         self.most_tries = most_tries if is_retryable else 1
         self.hint = hint
+        self.advice = advice

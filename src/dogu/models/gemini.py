@@ -80,8 +80,8 @@ class KeyAccess:
         return {"x-goog-api-key": self._key}
 
     def redact(self, text: str) -> str:
-        """Return the text without the key."""
-        return text.replace(self._key, "[key]") if self._key else text
+        """Return the text without the key; one too short to be a key would be found everywhere."""
+        return text.replace(self._key, "[key]") if len(self._key) >= 8 else text
 
 
 class Gemini:

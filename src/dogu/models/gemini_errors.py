@@ -113,9 +113,10 @@ def _explained(code: int, status: _Status, told_s: float | None, model: str) -> 
     if code in (408, 504) or status.status == "DEADLINE_EXCEEDED":
         return ModelError(ModelErrorKind.TIMEOUT, f"Gemini took too long.{said}", is_retryable=True, most_tries=4)
     if code >= 500:
-        message = f"Gemini is overloaded or failing (HTTP {code}). Try again in a while, or take another model.{said}"
+        message = f"Gemini is overloaded or failing (HTTP {code}).{said}"
         delay_s = _retry_delay_s(status) or told_s
-        return ModelError(ModelErrorKind.OVERLOADED, message, is_retryable=True, retry_after_s=delay_s)
+        advice = "Try again in a while, or take another model."
+        return ModelError(ModelErrorKind.OVERLOADED, message, is_retryable=True, retry_after_s=delay_s, advice=advice)
     return _refused(code, status, model, said)
 
 

@@ -86,6 +86,6 @@ class OpenAICompatible:
 
     def _explain(self, refusal: HttpRefusal) -> ModelError:
         body = refusal.body.decode("utf-8", "replace")
-        if self._key:
+        if len(self._key) >= 8:  # a shorter one is no secret, and would be found everywhere
             body = body.replace(self._key, "[key]")
         return explain_refusal(HttpRefusal(refusal.status, refusal.headers, body.encode()), self.name)

@@ -75,6 +75,7 @@ def _final(error: ModelError, tries: int, policy: RetryPolicy) -> ModelError:
         kind = ModelErrorKind.QUOTA if kind is ModelErrorKind.RATE_LIMIT else kind
     elif tries > 1:
         message += f" Tried {tries} times."
+    message += f" {error.advice}" if error.advice else ""
     final = ModelError(kind, message, is_retryable=error.is_retryable, retry_after_s=told_s)
     final.__traceback__ = error.__traceback__
     return final

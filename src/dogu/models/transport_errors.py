@@ -49,10 +49,9 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> Mo
 
     scheme, where = origin_of(url)
     if isinstance(error, httpx2.ConnectTimeout):
-        message = (
-            f"No connection to {where} within {timeouts.connect_s:g} s. Check the network, the proxy and the address."
-        )
-        return ModelError(ModelErrorKind.TIMEOUT, message, is_retryable=True, most_tries=3)
+        message = f"No connection to {where} within {timeouts.connect_s:g} s."
+        advice = "Check the network, the proxy and the address."
+        return ModelError(ModelErrorKind.TIMEOUT, message, is_retryable=True, most_tries=3, advice=advice)
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         waited = (
             f"stopped in the middle for {timeouts.idle_s:g} s"
@@ -65,8 +64,9 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> Mo
     if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
         return ModelError(ModelErrorKind.BAD_REQUEST, f"{scheme}://{where} is no address of a server: {error}.")
     if isinstance(error, httpx2.ConnectError):
-        message = f"Cannot connect to {where} ({error}). Check that it is right and the server runs."
-        return ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3)
+        message = f"Cannot connect to {where} ({error})."
+        advice = "Check that the address is right, and that its server runs."
+        return ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3, advice=advice)
     if began:
         return ModelError(
             ModelErrorKind.INCOMPLETE, f"The answer of {where} was cut off.", is_retryable=True, most_tries=5

@@ -15,7 +15,7 @@ from dogu.testing.wire_server import Reply, WireRequest, WireServer
 JsonObject: TypeAlias = dict[str, Any]
 _FINISH = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
 _REFUSALS: dict[str, tuple[int, JsonObject]] = {
-    "e401": (401, {"error": {"message": "Incorrect API key provided: sk-x.", "code": "invalid_api_key"}}),
+    "e401": (401, {"error": {"message": "Incorrect API key provided: sk-x-12345.", "code": "invalid_api_key"}}),
     "e404": (404, {"error": {"message": 'model "x" not found, try pulling it first'}}),
     "e429": (429, {"error": {"message": "Rate limit reached.", "code": "rate_limit_exceeded"}}),
     "e429-quota": (429, {"error": {"message": "You exceeded your current quota.", "code": "insufficient_quota"}}),
