@@ -104,6 +104,17 @@ def test_folders_that_changed_places_are_told_apart(workspace: Path):
     }
 
 
+def test_a_folder_that_was_made_anew_is_looked_into(workspace: Path):
+    taken = snapshots(workspace)
+    taken.look()
+    for round_ in ("1", "2", "3"):
+        # Some file systems give the inode of the folder just removed to the next one.
+        shutil.rmtree(workspace / "a/b")
+        (workspace / "a/b").mkdir()
+        (workspace / "a/b/other").write_text(round_)
+        assert seen(taken, workspace)["a/b/other"] in ("created", "changed")
+
+
 def test_contents_are_kept_as_they_were(workspace: Path):
     taken = snapshots(workspace)
     taken.look()

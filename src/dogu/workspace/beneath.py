@@ -15,6 +15,8 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 _SYS_OPENAT2 = 437
 _AT_FDCWD = -100
@@ -25,6 +27,7 @@ _MOST_LINKS = 40  # as the kernel allows
 _MOST_STEPS = 10_000
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
+_HOW = struct.Struct("QQQ")
 _kernel_can = sys.platform == "linux"
 
 
@@ -61,17 +64,24 @@ def openat2(start: int, path: str, flags: int, resolve: int) -> int | None:
     global _kernel_can  # noqa: PLW0603  (one fact about the kernel, learnt at the first call)
     if not _kernel_can:
         return None
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    how = struct.pack("QQQ", flags, 0, resolve)
-    name = os.fsencode(path)
-    opened = libc.syscall(ctypes.c_long(_SYS_OPENAT2), ctypes.c_long(start), name, how, ctypes.c_size_t(len(how)))
+    opened = _libc().syscall(_SYS_OPENAT2, start, os.fsencode(path), _HOW.pack(flags, 0, resolve), _HOW.size)
     if opened >= 0:
         return opened
+    import ctypes
+
     if ctypes.get_errno() == errno.ENOSYS:
         _kernel_can = False
     return None
+
+
+@cache
+def _libc() -> Any:
+    import ctypes
+
+    libc: Any = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    libc.syscall.restype = ctypes.c_long
+    return libc
 
 
 def open_root(root: str) -> int:
@@ -280,7 +290,11 @@ class _Walk:
 
 def is_regular(descriptor: int) -> bool:
     """Tell whether this is a plain file with a length, not a device, FIFO, socket or a kernel's pseudo-file."""
-    return stat.S_ISREG(os.fstat(descriptor).st_mode) and file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    # A file that takes room on a disk is none of the kernel's.
+    return status.st_blocks > 0 or file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
 
 
 # Source: statfs(2). Files there have no true length and may block, change or act when read.
@@ -312,6 +326,6 @@ def file_system_type(descriptor: int) -> int:
     import ctypes
 
     room = ctypes.create_string_buffer(256)
-    if ctypes.CDLL(None, use_errno=True).fstatfs(descriptor, room) != 0:
+    if _libc().fstatfs(descriptor, room) != 0:
         return 0
     return ctypes.c_long.from_buffer(room).value & 0xFFFFFFFF

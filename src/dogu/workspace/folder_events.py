@@ -93,7 +93,8 @@ class FolderEvents:
             offset += _EVENT.size + name_bytes
             if mask & _QUEUE_RAN_OVER:
                 self._ran_over = True
-            elif mask & _IS_GONE:
-                self._paths.pop(number, None)
             elif number in self._paths:
                 found.add(self._paths[number])
+                if mask & _IS_GONE:
+                    # Another folder of the same name may already have been given its inode.
+                    del self._paths[number]

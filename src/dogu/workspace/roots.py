@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -18,6 +19,7 @@ from dogu.workspace.os_errors import explain
 _LONGEST_PATH_BYTES = 4_095
 _LONGEST_SHOWN = 300
 _MOST_RACES = 100
+_UNTIDY = re.compile(r"/(?:\.{0,2}/|\.{0,2}$)")
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
@@ -44,9 +46,8 @@ class Roots:
         Raises `ToolError` (OUTSIDE_WORKSPACE, INVALID_ARGUMENTS).
         """
         _check_spelling(path)
-        absolute = "/".join(beneath.parts_of(os.path.join(self.primary, base or "", path)))
         try:
-            root, parts = self._anchor("/" + absolute)
+            root, parts = self._anchor(os.path.join(self.primary, base or "", path))
         except OutsideRootsError as error:
             raise self._outside(path, error) from error
         return _join(root, parts)
@@ -164,7 +165,7 @@ class Roots:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), located)
 
     def _anchor(self, path: str) -> tuple[str, list[str]]:
-        located = _without_dotdot(path)
+        located = _without_dotdot(path) if _UNTIDY.search(path) else path
         found = self._within(located)
         if found is None and not located.startswith(("/proc/", "/dev/")):
             # Named through a link outside of the roots, as /tmp is on some systems.
