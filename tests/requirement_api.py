@@ -58,13 +58,10 @@ CONTRACT = {
     "api.registry.register": Requirement(
         _both(_CONCEPTS), "The registry holds all built-in tools that are available, like ReadFileTool and ShellTool."
     ),
-    "api.registry.discovery": Requirement(
-        _both(_CONCEPTS), "The registry can discover tools dynamically.", deferred=OPEN
-    ),
+    "api.registry.discovery": Requirement(_both(_CONCEPTS), "The registry can discover tools dynamically."),
     "api.registry.discovery_command": Requirement(
         _both(_CONCEPTS),
         "When tools.discoveryCommand is set, it is run; it prints JSON that describes tools, registered as DiscoveredTool.",
-        deferred=OPEN,
     ),
     "api.registry.mcp": Requirement(
         _both(_CONCEPTS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,10 +58,16 @@ class Documented:
 
 
 @asynccontextmanager
-async def open_documented(folder: Path, settings: str = "") -> AsyncGenerator[Documented]:
-    """Open the tools over a new workspace in `folder`, with the person's settings given as JSON."""
+async def open_documented(
+    folder: Path, settings: str = "", files: Mapping[str, str] | None = None
+) -> AsyncGenerator[Documented]:
+    """Open the tools over a new workspace in `folder` that holds `files`, with the person's settings given as JSON."""
     root, home = folder / "root", folder / "home"
     root.mkdir()
+    for name, content in (files or {}).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+        (root / name).chmod(0o755)
     (home / ".gemini").mkdir(parents=True)
     if settings:
         (home / ".gemini" / "settings.json").write_text(settings)

@@ -14,6 +14,7 @@ from dogu.contract import CallContext, Confirmation, Text, text_of
 from dogu.settings import load_settings
 from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call
+from e2e.documented import open_documented
 
 pytestmark = pytest.mark.anyio
 
@@ -218,6 +219,23 @@ class TestCustomTools:
         tool = dogu.function_tool(add, kind=dogu.Kind.READ)
         model, _ = await run_agent(tmp_path, tool, Turn(calls=[call("add", one=1, other=2)]), "done")
         assert model.requests[1].responses[0]["response"] == {"output": "3"}
+
+    @pytest.mark.requirement("api.registry.discovery")
+    @pytest.mark.requirement("api.registry.discovery_command")
+    @pytest.mark.requirement("api.custom.discovery_setting")
+    @pytest.mark.requirement("api.custom.discovery_output")
+    @pytest.mark.requirement("api.custom.discovered_tool")
+    @pytest.mark.requirement("api.custom.call_command")
+    async def test_a_command_s_tools_are_found_and_run(self, tmp_path: Path) -> None:
+        program = '#!/bin/sh\nif [ $# = 0 ]; then cat "${0%/*}/tools.json"; else echo "$1 got $(cat)"; fi\n'
+        declared = [{"name": "greet", "description": "Greet.", "parameters": {"type": "object", "properties": {}}}]
+        async with open_documented(
+            tmp_path,
+            json.dumps({"toolDiscoveryCommand": "bin/tools", "toolCallCommand": "bin/tools"}),
+            files={"bin/tools": program, "bin/tools.json": json.dumps(declared)},
+        ) as tools:
+            assert "greet" in [declaration.name for declaration in tools.runtime.registry.declarations]
+            assert "greet got {}" in await tools.text("greet")
 
     @pytest.mark.requirement("api.custom.discovery_setting")
     @pytest.mark.requirement("api.custom.mcp_setting")
