@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, Retrying, TextDelta
+from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind, ModelEvent, Retrying, TextDelta
 from dogu.models.retry import RetryPolicy, with_retries
 from dogu.models.transport_errors import HttpRefusal, told_by_header
 
@@ -55,7 +55,7 @@ async def test_the_hint_of_a_failure_reaches_the_next_attempt_only() -> None:
         yield TextDelta("x")
         if len(hints) < 4:
             hinted = "do better" if len(hints) == 1 else ""
-            raise ModelError(ModelErrorKind.MALFORMED, "no", is_retryable=True, hint=hinted)
+            raise ModelError(ModelErrorKind.MALFORMED, "no", most_tries=MANY_TRIES, hint=hinted)
 
     events = [event async for event in with_retries(attempt, POLICY)]
     assert hints == ["", "do better", "", ""]

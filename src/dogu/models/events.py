@@ -97,6 +97,9 @@ class ModelErrorKind(StrEnum):
     MALFORMED = "malformed"  # the model's call, or the server's JSON
 
 
+MANY_TRIES = 99  # as many as the policy has
+
+
 class ModelError(Exception):
     """No answer. `message` is for the person and says what to do; it never holds a key.
 
@@ -111,17 +114,20 @@ class ModelError(Exception):
         kind: ModelErrorKind,
         message: str,
         *,
-        is_retryable: bool = False,
+        most_tries: int = 1,
         retry_after_s: float | None = None,
-        most_tries: int = 99,
         hint: str = "",
         advice: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
-        self.is_retryable = is_retryable
+        self.most_tries = most_tries
         self.retry_after_s = retry_after_s
-        self.most_tries = most_tries if is_retryable else 1
         self.hint = hint
         self.advice = advice
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether another try makes sense."""
+        return self.most_tries > 1

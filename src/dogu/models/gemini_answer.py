@@ -87,7 +87,7 @@ class GeminiAnswer:
             raise problem
         if not self._has_substance:
             message = f"The model gave an empty answer (finish reason {self._finish})."
-            raise ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=3)
+            raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
         content = b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
         reason, note = self._reason()
         calls = tuple(self._calls)
@@ -204,12 +204,12 @@ def _other_part(raw: msgspec.Raw) -> WirePart | None:
 
 def _unreadable(error: Exception) -> ModelError:
     message = f"The server sent something in the stream that is no answer ({error})."
-    return ModelError(ModelErrorKind.MALFORMED, message, is_retryable=True, most_tries=4)
+    return ModelError(ModelErrorKind.MALFORMED, message, most_tries=4)
 
 
 def _incomplete(chunks: int) -> ModelError:
     if not chunks:
         message = "The server ended the stream without an answer."
-        return ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=3)
+        return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
     message = "The answer ended without saying that it was finished."
-    return ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=4)
+    return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=4)

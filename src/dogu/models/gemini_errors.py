@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.transport_errors import HttpRefusal, line_of, seconds_of, told_by_header
 
 _STOPPED = {
@@ -78,10 +78,10 @@ def stopped_answer(reason: str, detail: str) -> ModelError | None:
     if reason in _FAULTY:
         why = _FAULTY[reason] + said
         hint = _HINT.format(why=why)
-        return ModelError(ModelErrorKind.MALFORMED, why, is_retryable=True, most_tries=3, hint=hint)
+        return ModelError(ModelErrorKind.MALFORMED, why, most_tries=3, hint=hint)
     if reason == "OTHER":
         message = f"The model ended its answer for a reason that it doesn't tell{said}."
-        return ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=2)
+        return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=2)
     return None
 
 
@@ -90,7 +90,9 @@ def stream_error(raw: bytes) -> ModelError:
     try:
         status = msgspec.json.decode(raw, type=_Status)
     except msgspec.ValidationError:
-        return ModelError(ModelErrorKind.MALFORMED, "The server sent an error that can't be read.", is_retryable=True)
+        return ModelError(
+            ModelErrorKind.MALFORMED, "The server sent an error that can't be read.", most_tries=MANY_TRIES
+        )
     return _explained(status.code, status, told_s=None, model="")
 
 
@@ -111,12 +113,14 @@ def _explained(code: int, status: _Status, told_s: float | None, model: str) -> 
     if code == 429:
         return _too_many(status, told_s, said)
     if code in (408, 504) or status.status == "DEADLINE_EXCEEDED":
-        return ModelError(ModelErrorKind.TIMEOUT, f"Gemini took too long.{said}", is_retryable=True, most_tries=4)
+        return ModelError(ModelErrorKind.TIMEOUT, f"Gemini took too long.{said}", most_tries=4)
     if code >= 500:
         message = f"Gemini is overloaded or failing (HTTP {code}).{said}"
         delay_s = _retry_delay_s(status) or told_s
         advice = "Try again in a while, or take another model."
-        return ModelError(ModelErrorKind.OVERLOADED, message, is_retryable=True, retry_after_s=delay_s, advice=advice)
+        return ModelError(
+            ModelErrorKind.OVERLOADED, message, most_tries=MANY_TRIES, retry_after_s=delay_s, advice=advice
+        )
     return _refused(code, status, model, said)
 
 
@@ -144,7 +148,7 @@ def _too_many(status: _Status, told_s: float | None, said: str) -> ModelError:
         message = "The quota of this key is used up. Wait for it to be renewed, take another model or raise the quota."
         return ModelError(ModelErrorKind.QUOTA, message + said, retry_after_s=delay_s)
     message = f"Gemini asks to slow down (too many requests or tokens a minute).{said}"
-    return ModelError(ModelErrorKind.RATE_LIMIT, message, is_retryable=True, retry_after_s=delay_s)
+    return ModelError(ModelErrorKind.RATE_LIMIT, message, most_tries=MANY_TRIES, retry_after_s=delay_s)
 
 
 def _is_bad_key(status: _Status) -> bool:

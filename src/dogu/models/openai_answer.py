@@ -88,7 +88,7 @@ class OpenAIAnswer:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
         if not self._finish and not self._is_done:
             message = "The answer ended without saying that it was finished."
-            raise ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=4)
+            raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=4)
         if self._finish == "content_filter":
             message = "The answer was withheld by the server's content filter. Say it in other words and ask again."
             raise ModelError(ModelErrorKind.SAFETY, message)
@@ -96,7 +96,7 @@ class OpenAIAnswer:
         text = "".join(self._text)
         if not text and not calls:
             message = "The model gave an empty answer."
-            raise ModelError(ModelErrorKind.INCOMPLETE, message, is_retryable=True, most_tries=3)
+            raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
         reason = _REASONS.get(self._finish or "stop", FinishReason.OTHER)
         note = "The answer was cut at the limit of output tokens." if reason is FinishReason.LENGTH else ""
         if reason is FinishReason.OTHER:
@@ -173,7 +173,7 @@ def _decoded(payload: bytes) -> WireCompletion:
         return msgspec.json.decode(payload, type=WireCompletion)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"The server sent something in the stream that is no answer ({error})."
-        raise ModelError(ModelErrorKind.MALFORMED, message, is_retryable=True, most_tries=4) from None
+        raise ModelError(ModelErrorKind.MALFORMED, message, most_tries=4) from None
 
 
 def _content(thoughts: str, text: str, calls: Sequence[FunctionCallEvent]) -> bytes:

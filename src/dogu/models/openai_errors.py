@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.transport_errors import HttpRefusal, line_of, told_by_header
 
 _TOO_LONG = ("context_length", "context length", "context size", "maximum context", "too many tokens", "too long")
@@ -32,15 +32,15 @@ def _explained(status: int, message: str, code: str, told_s: float | None, model
             text = f"The quota of this key is used up: raise it, or take another model.{said}"
             return ModelError(ModelErrorKind.QUOTA, text, retry_after_s=told_s)
         text = f"The server asks to slow down.{said}"
-        return ModelError(ModelErrorKind.RATE_LIMIT, text, is_retryable=True, retry_after_s=told_s)
+        return ModelError(ModelErrorKind.RATE_LIMIT, text, most_tries=MANY_TRIES, retry_after_s=told_s)
     if status in (408, 504):
-        return ModelError(ModelErrorKind.TIMEOUT, f"The server took too long.{said}", is_retryable=True, most_tries=4)
+        return ModelError(ModelErrorKind.TIMEOUT, f"The server took too long.{said}", most_tries=4)
     if any(sign in f"{code} {message}".lower() for sign in _TOO_LONG):
         text = f"The conversation is longer than the model can read: start a new one, or give the server more.{said}"
         return ModelError(ModelErrorKind.TOO_LONG, text)
     if status >= 500:
         text = f"The server is overloaded or failing (HTTP {status}).{said}"
-        return ModelError(ModelErrorKind.OVERLOADED, text, is_retryable=True, retry_after_s=told_s)
+        return ModelError(ModelErrorKind.OVERLOADED, text, most_tries=MANY_TRIES, retry_after_s=told_s)
     return _refused(status, model, message, said)
 
 

@@ -37,7 +37,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     def is_worth_it(self, attempt: int, error: ModelError) -> bool:
         """Whether another try follows the given one."""
         told_s = error.retry_after_s or 0.0
-        return error.is_retryable and attempt < min(self.tries, error.most_tries) and told_s <= self.longest_told_s
+        return attempt < min(self.tries, error.most_tries) and told_s <= self.longest_told_s
 
 
 async def with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[ModelEvent, None]:
@@ -76,7 +76,7 @@ def _final(error: ModelError, tries: int, policy: RetryPolicy) -> ModelError:
     elif tries > 1:
         message += f" Tried {tries} times."
     message += f" {error.advice}" if error.advice else ""
-    final = ModelError(kind, message, is_retryable=error.is_retryable, retry_after_s=told_s)
+    final = ModelError(kind, message, most_tries=error.most_tries, retry_after_s=told_s)
     final.__traceback__ = error.__traceback__
     return final
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import EventTooLargeError
 
 
@@ -51,14 +51,14 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> Mo
     if isinstance(error, httpx2.ConnectTimeout):
         message = f"No connection to {where} within {timeouts.connect_s:g} s."
         advice = "Check the network, the proxy and the address."
-        return ModelError(ModelErrorKind.TIMEOUT, message, is_retryable=True, most_tries=3, advice=advice)
+        return ModelError(ModelErrorKind.TIMEOUT, message, most_tries=3, advice=advice)
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         waited = (
             f"stopped in the middle for {timeouts.idle_s:g} s"
             if began
             else (f"did not begin to answer within {timeouts.first_byte_s:g} s")
         )
-        return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", is_retryable=True, most_tries=4)
+        return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", most_tries=4)
     if isinstance(error, EventTooLargeError):
         return ModelError(ModelErrorKind.MALFORMED, f"{where} sent something too large: {error}.")
     if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
@@ -66,13 +66,11 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> Mo
     if isinstance(error, httpx2.ConnectError):
         message = f"Cannot connect to {where} ({error})."
         advice = "Check that the address is right, and that its server runs."
-        return ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3, advice=advice)
+        return ModelError(ModelErrorKind.NETWORK, message, most_tries=3, advice=advice)
     if began:
-        return ModelError(
-            ModelErrorKind.INCOMPLETE, f"The answer of {where} was cut off.", is_retryable=True, most_tries=5
-        )
+        return ModelError(ModelErrorKind.INCOMPLETE, f"The answer of {where} was cut off.", most_tries=5)
     return ModelError(
-        ModelErrorKind.NETWORK, f"The connection to {where} broke before an answer came.", is_retryable=True
+        ModelErrorKind.NETWORK, f"The connection to {where} broke before an answer came.", most_tries=MANY_TRIES
     )
 
 

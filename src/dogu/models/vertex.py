@@ -85,7 +85,7 @@ class VertexAccess:
             raise ModelError(ModelErrorKind.AUTH, f"The Google credentials have run out. {_LOG_IN}") from None
         except google.auth.exceptions.TransportError:
             message = "Google's login server can't be reached. Check the network."
-            raise ModelError(ModelErrorKind.NETWORK, message, is_retryable=True, most_tries=3) from None
+            raise ModelError(ModelErrorKind.NETWORK, message, most_tries=3) from None
         if not self._credentials.token:
             raise ModelError(ModelErrorKind.AUTH, f"Google gave no token. {_LOG_IN}")
         return self._credentials.token
