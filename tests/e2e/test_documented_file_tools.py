@@ -179,6 +179,7 @@ class TestReadFile:
             ("a.flac", b"fLaC\x00\x00\x00\x22" + b"\x00" * 34, "audio/flac"),
             ("a.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "application/pdf"),
         ],
+        ids="png jpg gif webp bmp mp3 wav aiff aac ogg flac pdf".split(),  # noqa: SIM905  (shorter so)
     )
     async def test_media_is_returned_as_data_a_model_can_read(
         self, tools: Documented, name: str, data: bytes, media_type: str
@@ -439,7 +440,7 @@ class TestReplace:
         assert tools.content(file) == "a = 1\nb = 3\n"
 
     @pytest.mark.requirement("fs.replace.new_string")
-    @pytest.mark.parametrize("new", [r"\1 $& $1 \n", "", "{}%s", "\u2028"])
+    @pytest.mark.parametrize("new", [r"\1 $& $1 \n", "", "{}%s", "\u2028"], ids=ascii)
     async def test_the_new_text_is_literal(self, tools: Documented, new: str) -> None:
         file = tools.write("a.txt", "<old>\n")
         await tools.text("replace", file_path=file, old_string="old", new_string=new)
@@ -524,6 +525,7 @@ class TestReplace:
             "```python\n    if ready:\n        start()\n```",
             "2:     if ready:\n3:         start()",
         ],
+        ids=["indentation", "tabs", "fence", "line numbers"],
     )
     async def test_an_old_string_that_is_not_quite_exact_finds_the_one_place_meant(
         self, tools: Documented, old: str
