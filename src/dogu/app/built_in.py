@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dogu.contract import ErrorKind, ToolError
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 
@@ -60,17 +61,24 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
             parts.processes,
             lambda: command_environment(os.environ, shell.environment),
             ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
-            open_sandbox(settings),
+            lambda: open_sandbox(settings),
         ),
     ]
 
 
 def open_sandbox(settings: Settings) -> Sandbox | None:
-    """Find the best sandbox of this machine; None when it is switched off."""
+    """Find the best sandbox of this machine; None when it is switched off.
+
+    Raises `ToolError` (START_FAILED) when settings demand one and the machine has none.
+    """
     from dogu.workspace import sandbox
 
     chosen = settings.sandbox
     if chosen.mode == "off":
         return None
-    wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_paths)
-    return sandbox.Sandbox.detect(wishes)
+    wishes = sandbox.SandboxBounds(chosen.network_is_allowed, chosen.allowed_paths)
+    found = sandbox.Sandbox.detect(wishes)
+    if chosen.mode == "on" and found.step is sandbox.Step.NONE:
+        message = "The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run."
+        raise ToolError(ErrorKind.START_FAILED, message)
+    return found
