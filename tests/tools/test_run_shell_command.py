@@ -15,9 +15,11 @@ from dogu.contract.result import ToolResult
 from dogu.runtime.events import CallOutput
 from dogu.testing.workspace import check_tool, run_tool
 from dogu.tools.run_shell_command import RunShellCommand, RunShellCommandArgs, ShellLimits
+from dogu.workspace import sandbox_places
 from dogu.workspace.environment import command_environment
 from dogu.workspace.process import LocalProcesses
 from dogu.workspace.roots import Roots
+from dogu.workspace.sandbox import Sandbox, Step
 
 pytestmark = [
     pytest.mark.anyio,
@@ -152,6 +154,30 @@ async def test_the_question_shows_the_command_and_takes_an_edited_one(tool: RunS
     assert told(result).startswith("Command: echo instead; pwd\nDirectory: scripts\nStdout: instead\n")
     with pytest.raises(ToolError):
         question.revise(" ")
+
+
+async def test_a_refusal_of_the_sandbox_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = Sandbox.detect()
+    if sandbox.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
+        pytest.skip("this machine has no sandbox for files")
+    monkeypatch.setattr(sandbox_places, "_TEMPORARY", ())
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    (tmp_path / "root").mkdir()
+    async with LocalProcesses() as processes:
+        tool = RunShellCommand(Roots(str(tmp_path / "root")), processes, lambda: environment, None, lambda: sandbox)
+        result = await run_tool(tool, command="echo x > ../outside")
+        assert "\nError: The sandbox may have refused a part of this (bash: line 1: ../outside: " in told(result)
+        assert isinstance(result.return_display, TerminalOutput)
+        assert "The sandbox may have refused" in result.return_display.notes[1]
+        assert not (tmp_path / "outside").exists()
+        assert "\nError: (none)\n" in told(await run_tool(tool, command="echo x > inside"))
+
+
+async def test_a_change_of_what_runs_later_is_told(tool: RunShellCommand, tmp_path: Path) -> None:
+    result = await run_tool(tool, command="mkdir -p .git/hooks; echo x > .git/hooks/pre-commit")
+    hook = tmp_path / "root" / ".git" / "hooks" / "pre-commit"
+    assert f"Error: This changed what runs later: {hook.parent}, {hook}." in told(result)
+    assert result.error is None
 
 
 async def test_cancelled_everything_it_started_is_gone(tool: RunShellCommand, tmp_path: Path) -> None:

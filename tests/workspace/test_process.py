@@ -342,6 +342,11 @@ async def test_what_is_too_long_for_the_system_is_a_clear_error(run: Runner, tex
     assert caught.value.kind is ErrorKind.START_FAILED
 
 
+async def test_an_environment_no_program_can_have_is_a_clear_error(run: Runner) -> None:
+    with pytest.raises(ToolError, match="could not be started"):
+        await run.processes.run(ShellCommand("true", str(run.folder), {"A=B": "x"}))
+
+
 @pytest.mark.parametrize("text", ["echo a\0b", "echo \ud800"])
 async def test_what_no_command_line_can_hold_is_refused(run: Runner, text: str) -> None:
     with pytest.raises(ToolError) as caught:
@@ -425,6 +430,8 @@ processes = LocalProcesses()
 command = "setsid sleep 67 & echo $! > pid; sleep 67"
 anyio.run(processes.run, ShellCommand(command, {str(run.folder)!r}, {{"PATH": {PATH!r}}}))
 """)
-    result = await run(f"{sys.executable} program.py & until test -s pid; do sleep 0.02; done; kill -9 $!; cat pid", timeout_s=20)
+    result = await run(
+        f"{sys.executable} program.py & until test -s pid; do sleep 0.02; done; kill -9 $!; cat pid", timeout_s=20
+    )
     sleeper = int(result.stdout)
     await until(lambda: not is_alive(sleeper))

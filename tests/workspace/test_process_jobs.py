@@ -1,5 +1,6 @@
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -71,8 +72,13 @@ async def test_a_job_floods_without_harm(processes: LocalProcesses, tmp_path: Pa
 
 async def test_a_kept_job_lives_on(tmp_path: Path) -> None:
     async with LocalProcesses() as processes:
-        job = await start(processes, tmp_path, "(sleep 0.4; echo still here; touch done) &")
-        pids = job.pids
+        job = await start(processes, tmp_path, "(until test -e go; do sleep 0.02; done; echo here; touch done) &")
+        other = await start(processes, tmp_path, "sleep 72 &")
+        pids, others = job.pids, other.pids
         job.keep()
-    assert pids
+        started = time.monotonic()
+    assert time.monotonic() - started < 5
+    assert {str(pid) for pid in pids} <= {*os.listdir("/proc")}
+    assert not {str(pid) for pid in others} & {*os.listdir("/proc")}
+    (tmp_path / "go").touch()
     await until((tmp_path / "done").exists)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -52,10 +53,10 @@ class RunShellCommandArgs(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True)
 class ShellLimits:
-    """The settings' bounds on time: in all (None: none) and without output (0: none)."""
+    """The settings' bounds on time: in all, and without output; None for none."""
 
     timeout_s: float | None = None
-    idle_timeout_s: float = IDLE_TIMEOUT_S
+    idle_timeout_s: float | None = IDLE_TIMEOUT_S
 
 
 class RunShellCommand(Tool[RunShellCommandArgs]):
@@ -73,19 +74,20 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     kind = Kind.EXECUTE
     aliases = {"dir_path": "directory"}
 
+    # `find_sandbox` is asked once, when the first command runs: finding out costs some 10 ms.
     def __init__(
         self,
         roots: Roots,
         processes: Processes,
         environment: Callable[[], Mapping[str, str]],
         limits: ShellLimits | None = None,
-        sandbox: Sandbox | None = None,
+        find_sandbox: Callable[[], Sandbox | None] | None = None,
     ) -> None:
         self._roots = roots
         self._processes = processes
         self._environment = environment
         self._limits = limits or ShellLimits()
-        self._sandbox = sandbox
+        self._find_sandbox = cache(find_sandbox or _no_sandbox)
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> RunShellCommandArgs:
         """Check the arguments; a command of nothing but spaces is none."""
@@ -139,10 +141,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
 
     async def _order(self, args: RunShellCommandArgs, directory: int) -> ShellCommand:
         environment = self._environment()
-        confinement = None
-        if self._sandbox is not None:
-            fixed = fixed_places(self._roots.all)
-            confinement = await to_thread.run_sync(self._sandbox.confine, self._roots.all, environment, fixed)
+        confinement = await to_thread.run_sync(self._confinement, environment)
         return ShellCommand(
             args.command,
             directory,
@@ -152,14 +151,23 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             confinement=confinement,
         )
 
+    def _confinement(self, environment: Mapping[str, str]) -> Mapping[str, Any] | None:
+        sandbox = self._find_sandbox()
+        return sandbox and sandbox.confine(self._roots.all, environment, fixed_places(self._roots.all))
+
     def _refusals(self, result: ProcessResult) -> list[str]:
-        if self._sandbox is None or (result.exit_code == 0 and not result.stderr):
+        sandbox = self._find_sandbox()
+        if sandbox is None or (result.exit_code == 0 and not result.stderr):
             return []
-        sentence = self._sandbox.denial(result.stdout, result.stderr)
+        sentence = sandbox.denial(result.stdout, result.stderr)
         return [sentence] if sentence else []
 
     def _open_directory(self, args: RunShellCommandArgs) -> int:
         return self._roots.open_directory(args.directory or ".")
+
+
+def _no_sandbox() -> None:
+    return None
 
 
 def _warnings(changed: list[str]) -> list[str]:

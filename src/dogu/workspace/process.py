@@ -168,11 +168,13 @@ class LocalProcesses:
 
     def close(self) -> None:
         """End every background job that wasn't kept, and the launcher; returns when they are gone (2 s, rarely 7)."""
-        for job in self._jobs.values():
+        jobs, self._jobs = self.jobs, {}
+        for job in jobs:
+            job.ask_to_end()
+        for job in jobs:
             job.close()
-        self._jobs.clear()
         for launch in self._launches.values():
-            launch.close()
+            launch.close(wait=not any(job.is_kept for job in jobs))
 
     async def aclose(self) -> None:
         """Do what `close` does without blocking the loop; cancellation waits for it."""

@@ -39,8 +39,8 @@ def become(order: dict[str, Any], directory: int, streams: Sequence[int], compla
         _reset_signals()
         step = "exec"
         _execute(order["argv"], order["environment"])
-    except OSError as error:
-        os.write(complaints, f"{error.errno or 0} {step}".encode())
+    except (OSError, ValueError, ImportError) as error:
+        os.write(complaints, f"{getattr(error, 'errno', 0) or 0} {step}".encode())
     finally:
         os._exit(127)
 

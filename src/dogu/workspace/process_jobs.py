@@ -93,8 +93,22 @@ class Job:
         self._line.say(b"keep")
         self.is_kept = True
 
+    def ask_to_end(self) -> None:
+        """Have it ended, unless it is kept; without waiting."""
+        if self.is_running and not self.is_kept:
+            self._line.say(b"end")
+
     def close(self) -> None:
-        """Let go of it: ended at once, in the background, unless it was kept."""
+        """Let go of it; one that isn't kept is ended first, and waited for."""
+        self.ask_to_end()
+        deadline = time.monotonic() + _STOP_TAKES_S
+        while self.is_running and not self.is_kept and time.monotonic() < deadline:
+            try:
+                self._hear(*self._line.take_event(timeout_s=0.1))
+            except BlockingIOError:
+                continue
+            except KeeperGoneError:
+                self._ended()
         self._ended()
         self._line.close()
 

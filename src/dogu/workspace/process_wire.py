@@ -124,9 +124,7 @@ class Launch:
 
     def start(self) -> None:
         """Start it if it isn't there. Raises `ToolError` (START_FAILED) where it can't be."""
-        with self._lock:
-            if self._socket is None:
-                self._spawn()
+        self._started()
 
     def order(self, order: dict[str, Any], directory: str | int, stdin: bytes) -> Line:
         """Have a keeper made for an order and return the line to it; the caller closes it.
@@ -158,8 +156,8 @@ class Launch:
                 line.close()
         return line
 
-    def close(self) -> None:
-        """Close the launcher's socket and wait, bounded, until it and its keepers are gone."""
+    def close(self, *, wait: bool = True) -> None:
+        """Close the launcher's socket and wait, bounded, until it and its keepers are gone; `wait` False: don't."""
         with self._lock:
             if self._socket is None:
                 return
@@ -167,11 +165,11 @@ class Launch:
 
             ended, self._socket = self._socket, None
             ended.shutdown(socket.SHUT_WR)
-            ended.settimeout(_CLOSE_TAKES_S)
+            ended.settimeout(_CLOSE_TAKES_S if wait else 0.001)
             try:
                 ended.recv(1)
                 os.waitpid(self._pid, 0)
-            except (OSError, TimeoutError):  # a kept job's keeper lives on, and the launcher with it
+            except OSError:  # a kept job's keeper lives on, and the launcher with it
                 pass
             ended.close()
 
@@ -179,24 +177,29 @@ class Launch:
         import socket
 
         for is_last_try in (False, True):
-            self.start()
-            assert self._socket is not None
+            orders = self._started()
             try:
-                socket.send_fds(self._socket, [b"run"], descriptors)
+                socket.send_fds(orders, [b"run"], descriptors)
                 return
-            except ConnectionError:
+            except OSError:
                 if is_last_try:
                     raise
-                self._forget()
+                self._forget(orders)
 
-    def _forget(self) -> None:
+    def _started(self) -> socket.socket:
         with self._lock:
-            if self._socket is not None:
-                self._socket.close()
+            if self._socket is None:
+                self._socket = self._spawn()
+            return self._socket
+
+    def _forget(self, lost: socket.socket) -> None:
+        with self._lock:
+            if self._socket is lost:
+                lost.close()
                 self._socket = None
                 os.waitpid(self._pid, 0)
 
-    def _spawn(self) -> None:
+    def _spawn(self) -> socket.socket:
         import socket
 
         if not sys.executable or not sys.platform.startswith("linux"):
@@ -213,7 +216,7 @@ class Launch:
                 {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
                 file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), SOCKET_NUMBER), *nothing],
             )
-        self._socket = near
+        return near
 
 
 def _open_directory(directory: str | int, opened: list[int]) -> int:
