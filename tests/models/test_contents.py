@@ -36,6 +36,7 @@ def test_text_goes_under_output_and_failures_under_error_in_the_order_of_the_cal
     }
 
 
+@pytest.mark.requirement("fs.read.media_output")
 @pytest.mark.parametrize("media_inside", [False, True])
 def test_media_stand_beside_the_answer_or_inside_it_and_are_named_in_its_text(media_inside: bool) -> None:
     result = ToolResult([Text("--- a ---"), PNG, MP3])

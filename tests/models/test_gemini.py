@@ -45,6 +45,7 @@ def finished(events: list[ModelEvent]) -> Finished:
     return events[-1]
 
 
+@pytest.mark.requirement("api.flow.1_request")
 async def test_a_request_holds_the_system_instruction_the_history_and_the_declarations() -> None:
     with FakeGemini(["hello"], key="k") as fake:
         model = Gemini("gemini-2.5-flash", KeyAccess("k", fake.base_url), GeminiOptions(config={"temperature": 0}))
@@ -72,6 +73,7 @@ def test_contents_are_joined_byte_for_byte() -> None:
     assert request_body("", [odd, odd], [], {}) == b'{"contents":[' + odd + b"," + odd + b"]}"
 
 
+@pytest.mark.requirement("api.flow.2_received")
 async def test_thoughts_text_calls_and_counts_come_as_events() -> None:
     turn = Turn(thought="Hm, let me see.", text="Looking.", calls=[call("glob", pattern="*"), call("now")], pieces=2)
     with FakeGemini([turn]) as fake:

@@ -1,3 +1,6 @@
+import sys
+from pathlib import Path
+
 import pytest
 
 from dogu.contract.declaration import FunctionDeclaration
@@ -57,6 +60,19 @@ def test_each_location_has_its_host(location: str, host: str) -> None:
 async def test_a_project_that_is_none_is_said(project: str) -> None:
     with pytest.raises(ModelError, match="GOOGLE_CLOUD_PROJECT") as caught:
         await VertexAccess(project).headers()
+    assert caught.value.kind is ModelErrorKind.AUTH
+
+
+async def test_without_google_auth_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.auth", None)
+    with pytest.raises(ModelError, match="pip install"):
+        await VertexAccess("p").headers()
+
+
+async def test_without_credentials_logging_in_is_advised(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    with pytest.raises(ModelError, match="gcloud auth") as caught:
+        await VertexAccess("p").headers()
     assert caught.value.kind is ModelErrorKind.AUTH
 
 
