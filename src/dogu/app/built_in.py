@@ -76,7 +76,7 @@ def open_sandbox(settings: Settings) -> Sandbox | None:
     chosen = settings.sandbox
     if chosen.mode == "off":
         return None
-    wishes = sandbox.SandboxBounds(chosen.network_is_allowed, chosen.allowed_paths)
+    wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_paths)
     found = sandbox.Sandbox.detect(wishes)
     if chosen.mode == "on" and found.step is sandbox.Step.NONE:
         message = "The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run."
