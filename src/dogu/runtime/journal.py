@@ -206,7 +206,9 @@ class Journal:
         already = {change.path: change.after for change in noted.changes} if noted else {}
         changes, contents = self._watch.as_records(seen, already)
         if changes:
-            self._log.append(self._record("changes", tuple(changes), notes=self._watch.notes), contents, durable=True)
+            lost = any(each.before.kind == "file" and each.before.where < 0 for each in changes)
+            notes = self._watch.notes if lost else ()
+            self._log.append(self._record("changes", tuple(changes), notes=notes), contents, durable=True)
         self._log.append(self._record("seen"))
 
     def _record(

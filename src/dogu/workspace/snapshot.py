@@ -21,23 +21,27 @@ import msgspec
 
 from dogu.workspace import beneath
 from dogu.workspace.folder_events import FolderEvents
+from dogu.workspace.snapshot_pack import Pack
 
 RowKind = Literal["file", "link", "folder", "other"]
 _COMES_LAST = frozenset(
-    ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor", ".git")
+    ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor")
 )
 _RACY_NS = 50_000_000
-_FLUSH_BYTES = 4 << 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
 class SnapshotLimits:
-    """How much is watched and kept: entries in all, bytes of one file, bytes in all."""
+    """How much is watched and kept: entries in all, bytes of one file, bytes in all.
+
+    Of these, folders of what can be fetched or built again (`node_modules`, `target`) get `rebuilt_bytes`.
+    """
 
     entries: int = 200_000
     file_bytes: int = 8 << 20
     bytes: int = 256 << 20
+    rebuilt_bytes: int = 64 << 20
 
 
 class Row(NamedTuple):
@@ -72,6 +76,8 @@ class _Look:
     """One look under way: what changed, by path, and the folders to look into, those of `later` at the end."""
 
     is_full: bool
+    is_late: bool = False
+    root: str = ""
     changes: dict[str, tuple[Row | None, Row | None]] = field(default_factory=dict[str, tuple[Row | None, Row | None]])
     todo: deque[str] = field(default_factory=deque[str])
     later: deque[str] = field(default_factory=deque[str])
@@ -82,9 +88,11 @@ class _Look:
         self.changes[path] = (self.changes[path][0] if path in self.changes else before, after)
 
     def go_into(self, path: str) -> None:
-        (self.later if path.rsplit("/", 1)[-1] in _COMES_LAST else self.todo).append(path)
+        is_later = not _COMES_LAST.isdisjoint(path[len(self.root) :].split("/"))
+        (self.later if is_later else self.todo).append(path)
 
     def next_folder(self) -> str | None:
+        self.is_late = not self.todo
         if self.todo:
             return self.todo.popleft()
         return self.later.popleft() if self.later else None
@@ -113,10 +121,8 @@ class TreeSnapshots:
         self._count = 0
         self._is_complete = False
         self._events = FolderEvents()
-        self._pack = -1
-        self._pack_bytes = 0
-        self._waiting: list[bytes] = []
-        self._flushed_bytes = 0
+        self._pack = Pack(self._path("tree.pack"))
+        self._rebuilt_bytes = 0
         self.position = 0
 
     @property
@@ -128,7 +134,8 @@ class TreeSnapshots:
             return ()
         return (
             f"{count} files are too large or too many to be kept for undo (limits: "
-            f"{self._limits.file_bytes >> 20} MB a file, {self._limits.bytes >> 20} MB in all).",
+            f"{self._limits.file_bytes >> 20} MB a file, {self._limits.bytes >> 20} MB in all, "
+            f"{self._limits.rebuilt_bytes >> 20} MB in folders such as node_modules).",
         )
 
     def look(self) -> list[TreeChange]:
@@ -136,7 +143,7 @@ class TreeSnapshots:
 
         Raises `TooManyEntriesError`, or OSError for a root that isn't there; then what was known is forgotten.
         """
-        self._open_pack()
+        self._pack.open()
         touched = self._events.touched() if self._is_complete else None
         found = _Look(is_full=touched is None)
         self._is_complete = False
@@ -157,8 +164,7 @@ class TreeSnapshots:
         """Return the content of a file as it was when `row` was taken, or None when it wasn't kept."""
         if row.where < 0:
             return None
-        self._flush()
-        return os.pread(self._pack, row.size, row.where) if row.size else b""
+        return self._pack.content(row.where, row.size)
 
     def load(self, position: int) -> None:
         """Take up what another process saw, as of its `position`."""
@@ -176,16 +182,13 @@ class TreeSnapshots:
 
     def discard(self) -> None:
         """Remove the scratch files."""
-        if self._pack >= 0:
-            os.close(self._pack)
-            self._pack = -1
+        self._pack.discard()
         self._events.close()
         self._folders = {}
-        for name in ("tree.index", "tree.pack"):
-            try:
-                os.unlink(self._path(name))
-            except FileNotFoundError:
-                pass
+        try:
+            os.unlink(self._path("tree.index"))
+        except FileNotFoundError:
+            return
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)
@@ -194,10 +197,10 @@ class TreeSnapshots:
         handle = beneath.open_root(root)
         try:
             self._devices[root] = os.fstat(handle).st_dev
-            if found.is_full:
-                found.go_into(root)
-            else:
-                found.todo.extend(path for path in touched if path in self._folders and _is_in(path, root))
+            found.root = root
+            for path in [root] if found.is_full else touched:
+                if found.is_full or (path in self._folders and _is_in(path, root)):
+                    found.go_into(path)
             while (path := found.next_folder()) is not None:
                 self._look_at_folder(root, handle, path, found)
                 if self._count > self._limits.entries:
@@ -240,13 +243,12 @@ class TreeSnapshots:
 
     def _see(self, path: str, name: str, folder: int, status: os.stat_result, old: Row | None, found: _Look) -> Row:
         is_folder = stat.S_ISDIR(status.st_mode)
-        mtime_ns, ctime_ns = (0, 0) if is_folder else (status.st_mtime_ns, status.st_ctime_ns)
-        stamp = (mtime_ns, ctime_ns, status.st_ino)
+        stamp = _stamp(status)
         if old is not None and (old.stamp, old.mode, old.is_fresh) == (stamp, status.st_mode, False):
             row = old
         else:
-            row = self._new_row(name, folder, status, stamp, old)
-            if ctime_ns > found.now_ns - _RACY_NS:
+            row = self._new_row(name, folder, status, old, found)
+            if stamp[1] > found.now_ns - _RACY_NS:
                 row = row._replace(is_fresh=True)
             found.note(_join(path, name), old, row)
         below = _join(path, name)
@@ -257,9 +259,8 @@ class TreeSnapshots:
             found.go_into(below)
         return row
 
-    def _new_row(
-        self, name: str, folder: int, status: os.stat_result, stamp: tuple[int, int, int], old: Row | None
-    ) -> Row:
+    def _new_row(self, name: str, folder: int, status: os.stat_result, old: Row | None, found: _Look) -> Row:
+        stamp = _stamp(status)
         mode = status.st_mode
         if stat.S_ISDIR(mode):
             return Row("folder", mode, 0, stamp)
@@ -267,16 +268,19 @@ class TreeSnapshots:
             return Row("link", mode, 0, stamp, -1, _link_target(name, folder))
         if not stat.S_ISREG(mode):
             return Row("other", mode, 0, stamp)
-        data = self._read(name, folder, status.st_size)
+        data = self._read(name, folder, status.st_size) if self._has_room(status.st_size, found) else None
         if data is None:
             return Row("file", mode, status.st_size, stamp)
         if old is not None and old.kind == "file" and old.size == len(data) and self.content(old) == data:
             return Row("file", mode, len(data), stamp, old.where)
-        return Row("file", mode, len(data), stamp, self._keep(data))
+        return Row("file", mode, len(data), stamp, self._keep(data, found.is_late))
+
+    def _has_room(self, size: int, found: _Look) -> bool:
+        if size > self._limits.file_bytes or self._pack.size_bytes + size > self._limits.bytes:
+            return False
+        return not found.is_late or self._rebuilt_bytes + size <= self._limits.rebuilt_bytes
 
     def _read(self, name: str, folder: int, size: int) -> bytes | None:
-        if size > self._limits.file_bytes or self._pack_bytes + size > self._limits.bytes:
-            return None
         try:
             descriptor = os.open(name, _OPEN, dir_fd=folder)
         except OSError:
@@ -295,33 +299,13 @@ class TreeSnapshots:
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         return data if stat.S_ISREG(after.st_mode) and after.st_size == len(data) else None
 
-    def _keep(self, data: bytes) -> int:
-        where = self._pack_bytes
-        self._waiting.append(data)
-        self._pack_bytes += len(data)
-        if self._pack_bytes - self._flushed_bytes > _FLUSH_BYTES:
-            self._flush()
-        return where
-
-    def _open_pack(self) -> None:
-        if self._pack < 0:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            self._pack = os.open(self._path("tree.pack"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._pack_bytes = self._flushed_bytes = os.fstat(self._pack).st_size
-
-    def _flush(self) -> None:
-        if self._waiting:
-            data = b"".join(self._waiting)
-            self._waiting.clear()
-            view = memoryview(data)
-            while view:
-                written = os.pwrite(self._pack, view, self._flushed_bytes)
-                self._flushed_bytes += written
-                view = view[written:]
+    def _keep(self, data: bytes, is_late: bool) -> int:
+        self._rebuilt_bytes += len(data) * is_late
+        return self._pack.keep(data)
 
     def _store(self, found: _Look) -> None:
         """Write down what is new, so that another process can tell what changed if this one dies."""
-        self._flush()
+        self._pack.flush()
         chunk: _Chunk = [
             (os.fsencode(path), after) for path, (before, after) in found.changes.items() if before != after
         ]
@@ -342,6 +326,12 @@ def _differ(old: Row | None, new: Row | None) -> bool:
     if new.kind != "file":
         return False
     return old.where != new.where or (new.where < 0 and old.stamp != new.stamp)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    # A folder's times change with what is in it, which is looked at by itself.
+    times = (0, 0) if stat.S_ISDIR(status.st_mode) else (status.st_mtime_ns, status.st_ctime_ns)
+    return times[0], times[1], status.st_ino
 
 
 def _entries(folder: int) -> Iterator[tuple[str, os.stat_result]]:
