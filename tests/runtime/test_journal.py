@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.runtime.journal import Journal
+from dogu.runtime.journal import Journal, tidy
 from dogu.runtime.journal_undo import UndoReport
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.roots import Roots
@@ -320,7 +320,7 @@ async def test_a_session_without_changes_leaves_nothing(session: Session):
 
 _KILLED = """
 import os, signal, sys, anyio
-from dogu.runtime.journal import Journal
+from dogu.runtime.journal import Journal, tidy
 from dogu.workspace.roots import Roots
 workspace, folder = sys.argv[1:]
 async def main():
@@ -342,8 +342,24 @@ async def test_what_a_command_did_is_undone_although_the_program_was_killed(sess
     )
     assert process.returncode == -9
     assert session.tree() != before
+    tidy(str(session.folder))
     assert session.journal.undo().done
     assert session.tree() == before
+
+
+async def test_what_a_killed_session_leaves_is_tidied_up_and_a_living_ones_is_not(session: Session):
+    await session.command(lambda: session.path("f").write_text("x"))
+    tidy(str(session.folder))
+    assert "tree.pack" in os.listdir(session.folder)
+    ended = _KILLED.replace("os.kill(", "(lambda *_: None)(") + "os._exit(0)"
+    folder = session.base / "state/sessions/two"
+    session.path("gone").write_text("x")
+    await to_thread.run_sync(
+        lambda: subprocess.run([sys.executable, "-c", ended, session.workspace, folder], check=True)
+    )
+    assert "tree.pack" in os.listdir(folder)
+    tidy(str(folder))
+    assert os.listdir(folder) == ["journal.log"]
 
 
 async def test_a_command_still_running_in_another_process_is_left_alone(session: Session):

@@ -27,7 +27,7 @@ from dogu.runtime.journal_undo import (
     present_state,
     state_of_file,
 )
-from dogu.runtime.journal_watch import UnwatchedError, Watch
+from dogu.runtime.journal_watch import UnwatchedError, Watch, discard_remains
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.pending_writes import PendingWrites
@@ -35,6 +35,7 @@ from dogu.workspace.roots import Roots
 from dogu.workspace.snapshot import SnapshotLimits
 
 _FILE_NAME = "journal.log"
+_WAITS_FOR_UNDO_S = 7 * 24 * 3600.0
 
 
 class Journal:
@@ -159,8 +160,8 @@ class Journal:
             for record in list(self._known.unseen.values()):
                 self._now = record
                 self._note_seen(record.position)
-                self._watch.discard()
             self._now = None
+            self._watch.close()
             self._catch_up()
 
     def close(self) -> None:
@@ -287,6 +288,18 @@ class Journal:
         with os.fdopen(self._roots.open_file(path), "rb") as stream:
             data = stream.read()
         return data, state_of_file(data, state.mode, where)
+
+
+def tidy(folder: str) -> None:
+    """Remove what the looks of a session leave in its folder when it is killed; a living session's is left alone.
+
+    So is that of a call whose changes nobody has found out about yet, for a week.
+    """
+    known = Entries()
+    known.add(JournalLog(os.path.join(folder, _FILE_NAME)).read_new())
+    newest_s = max((record.time_s for record in known.unseen.values()), default=0.0)
+    if time.time() - newest_s > _WAITS_FOR_UNDO_S:
+        discard_remains(folder)
 
 
 _NEW_FOLDER = State("folder", UNKNOWN_MODE)

@@ -127,8 +127,10 @@ class Watch:
 
 
 def discard_remains(folder: str) -> None:
-    """Remove what a dead session's looks left in its folder, once its last call has been found out about."""
-    owner = _lock(os.path.join(folder, _LOCK_NAME)) if os.path.exists(os.path.join(folder, _LOCK_NAME)) else -1
+    """Remove what a dead session's looks left in its folder."""
+    if not os.path.exists(os.path.join(folder, _LOCK_NAME)):
+        return
+    owner = _lock(os.path.join(folder, _LOCK_NAME))
     if owner < 0:
         return
     for name in ("tree.index", "tree.pack", _LOCK_NAME):
