@@ -6,6 +6,7 @@ and is edited by itself: what lies between two parts isn't touched.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from dogu.workspace.edit_match.alignment import Place, align_equal
@@ -29,27 +30,33 @@ def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) ->
         return Refused(
             Why.UNCLEAR, STAGE, "old_string leaves lines out that new_string doesn't: send the lines themselves"
         )
-    candidates = [_candidates(folded, part) for part in parts]
-    if not all(candidates):
-        return None
-    spans = tuple(sorted((place.start, place.end) for places in candidates for place in places))
-    if any(len(places) > 1 for places in candidates) or (expected or 1) != 1:
-        return Refused(Why.AMBIGUOUS, STAGE, "the text around the lines left out is there more than once", spans)
-    places = [found[0] for found in candidates]
+    spans: list[tuple[int, int]] = []
+    places: list[Place] = []
+    for part in parts:
+        found = _places(folded, part)
+        if not found:
+            return None
+        places.append(found[0])
+        spans += [(place.start, place.end) for place in found]
+    if len(spans) > len(parts) or expected not in (1, None):
+        reason = "the text around the lines left out is there more than once"
+        return Refused(Why.AMBIGUOUS, STAGE, reason, tuple(sorted(spans)))
     if any(left.end > right.start for left, right in pairwise(places)):
-        return Refused(Why.NO_MATCH, STAGE, "the parts of old_string are in the file in another order", spans)
+        return Refused(
+            Why.NO_MATCH, STAGE, "the parts of old_string are in the file in another order", tuple(sorted(spans))
+        )
     try:
         written = [piece for place, part in zip(places, new_parts, strict=True) for piece in _write(place, part)]
     except UncleanError as error:
-        return Refused(Why.UNCLEAR, STAGE, str(error), spans)
-    return Found(STAGE, spans, tuple(written), ("lines left out by a placeholder",))
+        return Refused(Why.UNCLEAR, STAGE, str(error), tuple(spans))
+    return Found(STAGE, tuple(spans), tuple(written), ("lines left out by a placeholder",))
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:
     """Split at placeholder lines into the parts around them, each with its final newline, and the placeholders."""
     parts: list[str] = [""]
     marks: list[str] = []
-    for line in text.splitlines(keepends=True):
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         if is_elision(line):
             marks.append(line)
             parts.append("")
@@ -58,9 +65,12 @@ def _split(text: str) -> tuple[list[str], list[str]]:
     return parts, marks
 
 
-def _candidates(folded: FoldedText, part: str) -> list[Place]:
-    exact = [Place(folded.text, part, align_equal(part, at)) for at in occurrences(folded.text, part)]
-    return exact or folded_places(folded, part)
+def _places(folded: FoldedText, part: str) -> list[Place]:
+    """Return the place of a part, the first two when it has more."""
+    exact = occurrences(folded.text, part)[:2]
+    if exact:
+        return [Place(folded.text, part, align_equal(part, at)) for at in exact]
+    return folded_places(folded, part, at_most=2)
 
 
 def _write(place: Place, new: str) -> list[Replacement]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.exact import occurrences
-from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why, lie_apart
 from dogu.workspace.edit_match.views import View, substituted
 from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 
@@ -60,7 +60,7 @@ def find_escaped(text: str, old: str, new: str, expected: int | None) -> Outcome
     spans, (kind, places) = next(iter(found.items()))
     if len(found) > 1:
         return Refused(Why.AMBIGUOUS, STAGE, "the file can be unescaped in several ways that fit", spans)
-    if expected is not None and len(places) != expected:
+    if not lie_apart(spans) or (expected is not None and len(places) != expected):
         return Refused(Why.AMBIGUOUS, STAGE, kind.forgiven, spans)
     return _write(kind, places, new, spans)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
+from dogu.workspace.edit_match.result import OVERLAP, TOO_MANY, Found, Outcome, Refused, Replacement, Why, lie_apart
 
 MOST_PLACES = 10_000
 
 
 def occurrences(text: str, old: str) -> list[int]:
-    """Return where `old` begins in `text`, overlapping occurrences too; at most `MOST_PLACES`."""
+    """Return where `old` begins in `text`, overlapping occurrences too; no more than one beyond `MOST_PLACES`."""
     found: list[int] = []
     at = text.find(old)
-    while at >= 0 and len(found) < MOST_PLACES:
+    while at >= 0 and len(found) <= MOST_PLACES:
         found.append(at)
         at = text.find(old, at + 1)
     return found
@@ -28,7 +26,8 @@ def find_exact(text: str, old: str, new: str, expected: int | None) -> Outcome:
     if not at:
         return None
     spans = tuple((start, start + len(old)) for start in at)
-    overlap = any(left[1] > right[0] for left, right in pairwise(spans))
-    if overlap or (expected is not None and len(spans) != expected):
-        return Refused(Why.AMBIGUOUS, "exact", "the places overlap" if overlap else "", spans)
+    if len(spans) > MOST_PLACES:
+        return Refused(Why.AMBIGUOUS, "exact", TOO_MANY, spans)
+    if not lie_apart(spans) or (expected is not None and len(spans) != expected):
+        return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
     return Found("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))

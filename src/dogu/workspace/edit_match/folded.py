@@ -12,22 +12,24 @@ from __future__ import annotations
 from dogu.workspace.edit_match.alignment import Place, align_folded, differences, words_agree
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folding import FoldedText, fold
-from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
+from dogu.workspace.edit_match.result import OVERLAP, Found, Outcome, Refused, Why, lie_apart
 from dogu.workspace.edit_match.weave import UncleanError, weave
 from dogu.workspace.edit_match.words import is_comment_mark, joined, word_chars
 
 STAGE = "white space and look-alikes"
 FEWEST_WORD_CHARS = 2
+_MORE_PLACES = 20
 
 
 def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
     """Find `old` in the folded view; None when it is nowhere."""
-    places = folded_places(folded, old)
+    # A few more than wanted are enough to refuse; only "as many as there are" needs them all.
+    places = folded_places(folded, old, None if expected is None else expected + _MORE_PLACES)
     if not places:
         return None
     spans = tuple((place.start, place.end) for place in places)
-    if expected is not None and len(places) != expected:
-        return Refused(Why.AMBIGUOUS, STAGE, "", spans)
+    if not lie_apart(spans) or (expected is not None and len(places) != expected):
+        return Refused(Why.AMBIGUOUS, STAGE, "" if lie_apart(spans) else OVERLAP, spans)
     forgiven = tuple(dict.fromkeys(word for place in places for word in differences(place)))
     try:
         written = [piece for place in places for piece in weave(place, new)]
@@ -36,9 +38,10 @@ def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) ->
     return Found(STAGE, spans, tuple(written), forgiven)
 
 
-def folded_places(folded: FoldedText, old: str) -> list[Place]:
-    """Return every place whose folded text is that of `old`, with whole words and lines; none for an `old` of hardly
-    any words.
+def folded_places(folded: FoldedText, old: str, at_most: int | None = None) -> list[Place]:
+    """Return the places whose folded text is that of `old`, with whole words and lines; `at_most` the first so many.
+
+    None are there for an `old` of hardly any words.
     """
     key = fold(old)
     if word_chars(key) < FEWEST_WORD_CHARS:
@@ -51,6 +54,8 @@ def folded_places(folded: FoldedText, old: str) -> list[Place]:
             place = Place(folded.text, old, units)
             if _is_whole(place) and words_agree(place):
                 places.append(place)
+        if len(places) == at_most:
+            break
     return places
 
 
@@ -65,4 +70,4 @@ def _is_whole(place: Place) -> bool:
     after = text[end : line_end if line_end >= 0 else len(text)]
     if fold(before) and (place.old[0].isspace() or is_comment_mark(before)):
         return False
-    return not (fold(after) and place.old.endswith("\n"))
+    return not (fold(after) and "\n" in place.old[place.units[-1].old_end :])

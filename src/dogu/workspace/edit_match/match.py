@@ -20,7 +20,7 @@ from dogu.workspace.edit_match.line_index import LineIndex
 from dogu.workspace.edit_match.near import find_near
 from dogu.workspace.edit_match.nearest import nearest
 from dogu.workspace.edit_match.readings import find_read
-from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
+from dogu.workspace.edit_match.result import OVERLAP, Found, Outcome, Refused, Replacement, Why, lie_apart
 from dogu.workspace.edit_match.views import with_newlines
 from dogu.workspace.omission import find_omission
 
@@ -76,6 +76,8 @@ def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact
     outcome = find_exact(view.text, old, new, expected)
     if outcome is None and not exact_only:
         outcome = _find(folded, old, new, expected)
+    if isinstance(outcome, Found) and not lie_apart([piece[:2] for piece in outcome.replacements]):
+        outcome = Refused(Why.AMBIGUOUS, outcome.stage, OVERLAP, outcome.spans)
     if isinstance(outcome, Found) and outcome.replacements:
         lines = _line_spans(view.text, outcome.spans)
         return Edit(outcome.stage, tuple(settle_endings(view, text, outcome.replacements)), lines, outcome.forgiven)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -48,5 +50,13 @@ class Refused:
     reason: str
     spans: tuple[tuple[int, int], ...] = ()
 
+
+def lie_apart(spans: Sequence[tuple[int, int]]) -> bool:
+    """Say whether the spans, ascending, don't overlap."""
+    return all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
+OVERLAP = "the places overlap"
+TOO_MANY = "there are too many places to edit at once"
 
 Outcome = Found | Refused | None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from dogu.workspace.edit_match.alignment import Place, Unit
+from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.indentation import indent_of
 
 
@@ -33,7 +35,8 @@ class Rows:
     """The rows of a place, and the lines of the file around it, numbered from 0 at the first one that matters.
 
     `head` and `tail` are the first and last row that isn't blank; `cut_head` says that the place begins inside a line
-    of the file, `cut_tail` that it ends inside one.
+    of the file, `cut_tail` that it ends inside one. `above[i]` is the last line that rows before row `i` stand on (-1:
+    none), `below[i]` the first one that row `i` and the rows after it do (the number of lines: none).
     """
 
     def __init__(self, place: Place, old_lines: list[str]) -> None:
@@ -49,9 +52,12 @@ class Rows:
             row = self.rows[i]
             row.first, row.last = self.number(row.units[0].start), self.number(row.units[-1].end - 1)
         self._pair_blanks(full)
+        self.above = list(accumulate((row.last for row in self.rows), max, initial=-1))
+        first = [row.first if row.is_held else len(self.starts) for row in reversed(self.rows)]
+        self.below = list(accumulate(first, min, initial=len(self.starts)))[::-1]
         self.cut_head = not self.begins_line(self.head)
         end_of_line = self.ends[self.number(place.end - 1)]
-        self.cut_tail = bool(place.text[place.end : end_of_line].strip())
+        self.cut_tail = fold(place.text[place.end : end_of_line]) != ""
 
     def number(self, position: int) -> int:
         """Return the number of the line that a position is on."""
@@ -62,16 +68,16 @@ class Rows:
         return self.place.text[self.starts[number] : self.ends[number]]
 
     def begins_line(self, i: int) -> bool:
-        """Say whether only blanks are before the row on its first line of the file."""
+        """Say whether nothing that can be seen is before the row on its first line of the file."""
         row = self.rows[i]
-        return not self.place.text[self.starts[row.first] : row.units[0].start].strip()
+        return not fold(self.place.text[self.starts[row.first] : row.units[0].start])
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return where what the place has of the lines `first` to `last` begins and ends."""
         start, end = self.starts[first], self.ends[last]
-        if self.cut_head and first <= self.rows[self.head].first:
+        if self.cut_head and first == self.rows[self.head].first:
             start = self.place.start
-        if self.cut_tail and last >= self.rows[self.tail].last:
+        if self.cut_tail and last == self.rows[self.tail].last:
             end = self.place.end
         return start, end
 

@@ -8,9 +8,10 @@ look-alike characters. Where that can't be done without guessing, `UncleanError`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.folding import fold
@@ -57,6 +58,7 @@ class _Weaver:
             self.at.indentations(), self._indent_units, may_lose_head=not self.at.cut_head
         )
         self.characters = CharacterMap(place)
+        self.slips = {row.text.strip(): i for i, row in enumerate(self.rows) if row.slip}
         self.in_file_terms = self._in_file_terms()
         if self.in_file_terms:
             for i, row in enumerate(self.rows):
@@ -132,9 +134,8 @@ class _Weaver:
             raise UncleanError("a line changes that old_string doesn't have as the file has it")
         if any(rows[i].fixed for i in held):
             raise UncleanError("a comment changes that old_string tells in other words than the file")
-        before = max((row.last for row in rows[: old.start]), default=-1)
-        after = min((row.first for row in rows[old.stop :] if row.is_held), default=len(self.at.starts))
-        if before >= rows[held[0]].first or after <= rows[held[-1]].last:
+        above, below = self.at.above[old.start], self.at.below[old.stop]
+        if above >= rows[held[0]].first or below <= rows[held[-1]].last:
             raise UncleanError("a line that is wrapped otherwise in the file changes only in part")
         if any(rows[right].first > rows[left].last + 1 for left, right in pairwise(held)):
             raise UncleanError("lines of the file that old_string doesn't have lie between changed ones")
@@ -143,8 +144,7 @@ class _Weaver:
         """Write new lines between the rows `i - 1` and `i`: after the row above, before the row below where none is
         above.
         """
-        above = max((row.last for row in self.rows[:i]), default=-1)
-        below = next((row.first for row in self.rows[i:] if row.is_held), above)
+        above, below = self.at.above[i], self.at.below[i]
         if above < 0:
             if self.at.cut_head:
                 raise UncleanError("lines are added before part of a line")
@@ -152,7 +152,7 @@ class _Weaver:
             return [Replacement(position, position, "\n".join([*body, ""]))]
         if self.at.cut_tail and above == self.rows[self.at.tail].last:
             raise UncleanError("lines are added after part of a line")
-        if any(self.at.line(number).strip() for number in range(above + 1, below)):
+        if below < len(self.at.starts) and any(self.at.line(number).strip() for number in range(above + 1, below)):
             raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
         position = self.at.ends[above]
         return [Replacement(position, position, "\n".join(["", *body]))]
@@ -191,10 +191,8 @@ class _Weaver:
     def _body(self, body: str, partner: int | None) -> str:
         if partner is not None and self.rows[partner].slip:
             return self._merge(self.rows[partner], body)
-        for i, row in enumerate(self.rows):
-            if row.slip and row.text.strip() == body.strip():
-                return self.at.file_text(i).strip()
-        return self.characters.apply(body)
+        slip = self.slips.get(body.strip())
+        return self.characters.apply(body) if slip is None else self.at.file_text(slip).strip()
 
     def _merge(self, row: Row, body: str) -> str:
         """Write `body` over a line with a slip: the file's characters where `old` and `new` agree, the new ones
@@ -229,20 +227,33 @@ class _Weaver:
 
 
 def _joined(pieces: list[Replacement]) -> list[Replacement]:
-    """Join replacements that touch, so that their order can't matter."""
+    """Join replacements that touch, so that their order can't matter, and lines deleted with lines put in their
+    place.
+    """
     out: list[Replacement] = []
     for piece in pieces:
-        if out and out[-1].end == piece.start:
-            last = out.pop()
-            piece = Replacement(last.start, piece.end, last.body + piece.body)
-        out.append(piece)
+        last = out[-1] if out else None
+        if last and last.end == piece.start:
+            out[-1] = Replacement(last.start, piece.end, last.body + piece.body)
+        elif last and last.end == piece.start + 1 and not last.body and piece.body.startswith("\n"):
+            out[-1] = Replacement(last.start, piece.start, piece.body[1:])
+        elif last and last.end > piece.start:
+            raise UncleanError("the blank lines around the change are others in the file")
+        else:
+            out.append(piece)
     return out
 
 
-def _opcodes(ours: list[str], theirs: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    from difflib import SequenceMatcher
-
-    yield from SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+def _opcodes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield what to do with ours[i1:i2] to get theirs[j1:j2], as difflib does: "equal" or "change"."""
+    i = j = 0
+    for change in changed_ranges(ours, theirs):
+        if change.old_start > i:
+            yield "equal", i, change.old_start, j, change.new_start
+        i, j = change.old_end, change.new_end
+        yield "change", change.old_start, i, change.new_start, j
+    if i < len(ours):
+        yield "equal", i, len(ours), j, len(theirs)
 
 
 def _shared(ours: list[str], theirs: list[str]) -> list[tuple[int, int]]:
