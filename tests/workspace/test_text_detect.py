@@ -53,10 +53,18 @@ def test_wide_encodings_are_told_without_a_bom(codec: str, text: str) -> None:
         b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0\x3e\0\x01\0\0\0",
         b"PK\x03\x04\x14\0\0\0\x08\0",
         b"".join(number.to_bytes(2, "little") for number in range(300)),
+        b"".join(number.to_bytes(4, "little") for number in range(30)),
     ],
 )
 def test_bytes_with_nuls_that_are_no_text_are_no_wide_encoding(data: bytes) -> None:
     assert wide_codec(data) is None
+
+
+def test_japanese_without_kana_is_rather_another_language() -> None:
+    korean = "◎ 파이썬(Python)은 배우기 쉽고, 강력한 프로그래밍 언어입니다.\n"
+    assert decode(korean.encode("cp949")).text == korean
+    names = "北海道 青森県 岩手県 宮城県 秋田県 山形県 福島県 茨城県\n"
+    assert decode(names.encode("cp932")).text == names
 
 
 @pytest.mark.parametrize("seed", range(200))

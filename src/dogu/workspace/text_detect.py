@@ -14,6 +14,7 @@ from dataclasses import dataclass
 _SAMPLE_BYTES = 64 * 1024
 _EVIDENCE_BYTES = 64 * 1024
 _LONGEST_EVIDENCE_LINE_BYTES = 2048
+_ENOUGH_FOR_KANA = 20
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -63,6 +64,10 @@ _WIDEST = {
 _CANDIDATES = ("cp932", "euc-jp", "euc-kr", "cp949", "gb18030", "big5", "cp1252")
 _EAST_ASIAN = _CANDIDATES[:-1]
 _HIGH = re.compile(rb"[\x80-\xff]")
+_LIVING = (
+    "[\t\n\f\r -~\xa0-\u052f\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u1e00-\u206f\u20a0-\u27bf\u3000-\u30ff\u3400-\u9fff"
+    "\uac00-\ud7a3\uff00-\uffef\U0001f300-\U0001faff\U00020000-\U0003ffff]+"
+)
 _STRAY = re.compile("[\udc80-\udcff]")
 _KANA = re.compile("[\u3041-\u30fe]")
 _FORMED = re.compile("[^\0-\x7f\udc80-\udcff]")
@@ -117,7 +122,7 @@ def wide_codec(head: bytes) -> str | None:
     nuls = [head[column : units * 4 : 4].count(0) for column in range(4)]
     for codec, empty, filled in (("utf-32-le", (2, 3), 0), ("utf-32-be", (0, 1), 3)):
         is_empty = all(nuls[column] >= units * 0.9 for column in empty)
-        if is_empty and nuls[filled] * 4 <= units and _decodes(head[: units * 4], codec):
+        if is_empty and nuls[filled] * 4 <= units and _is_plausible(head[: units * 4], codec):
             return codec
     even = head[: len(head) & ~1]
     for codec, nul_at in (("utf-16-le", 1), ("utf-16-be", 0)):
@@ -143,12 +148,11 @@ def _is_utf_16(data: bytes, codec: str, high: bytes, low: bytes) -> bool:
 
 
 def _is_plausible(data: bytes, codec: str) -> bool:
-    """Whether hardly a character is unassigned, for private use or a control character."""
-    from unicodedata import category
-
+    """Whether the bytes decode, nearly all to letters and signs of living scripts: half of all units are none."""
+    if not _decodes(data, codec):
+        return False
     text = data.decode(codec, "ignore")
-    odd = sum(category(character) in ("Cn", "Co", "Cc") and character not in "\t\n\f\r" for character in text)
-    return odd * 50 <= len(text)
+    return 20 * sum(len(match[0]) for match in re.finditer(_LIVING, text)) >= 19 * len(text)
 
 
 def _decodes(data: bytes, codec: str) -> bool:
@@ -214,12 +218,23 @@ def _is_latin(evidence: bytes) -> bool:
 
 
 def _detector_answer(evidence: bytes, candidates: tuple[str, ...]) -> str:
-    """Return the codec that a detector names, if it is one of ours and fits, else CP1252."""
-    for name in _detector_names(evidence, candidates):
-        codec = _WIDEST.get(name.lower().replace("-", "_"), "")
+    """Return the codec that a detector names, if it is one of ours and fits, else CP1252; Japanese rather with kana."""
+    codecs_named = (_WIDEST.get(name.lower().replace("-", "_"), "") for name in _detector_names(evidence, candidates))
+    fitting: list[str] = []
+    for codec in codecs_named:
         if codec and _fits(evidence, codec):
-            return codec
-    return "cp1252"
+            if not _lacks_kana(evidence, codec):
+                return codec
+            fitting.append(codec)
+    return fitting[0] if fitting else "cp1252"
+
+
+def _lacks_kana(evidence: bytes, codec: str) -> bool:
+    if codec not in ("cp932", "euc_jp"):
+        return False
+    text = evidence.decode(codec, "surrogateescape")
+    formed = _count(_FORMED, text)
+    return formed >= _ENOUGH_FOR_KANA and 20 * _count(_KANA, text) < formed
 
 
 def _fits(evidence: bytes, codec: str) -> bool:
