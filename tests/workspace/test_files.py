@@ -146,6 +146,12 @@ def test_observers_hear_of_each_write_and_may_stop_it(workspace: Path):
     assert (workspace / "f").read_bytes() == b"text\r\n\0"
 
 
+def test_observers_hear_nothing_of_a_write_that_changes_nothing(workspace: Path):
+    observer = Recording()
+    LocalFiles(Roots(str(workspace)), [observer]).write("f", b"text\r\n\0", None)
+    assert observer.told == []
+
+
 def test_a_large_file_and_an_empty_one_come_back_byte_for_byte(files: LocalFiles, workspace: Path):
     large = os.urandom(1 << 16) * 200
     files.write("large", large, "")

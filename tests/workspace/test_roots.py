@@ -217,6 +217,13 @@ def test_the_place_to_write_is_the_real_one_and_missing_folders_are_made_on_dema
     assert not (place / "ws/x").exists()
 
 
+def test_the_whole_file_system_may_be_a_root(place: Path):
+    roots = Roots("/")
+    assert text(roots, str(place / "ws/f")) == "inside"
+    assert text(roots, f"../..{place}/ws/f") == "inside"
+    assert roots.relative("/") == "."
+
+
 def test_a_removed_root_is_a_clear_error_and_its_return_is_noticed(place: Path):
     roots = Roots(str(place / "ws"))
     (place / "ws").rename(place / "gone")

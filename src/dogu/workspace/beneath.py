@@ -265,7 +265,9 @@ class _Walk:
             self._make(part)
         try:
             self._handle, old = os.open(part, _HANDLE | os.O_NOFOLLOW, dir_fd=self._handle), self._handle
-        except NotADirectoryError:
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
             # A link put there since we looked is looked at again; the bound on steps ends a war over it.
             if self._link_target(part) is None:
                 raise

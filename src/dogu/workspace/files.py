@@ -242,6 +242,8 @@ class LocalFiles:
 
         def check(old: OldFile | None) -> None:
             _check_expected(place.path, old, expected)
+            if old is not None and old.data == data:
+                return
             mode = stat.S_IMODE(old.status.st_mode) if old else None
             told.append(FileChange(place.path, old.data if old else None, data, mode, place.made))
             for observer in self._observers:
