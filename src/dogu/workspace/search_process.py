@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dogu.workspace.search_query import Limits
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.05
 _KEPT_ERROR_BYTES = 1 << 16
+_DENIED = b"ermission denied"
 
 
 @dataclass
 class Outcome:
     """How a program ended: `exit_code` is None when it was stopped, because of the time or because enough was read.
 
-    `errors` is how its standard error begins; `mentions` says how often each of the program's `counted` occurs there.
+    `errors` is how its standard error begins; `denied` counts its complaints of files that it may not read.
     """
 
     exit_code: int | None = None
     errors: bytes = b""
-    mentions: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    denied: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,6 @@ class Program:
     folder: int | None = None
     descriptors: Sequence[int] = ()
     environ: Mapping[str, str] | None = None
-    counted: Sequence[bytes] = ()
 
     def run(self, take: Callable[[bytes], bool], limits: Limits) -> Outcome:
         """Run it and hand each piece of its output to `take`, until that says False or a limit is reached.
@@ -59,32 +59,18 @@ class Program:
             bufsize=0,
         ) as process:
             try:
-                return _follow(process, take, limits, _Errors(self.counted))
+                return _follow(process, take, limits)
             finally:
                 process.kill()
 
 
-class _Errors:
-    def __init__(self, counted: Sequence[bytes]) -> None:
-        self.begin = b""
-        self.mentions = dict.fromkeys(counted, 0)
-        self._line = b""
-
-    def take(self, data: bytes) -> None:
-        if len(self.begin) < _KEPT_ERROR_BYTES:
-            self.begin += data
-        lines, newline, self._line = (self._line + data).rpartition(b"\n")
-        for counted in self.mentions:
-            self.mentions[counted] += (lines + newline).count(counted)
-
-
-def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: Limits, said: _Errors) -> Outcome:
+def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: Limits) -> Outcome:
     import selectors
 
     assert process.stdout is not None
     assert process.stderr is not None
     output, errors = process.stdout.fileno(), process.stderr.fileno()
-    outcome = Outcome(mentions=said.mentions)
+    outcome = Outcome()
     with selectors.DefaultSelector() as selector:
         selector.register(output, selectors.EVENT_READ)
         selector.register(errors, selectors.EVENT_READ)
@@ -96,12 +82,17 @@ def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], lim
                 if not data:
                     selector.unregister(key.fd)
                 elif key.fd == errors:
-                    said.take(data)
+                    _note(outcome, data)
                 elif not take(data):
                     return outcome
     outcome.exit_code = process.wait()
-    outcome.errors = said.begin
     return outcome
+
+
+def _note(outcome: Outcome, data: bytes) -> None:
+    outcome.denied += data.count(_DENIED)
+    if len(outcome.errors) < _KEPT_ERROR_BYTES:
+        outcome.errors += data
 
 
 def find_program(name: str) -> str | None:

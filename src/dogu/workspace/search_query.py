@@ -80,13 +80,11 @@ class SearchResult:
 
 @dataclass
 class Counted:
-    """Matched lines by path, relative to the folder searched; and how many entries were not looked at, and why."""
+    """Matched lines by path, relative to the folder searched; `unreadable` counts what could not be looked at."""
 
     by_path: dict[str, int] = field(default_factory=dict[str, int])
     is_complete: bool = True
     unreadable: int = 0
-    git_ignored: int = 0
-    gemini_ignored: int = 0
 
 
 def names_line_feed(pattern: str) -> bool:

@@ -23,10 +23,6 @@ BASE_FLAGS = ("--no-config", "--color=never", "--hidden", "--crlf", "--null", "-
 """What every run of ripgrep is given."""
 
 _SHOWN = ("--no-heading", "--line-number", "--column", "--byte-offset", "--no-context-separator", "--text")
-# What ripgrep logs of each entry that it leaves out, and of what it may not read.
-_IGNORING = b": Ignore(IgnoreMatch(Gitignore("
-_IGNORING_FOR_GEMINI = b'Gitignore(Glob { from: Some("./.geminiignore")'
-_DENIED = b"ermission denied"
 _PREVIEW_BYTES = 16_384
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 _LINE = re.compile(rb"/proc/self/fd/(\d+)\0(?:(\d+):(\d+):(\d+):|(\d+)-\d+-)([^\n]*)\n")
@@ -62,7 +58,7 @@ class Ripgrep:
         """
         include = [f"--glob={query.include}"] if query.include else []
         excluded = [f"--glob=!{name}" for name in sorted(DEFAULT_EXCLUDED)]
-        words = ["--debug", "--count", *ignoring, *include, *excluded]
+        words = ["--count", *ignoring, *include, *excluded]
         output, outcome = _Output(), Outcome(exit_code=2)
         for pattern in _nominating(query):
             output = _Output()
@@ -71,10 +67,7 @@ class Ripgrep:
                 break
         self._check(query, outcome)
         found = {os.fsdecode(path.removeprefix(b"./")): int(count) for path, count in _COUNT.findall(output.joined())}
-        mentions = outcome.mentions
-        gemini = mentions.get(_IGNORING_FOR_GEMINI, 0)
-        git = mentions.get(_IGNORING, 0) - gemini
-        return Counted(found, outcome.exit_code is not None, mentions.get(_DENIED, 0), git, gemini)
+        return Counted(found, outcome.exit_code is not None, outcome.denied)
 
     def count_sources(self, query: SearchQuery, sources: Sequence[Source], limits: Limits) -> Counted:
         """Count matched lines of open files. Raises `ToolError` (BAD_PATTERN)."""
@@ -113,8 +106,7 @@ class Ripgrep:
         lines = ["--multiline"] if query.spans_lines else []
         environ = {name: value for name, value in os.environ.items() if name != "RIPGREP_CONFIG_PATH"}
         descriptors = [source.descriptor for source in sources]
-        counted = (_IGNORING, _IGNORING_FOR_GEMINI, _DENIED)
-        return Program([self.program, *BASE_FLAGS, case, *lines, *words], folder, descriptors, environ, counted)
+        return Program([self.program, *BASE_FLAGS, case, *lines, *words], folder, descriptors, environ)
 
     def _check(self, query: SearchQuery, outcome: Outcome) -> None:
         """Raise what ripgrep says of the pattern or glob, if that is why it failed; an unreadable file is none."""

@@ -34,6 +34,7 @@ from dogu.workspace.walk import Walk, WalkCounts
 
 _MOST_OPEN = 100
 _SHOWING_S = 5.0
+_MOST_COUNTED = 5_000
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,12 @@ class SearchRun:
         if isinstance(engine, Ripgrep):
             result = SearchResult(engine=engine.name)
             counted = engine.count(query, folder.descriptor, _ripgrep_flags(query, folder), limits)
+            walked = _first_left_out(folder)
         else:
-            result, counted = self._count_in_process(engine, query, folder, limits)
+            result, counted, walked = self._count_in_process(engine, query, folder, limits)
         result.is_complete = counted.is_complete
         kept = _kept(counted, query, folder)
-        result.notes += _left_out(counted)
+        result.notes += _left_out(counted.unreadable, walked)
         result.file_count = len(kept)
         result.total = sum(kept.values())
         if query.names_only:
@@ -123,10 +125,10 @@ class SearchRun:
 
     def _count_in_process(
         self, engine: Re2, query: SearchQuery, folder: _Folder, limits: Limits
-    ) -> tuple[SearchResult, Counted]:
+    ) -> tuple[SearchResult, Counted, _LeftOut]:
         result = SearchResult(engine=engine.name, notes=differences(query))
-        walked = WalkCounts()
         nominated = None
+        walked = WalkCounts()
         if self._engines.nominates:
             nominated = nominate(query, folder.descriptor, folder.ignore.in_repository, limits)
         if nominated is not None:
@@ -136,10 +138,8 @@ class SearchRun:
         else:
             paths = _walked(folder, walked)
         counted = engine.count(query, folder.descriptor, _included(query, paths), limits)
-        counted.unreadable += walked.unreadable
-        counted.git_ignored += walked.git_ignored_files + walked.git_ignored_folders
-        counted.gemini_ignored += walked.gemini_ignored
-        return result, counted
+        left_out = _first_left_out(folder) if nominated else _LeftOut(walked, counted.is_complete)
+        return result, counted, left_out
 
     def _place(self, path: str) -> tuple[str, str]:
         """Return the root that `path` is in and the path relative to it, both without symbolic links."""
@@ -165,21 +165,38 @@ def _ripgrep_flags(query: SearchQuery, folder: _Folder) -> list[str]:
     return flags
 
 
-def _left_out(counted: Counted) -> list[str]:
-    counts = [(counted.git_ignored, "git-ignored"), (counted.gemini_ignored, "gemini-ignored")]
-    notes = [f"{count} {why}" for count, why in counts if count]
-    if counted.unreadable:
-        notes.append(f"{counted.unreadable} files or folders could not be read: permission denied")
+class _LeftOut(NamedTuple):
+    counts: WalkCounts
+    is_all: bool
+
+
+def _first_left_out(folder: _Folder) -> _LeftOut:
+    """Count what the rules leave out, in big trees among the first entries only: search must not wait for a walk."""
+    counts = WalkCounts()
+    walk = Walk(folder.ignore, folder.rules, counts=counts)
+    seen = 0
+    for inner in walk.folders(folder.descriptor):
+        inner.kept(inner.names, counts)
+        seen += len(inner.names) + 1
+        if seen > _MOST_COUNTED:
+            return _LeftOut(counts, is_all=False)
+    return _LeftOut(counts, is_all=True)
+
+
+def _left_out(unreadable: int, walked: _LeftOut) -> list[str]:
+    counts = walked.counts
+    least = "" if walked.is_all else "at least "
+    git = counts.git_ignored_files + counts.git_ignored_folders
+    notes = [f"{least}{git} git-ignored"] if git else []
+    notes += [f"{least}{counts.gemini_ignored} gemini-ignored"] if counts.gemini_ignored else []
+    if unreadable or counts.unreadable:
+        notes.append(f"{max(unreadable, counts.unreadable)} files or folders could not be read: permission denied")
     return notes
 
 
 def _kept(counted: Counted, query: SearchQuery, folder: _Folder) -> dict[str, int]:
-    """Return what the filter and our own rules let through; what the rules leave out here is counted as well."""
     included = set(_included(query, counted.by_path))
     ignored = PathRules(folder.ignore, folder.rules, folder.descriptor).ignored(counted.by_path)
-    from_gemini = sum(reason == "gemini" for reason in ignored.values())
-    counted.gemini_ignored += from_gemini
-    counted.git_ignored += len(ignored) - from_gemini
     return {path: count for path, count in counted.by_path.items() if path in included and path not in ignored}
 
 
