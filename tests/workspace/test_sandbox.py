@@ -129,6 +129,42 @@ async def test_secrets_are_not_read(place: Place, files_are_held: Sandbox, read:
     assert "PRIVATE" not in result.stdout + result.stderr
 
 
+async def test_git_works_in_a_worktree_and_its_hooks_stay(place: Place, files_are_held: Sandbox) -> None:
+    git = "git -c user.name=a -c user.email=a@b"
+    plain = Sandbox.detect(best=Step.NONE)
+    text = f"rm -r .git; git init -q ../main; cd ../main; {git} commit -q --allow-empty -m one; git worktree add -q ../project/w"
+    assert (await place.run(plain, text)).stderr.replace("Preparing worktree (new branch 'w')\n", "") == ""
+    place.project = place.project / "w"
+    result = await place.run(files_are_held, f"echo x > f; git add f; {git} commit -q -m two && git log --format=%s")
+    assert result.stdout == "two\none\n", result.stderr
+    before = snapshot([str(place.project)])
+    result = await place.run(files_are_held, "echo x > ../../main/.git/hooks/pre-commit")
+    told = changes(before, snapshot([str(place.project)]))
+    if files_are_held.step is Step.BUBBLEWRAP:
+        assert (result.exit_code, told) == (1, [])
+    else:
+        assert told == [str(place.home / "main" / ".git" / "hooks" / "pre-commit")]
+
+
+async def test_a_forged_worktree_opens_nothing(place: Place, files_are_held: Sandbox) -> None:
+    forged = place.home / "other" / "worktrees" / "w"
+    forged.mkdir(parents=True)
+    (place.home / "other" / "HEAD").touch()
+    (forged / "commondir").write_text("../..\n")
+    (forged / "gitdir").write_text(f"{place.home}/elsewhere/.git\n")
+    await place.run(Sandbox.detect(best=Step.NONE), f"rm -r .git; echo 'gitdir: {forged}' > .git")
+    result = await place.run(files_are_held, "echo x > ../other/config")
+    assert result.exit_code == 1
+    assert not (place.home / "other" / "config").exists()
+
+
+async def test_caches_have_a_place_of_their_own(place: Place, files_are_held: Sandbox) -> None:
+    place.environment = files_are_held.environment({**place.environment, "UV_CACHE_DIR": "/set"})
+    result = await place.run(files_are_held, 'mkdir -p "$GOCACHE" && echo x > "$GOCACHE/f" && echo "$UV_CACHE_DIR"')
+    assert result.stdout == "/set\n", result.stderr
+    assert place.environment["GOCACHE"].startswith(str(place.temporary))
+
+
 async def test_a_setting_opens_places(place: Place) -> None:
     settings = SandboxSettings(writable=(str(place.home / "cache"),), readable=(str(place.home / ".netrc"),))
     (place.home / "cache").mkdir()

@@ -140,8 +140,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         return _told(args, result, [*self._refusals(result), *_warnings(changes(before, after))])
 
     async def _order(self, args: RunShellCommandArgs, directory: int) -> ShellCommand:
-        environment = self._environment()
-        confinement = await to_thread.run_sync(self._confinement, environment)
+        environment, confinement = await to_thread.run_sync(self._surroundings)
         return ShellCommand(
             args.command,
             directory,
@@ -151,9 +150,12 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             confinement=confinement,
         )
 
-    def _confinement(self, environment: Mapping[str, str]) -> Mapping[str, Any] | None:
-        sandbox = self._find_sandbox()
-        return sandbox and sandbox.confine(self._roots.all, environment, fixed_places(self._roots.all))
+    def _surroundings(self) -> tuple[Mapping[str, str], Mapping[str, Any] | None]:
+        sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots.all
+        if sandbox is None:
+            return environment, None
+        environment = sandbox.environment(environment)
+        return environment, sandbox.confine(roots, environment, fixed_places(roots))
 
     def _refusals(self, result: ProcessResult) -> list[str]:
         sandbox = self._find_sandbox()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dogu.workspace import sandbox_places, sandbox_seccomp
+from dogu.workspace import sandbox_places, sandbox_seccomp, sandbox_work
 
 _MOST_READ_CHARS = 20_000
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin"
@@ -89,7 +89,12 @@ class Sandbox:
             return None
         hidden = [path for path in sandbox_places.secrets(environment) if path not in self.settings.readable]
         sockets = sandbox_places.sockets(environment)
-        writable = [*roots, *sandbox_places.temporary_folders(environment), *self.settings.writable]
+        writable = [
+            *roots,
+            *sandbox_work.repositories(roots),
+            *sandbox_places.temporary_folders(environment),
+            *self.settings.writable,
+        ]
         writable = [os.path.realpath(path) for path in writable if os.path.exists(path)]
         order: dict[str, Any] = {"seccomp": self._filter(sockets), "is_scoped": self.landlock_abi >= 6}
         if self.step is Step.BUBBLEWRAP:
@@ -97,6 +102,12 @@ class Sandbox:
         elif self.step is Step.LANDLOCK:
             order["landlock"] = {"rules": _rules(writable, hidden), "deny_tcp": not self.settings.network}
         return order
+
+    def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment for a command in this sandbox: tools' caches go where it may write."""
+        if self.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
+            return dict(environment)
+        return {**environment, **sandbox_work.caches(environment)}
 
     def denial(self, stdout: str, stderr: str) -> str:
         """Say that this sandbox may be why a command failed, when its output looks like it; else ""."""

@@ -7,10 +7,12 @@ Looks as far as `MOST_FOLDERS` and `DEEPEST` levels below each root, skipping fo
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from dogu.workspace.protected import protected_reason
+from dogu.workspace.sandbox_work import repositories
 
 MOST_FOLDERS = 400
 DEEPEST = 3
@@ -23,15 +25,23 @@ Signature = tuple[int, int, int, int]
 def snapshot(roots: Sequence[str]) -> dict[str, Signature]:
     """Return what identifies the state of each protected file in the roots, by absolute path; a few milliseconds."""
     found: dict[str, Signature] = {}
-    for root in roots:
-        for place in _protected(root):
+    linked = [os.path.join(repository, name) for repository in repositories(roots) for name in _IN_GIT]
+    for places in (linked, *map(_protected, roots)):
+        for place in places:
             for path in _files(place):
                 try:
                     status = os.lstat(path)
                 except OSError:
                     continue
-                found[path] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode)
+                found[path] = _signature(status)
     return found
+
+
+def _signature(status: os.stat_result) -> Signature:
+    """A folder is the same whatever it holds: what is in it is looked at by itself."""
+    if stat.S_ISDIR(status.st_mode):
+        return status.st_ino, 0, 0, status.st_mode
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
 
 
 def changes(before: dict[str, Signature], after: dict[str, Signature]) -> list[str]:
@@ -45,6 +55,7 @@ def fixed_places(roots: Sequence[str]) -> list[str]:
     """Return the places right in the roots that no command needs to write, those that exist: for read-only mounts."""
     named = (".git/hooks", ".git/config", ".gemini", ".dogu", ".vscode", ".bashrc", ".profile", ".zshrc", ".zshenv")
     paths = [os.path.join(root, name) for root in roots for name in named]
+    paths += [os.path.join(repository, name) for repository in repositories(roots) for name in ("hooks", "config")]
     return [path for path in paths if os.path.exists(path) and not os.path.islink(path)]
 
 
