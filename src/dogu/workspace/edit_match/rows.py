@@ -98,6 +98,11 @@ class Rows:
             if row.units and self.begins_line(i)
         ]
 
+    def pads_lines(self) -> bool:
+        """Say whether `old` has blanks at the ends of lines, and the file has none at any of those."""
+        padded = [row for row in self.rows if row.units and row.text != row.text.rstrip()]
+        return bool(padded) and all(self.line(row.last) == self.line(row.last).rstrip() for row in padded)
+
     def _give_units(self) -> None:
         starts = [0]
         for row in self.rows:

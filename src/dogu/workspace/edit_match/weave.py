@@ -59,6 +59,7 @@ class _Weaver:
         )
         self.characters = CharacterMap(place)
         self.slips = {row.text.strip(): i for i, row in enumerate(self.rows) if row.slip}
+        self.pads_lines = self.at.pads_lines()
         self.in_file_terms = self._in_file_terms()
         if self.in_file_terms:
             for i, row in enumerate(self.rows):
@@ -166,7 +167,7 @@ class _Weaver:
         return [(j, partner.get(j)) for j in new]
 
     def _render(self, j: int, partner: int | None) -> str:
-        line = self.new[j]
+        line = self.new[j].rstrip() if self.pads_lines else self.new[j]
         if not line.strip():
             return line
         indent = indent_of(line)

@@ -1,0 +1,430 @@
+"""Finding what an edit means and writing it: what each stage forgives, what it writes, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent, indent
+
+import pytest
+
+from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit
+
+CODE = dedent(
+    '''\
+    import os
+
+
+    class Shop:
+        """A shop."""
+
+        def total(self, items):
+            result = 0
+            for item in items:
+                result += item.price
+            return result
+
+        def first(self, items):
+            # the cheapest one
+            return min(items, key=lambda item: item.price)
+    '''
+)
+LOOP = "        for item in items:\n            result += item.price\n        return result\n"
+
+
+def edit(text: str, old: str, new: str, expected: int | None = 1) -> tuple[str, Edit]:
+    """Return the text after the edit, and the edit."""
+    found = match_edit(text, old, new, expected)
+    assert isinstance(found, Edit), found
+    out: list[str] = []
+    at = 0
+    for start, end, body in found.replacements:
+        assert at <= start <= end <= len(text)
+        out += text[at:start], body
+        at = end
+    return "".join([*out, text[at:]]), found
+
+
+def after(text: str, old: str, new: str, expected: int | None = 1) -> str:
+    return edit(text, old, new, expected)[0]
+
+
+def refusal(text: str, old: str, new: str, expected: int | None = 1) -> Refusal:
+    found = match_edit(text, old, new, expected)
+    assert isinstance(found, Refusal), found
+    return found
+
+
+# exact
+
+
+@pytest.mark.parametrize(
+    "new", ["$& $1 \\1 \\n", "&lt;&amp;lt;", "```\nx\n```", "12: x", "“x”", " x ", "", "...", "\\d+"]
+)
+def test_an_exact_match_writes_new_as_it_is(new: str) -> None:
+    result, found = edit(CODE, "result += item.price", new)
+    assert result == CODE.replace("result += item.price", new)
+    assert found.is_exact
+    assert found.lines == ((10, 10),)
+
+
+def test_a_match_inside_a_line_or_a_word_is_exact_too() -> None:
+    assert after(CODE, "cheap", "dear") == CODE.replace("cheapest", "dearest")
+
+
+def test_as_many_exact_matches_as_expected_are_replaced() -> None:
+    assert after(CODE, "item.price", "p", 2) == CODE.replace("item.price", "p")
+    assert after(CODE, "item.price", "p", None) == CODE.replace("item.price", "p")
+
+
+@pytest.mark.parametrize("expected", [1, 3])
+def test_more_or_fewer_matches_are_refused_with_all_their_lines(expected: int) -> None:
+    found = refusal(CODE, "item.price", "p", expected)
+    assert found.why is Why.AMBIGUOUS
+    assert found.lines == ((10, 10), (15, 15))
+
+
+def test_matches_that_overlap_are_no_set_of_places() -> None:
+    assert refusal("aaaa", "aa", "b", None).why is Why.AMBIGUOUS
+    assert refusal("aaa", "aa", "b", 1).why is Why.AMBIGUOUS
+
+
+@pytest.mark.parametrize("old", ["", " ", "\n\n", "\t \n"])
+def test_nothing_but_white_space_names_no_place(old: str) -> None:
+    assert refusal("a\n\n\tb", old, "x").why is Why.NO_MATCH
+
+
+def test_equal_strings_change_nothing() -> None:
+    assert refusal(CODE, LOOP, LOOP).why is Why.NO_CHANGE
+
+
+# white space
+
+
+WHITE_SPACE: list[Callable[[str], str]] = [
+    dedent,
+    lambda text: indent(text, "  "),
+    lambda text: text.replace("    ", "\t"),
+    lambda text: text.replace("    ", "  "),
+    lambda text: text.replace("\n", "  \n"),
+    lambda text: text.replace("items:\n", "items:\n\n"),
+    lambda text: text.replace("return result", "return  result"),
+]
+
+
+@pytest.mark.parametrize("garble", WHITE_SPACE)
+def test_white_space_is_forgiven_and_the_change_fits_the_file(garble: Callable[[str], str]) -> None:
+    new = LOOP.replace("item.price\n", "item.price\n            count += 1\n")
+    result, found = edit(CODE, garble(LOOP), garble(new))
+    assert result == CODE.replace(LOOP, new)
+    assert not found.is_exact
+    assert found.lines == ((9, 11),)
+
+
+def test_the_receipt_says_what_was_forgiven() -> None:
+    assert edit(CODE, dedent(LOOP), dedent(LOOP) + "x\n")[1].forgiven == ("spacing", "indentation")
+    assert edit(CODE, "return  result", "x")[1].forgiven == ("spacing",)
+
+
+def test_lines_that_both_strings_share_stay_as_the_file_has_them() -> None:
+    text = "first  =  1   \n\n\tsecond = “2”\nthird = 3\n"
+    assert after(text, 'first = 1\nsecond = "2"\nthird = 3', 'first = 1\nsecond = "2"\nthird = 4') == text.replace(
+        "3", "4"
+    )
+
+
+def test_a_new_text_that_has_the_context_right_is_taken_as_it_is() -> None:
+    wanted = LOOP.replace("result += item.price", "result += 2 * item.price")
+    assert after(CODE, dedent(LOOP), wanted) == CODE.replace(LOOP, wanted)
+
+
+def test_a_first_line_that_lost_its_indentation_gets_it_back() -> None:
+    new = LOOP.replace("for item in items", "for item in list(items)")
+    assert after(CODE, LOOP.strip() + "\n\n", new.strip() + "\n\n") == CODE.replace(LOOP, new)
+
+
+def test_blank_lines_of_the_file_stay() -> None:
+    text = "a = 1\n\n\nb = 2\n"
+    assert after(text, "a  = 1\nb = 2", "a  = 1\nb = 3") == "a = 1\n\n\nb = 3\n"
+    assert after("a = 1\nb = 2\n", "a  = 1\n\nb = 2", "a  = 1\n\nb = 3") == "a = 1\nb = 3\n"
+
+
+def test_lines_wrapped_otherwise_stay_when_they_do_not_change() -> None:
+    text = "call(one,\n     two)\nx = 1\n"
+    assert after(text, "call(one, two)\nx  = 1", "call(one, two)\nx = 2") == text.replace("x = 1", "x = 2")
+
+
+def test_a_line_wrapped_otherwise_that_changes_only_in_part_is_refused() -> None:
+    found = refusal("call(one, two)\n", "call(one,\n  two)", "call(one,\n  three)")
+    assert found.why is Why.UNCLEAR
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("route = path\n", "route  = pa"),
+        ("total = 1.50\n", "total  = 1"),
+        ("foobar = 1\n", "foo bar = 1"),
+        ("foo bar = 1\n", "foobar = 1"),
+        ("# total = 1\n", "    total  = 1"),
+        ("# total = 1\n", "total  = 1"),
+        ("// a comment\ncode()\n", "// a comment code()"),
+        ("    }\n\n    )\n", "  }\n  )"),
+        ("x = 1 + 2\n", "x  = 1\n"),
+    ],
+)
+def test_words_numbers_and_comments_stay_whole(text: str, old: str) -> None:
+    assert refusal(text, old, "x").why is Why.NO_MATCH
+
+
+def test_two_places_that_differ_in_white_space_only_are_ambiguous() -> None:
+    found = refusal("if a:\n    run(x)\nelse:\n        run(x)\n", "run( x )", "stop(x)")
+    assert found.why is Why.AMBIGUOUS
+    assert found.lines == ((2, 2), (4, 4))
+    assert after("  a(b)\n    a(b)\n", "a( b )", "c( b )", 2) == "  c( b )\n    c( b )\n"
+
+
+# look-alikes
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "wanted"),
+    [
+        ('say("a")\n', "say(“a”)", "say(“b”)", 'say("b")\n'),
+        ("it’s — fine\n", "it's - fine", "it's - good", "it’s — good\n"),
+        ("値段（円）：100\n", "値段(円):100", "値段(円):200", "値段（円）：200\n"),
+        ("a\u00a0b=1\n", "a b=1", "a b=2", "a\u00a0b=2\n"),
+        ("a b = 1\n", "a\u00a0b = 1", "a\u00a0b = 2", "a b = 2\n"),
+        ("cafe\u0301 = 1\n", "caf\u00e9 = 1", "caf\u00e9 = 2", "cafe\u0301 = 2\n"),
+        ("caf\u00e9 = 1\n", "cafe\u0301 = 1", "cafe\u0301 = 2", "caf\u00e9 = 2\n"),
+        ("na\u200bme = 1\nb = 1\n", "name = 1\nb = 1", "name = 1\nb = 2", "na\u200bme = 1\nb = 2\n"),
+        ("使用 Python 编写\nx\n", "使用Python编写\nx", "使用Python编写\ny", "使用 Python 编写\ny\n"),
+        ("wait…\nx\n", "wait...\nx", "wait...\ny", "wait…\ny\n"),
+    ],
+)
+def test_look_alikes_are_forgiven_and_taken_back(text: str, old: str, new: str, wanted: str) -> None:
+    assert after(text, old, new) == wanted
+
+
+def test_a_character_seen_in_two_ways_is_written_as_the_model_wrote_it() -> None:
+    assert after('“a” "b" c\n', '"a" "b" c', '"a" "b" "c"') == '"a" "b" "c"\n'
+
+
+# garblings undone
+
+
+GARBLINGS: list[tuple[str, Callable[[str], str]]] = [
+    ("fence", lambda text: f"```python\n{text}```"),
+    ("line numbers", lambda text: "".join(f"{n:4}\t{line}\n" for n, line in enumerate(text.splitlines(), 9))),
+    ("line numbers", lambda text: "".join(f"L{n}: {line}\n" for n, line in enumerate(text.splitlines(), 9))),
+    ("escaped newlines", lambda text: text.replace("\n", "\\n")),
+    ("escaped quotes", lambda text: text.replace('"', '\\"')),
+    ("escaped backslashes", lambda text: text.replace("\\", "\\\\")),
+    ("HTML entities", lambda text: text.replace("&", "&amp;").replace("<", "&lt;")),
+    ("Unicode escapes", lambda text: text.replace("é", "\\u00e9")),
+]
+
+
+@pytest.mark.parametrize(("stage", "garble"), GARBLINGS)
+def test_one_garbling_of_both_strings_is_undone(stage: str, garble: Callable[[str], str]) -> None:
+    block = 'if a < b & c:\n    print("é")\n    d = re"\\w"\n    e\n'
+    text = f"start\n{block}end\n"
+    new = block.replace("    e\n", "    f\n")
+    result, found = edit(text, garble(block), garble(new))
+    assert result == text.replace(block, new)
+    assert found.stage == stage
+
+
+def test_json_escapes_are_undone_as_a_whole() -> None:
+    text = 'a = "é"\n\tb = 1\nc\n'
+    result, found = edit(text, 'a = \\"\\u00e9\\"\\n\\tb = 1', 'a = \\"\\u00e9\\"\\n\\tb = 2')
+    assert result == text.replace("1", "2")
+    assert found.stage == "JSON escapes"
+
+
+def test_diff_signs_are_undone() -> None:
+    old, new = " import os\n-\n-\n class Shop:", " import os\n+# one\n+\n class Shop:"
+    assert after(CODE, old, new) == CODE.replace("import os\n\n\n", "import os\n# one\n\n")
+    assert after(CODE, " import os\n ", "+import io\n import os\n ") == "import io\n" + CODE
+
+
+@pytest.mark.parametrize("tail", ["&lt;b&gt;", '"\\"x\\""', "\\n"])
+def test_a_new_string_that_has_the_context_right_is_not_unescaped(tail: str) -> None:
+    text = "a < 1\nb = 2\nc\n"
+    assert after(text, "a &lt; 1\nb = 2", f"a < 1\nb = {tail}") == f"a < 1\nb = {tail}\nc\n"
+
+
+def test_it_is_refused_when_new_string_may_be_garbled_or_not() -> None:
+    found = refusal("run(\"a 'b\\\\n'\")\n", "run(\"a 'b\\\\\\\\n'\")", 'run("a", "b\\\\n")')
+    assert found.why is Why.UNCLEAR
+    assert "whether in new_string too" in found.reason
+
+
+def test_a_garbled_text_that_is_there_twice_is_refused() -> None:
+    assert refusal("a < b\na < b\n", "a &lt; b", "c").why is Why.AMBIGUOUS
+
+
+# lost escapes
+
+
+def test_escapes_that_the_model_lost_stay_in_lines_that_stay() -> None:
+    text = 'print("done\\n")\nx = 1\n'
+    result, found = edit(text, 'print("done\n")\nx = 1', 'print("done\n")\nx = 2')
+    assert result == text.replace("x = 1", "x = 2")
+    assert found.stage == "lost escapes"
+    text = 'say("a \\"b\\" c")\nx = 1\n'
+    assert after(text, 'say("a "b" c")\nx = 1', 'say("a "b" c")\nx = 2') == text.replace("x = 1", "x = 2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('print("done\n")\nx = 1', 'print("gone\n")\nx = 1'),
+        ('print("done\n")\nx = 1', 'print("done\n")\nx = "1\n"'),
+    ],
+)
+def test_lines_that_lost_an_escape_may_not_change_nor_come_new(old: str, new: str) -> None:
+    assert refusal('print("done\\n")\nx = 1\n', old, new).why is Why.UNCLEAR
+
+
+# elision
+
+
+@pytest.mark.parametrize("mark", ["...", "# ... rest of the code ...", "// ... existing code ...", "[...]", "…"])
+def test_lines_left_out_of_both_strings_stay(mark: str) -> None:
+    old = f"    def total(self, items):\n        {mark}\n        return result\n"
+    assert after(CODE, old, old.replace("return result", "return 1")) == CODE.replace("return result", "return 1")
+
+
+def test_lines_left_out_are_refused_when_the_rest_is_not_sure() -> None:
+    old = "        for item in items:\n        ...\nself, items"
+    assert refusal(CODE, old, old + "x").why is Why.AMBIGUOUS
+    old = "    def total(self, items):\n        ...\n        return result\n"
+    assert refusal(CODE, old, "    def total(self, items):\n        return 1\n").why is Why.UNCLEAR
+
+
+def test_a_placeholder_in_new_alone_is_refused() -> None:
+    found = refusal(CODE, LOOP, "        # ... rest of the code ...\n        return 0\n")
+    assert found.why is Why.OMISSION
+    assert "line 1 of new_string" in found.reason
+
+
+# slips
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "forgiven"),
+    [
+        ("reslut = 0", "result = 0", "a typing error"),
+        ("Result = 0", "result = 0", "letter case"),
+        ("result = 0;", "result = 0", "a sign at the end of a line"),
+    ],
+)
+def test_a_slip_in_a_line_that_stays_is_forgiven(wrong: str, right: str, forgiven: str) -> None:
+    old = (
+        f"    def total(self, items):\n        {wrong}\n        for item in items:\n            result += item.price\n"
+    )
+    result, found = edit(CODE, old, old.replace("result += ", "result -= "))
+    assert result == CODE.replace("result += ", "result -= ")
+    assert (found.stage, found.forgiven) == ("near", (forgiven,))
+    assert right in result
+
+
+def test_a_slip_never_gets_into_the_file() -> None:
+    old = LOOP.replace("return result", "return reslut")
+    new = old.replace("return reslut", "return reslut + 1").replace("items", "reslut")
+    assert after(CODE, old, new) == CODE.replace(
+        LOOP, LOOP.replace("items", "result").replace("return result", "return result + 1")
+    )
+
+
+def test_a_comment_in_other_words_or_left_out_stays_as_it_is() -> None:
+    old = CODE[CODE.index("        return result") :]
+    for garbled in (
+        old.replace("the cheapest one", "return the cheapest"),
+        old.replace("        # the cheapest one\n", ""),
+    ):
+        assert after(CODE, garbled, garbled.replace("min(", "max(")) == CODE.replace("min(", "max(")
+        rest = garbled.replace("# return the cheapest", "# gone")
+        if rest != garbled:
+            assert refusal(CODE, garbled, rest).why is Why.UNCLEAR
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("result = 0", "result = 1"),
+        ("result += item.price", "result += item.value"),
+        ("result += item.price", "result -= item.price"),
+        ("for item in items", "for it in items"),
+        ("            result += item.price\n", ""),
+        ("            result += item.price\n", "            result += item.price\n            log(item)\n"),
+    ],
+)
+def test_another_number_word_sign_or_line_of_code_is_no_slip(right: str, wrong: str) -> None:
+    old = CODE[CODE.index("    def total") : CODE.index("    def first")]
+    assert right in old
+    garbled = old.replace(right, wrong)
+    assert refusal(CODE, garbled, garbled.replace("return result", "return 5")).why is not Why.NO_CHANGE
+
+
+def test_a_slip_is_refused_where_another_place_comes_near() -> None:
+    block = "    open()\n    check(value, {0})\n    close()\n"
+    text = block.format("longword") + "other\n" + block.format("longwork")
+    assert refusal(text, block.format("logword"), block.format("x")).why is Why.AMBIGUOUS
+
+
+def test_two_lines_are_too_few_for_a_slip() -> None:
+    assert refusal("first line\nsecond = value\n", "first line\nsecond = valeu", "x").why is Why.NO_MATCH
+
+
+# refusals
+
+
+def test_a_refusal_shows_the_nearest_place() -> None:
+    found = refusal(CODE, LOOP.replace("price", "weight").replace("return result", "return 1"), "x")
+    assert found.why is Why.NO_MATCH
+    assert found.lines == ((9, 11),)
+    assert found.nearest.split("\n") == [
+        "-             result += item.weight",
+        "-         return 1",
+        "+             result += item.price",
+        "+         return result",
+    ]
+
+
+def test_a_refusal_of_an_edit_that_is_made_already_says_so() -> None:
+    found = refusal(CODE, "result += item.weight", "result += item.price")
+    assert "there already" in found.reason
+    assert found.lines == ((10, 10),)
+
+
+def test_swapped_lines_and_parts_of_two_places_are_refused() -> None:
+    one, other = "            result += item.price\n", "        for item in items:\n"
+    assert refusal(CODE, one + other, "x").why is Why.NO_MATCH
+    assert refusal(CODE, "import os\n        result = 0\n        return result\n", "x").why is Why.NO_MATCH
+
+
+# line endings
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "wanted"),
+    [
+        ("a\r\nb\r\nc\r\n", "a\nb", "a\nx\nb", "a\r\nx\r\nb\r\nc\r\n"),
+        ("a\nb\n", "a\r\nb\r\n", "a\r\nc\r\n", "a\nc\n"),
+        ("a\r\nb\nc\r\n", "a\nb\nc", "x\na\nb\nc", "x\r\na\r\nb\nc\r\n"),
+        ("a\r\nb\nc\r\n", "a\nb\nc", "a\nb\ny\nc", "a\r\nb\ny\nc\r\n"),
+        ("a\rb\rc", "b\nc", "b\nx\nc", "a\rb\rx\rc"),
+        ("a\rb\nc\n", "c\n", "d\n", "a\rb\nd\n"),
+        ("a\r\nb", "b", "b\nc", "a\r\nb\r\nc"),
+        ("a\r\n\r\n  b(c)\r\n", "b( c )", "b( d )\ne", "a\r\n\r\n  b( d )\r\n  e\r\n"),
+        ("a\u2028b\x0cc\x85d\n", "d", "e", "a\u2028b\x0cc\x85e\n"),
+    ],
+)
+def test_new_lines_end_as_their_place_does(text: str, old: str, new: str, wanted: str) -> None:
+    assert after(text, old, new) == wanted
+
+
+def test_a_file_without_a_final_newline_stays_without() -> None:
+    assert after("a = 1\nb = 2", "b  = 2\n", "b = 3\n") == "a = 1\nb = 3"
+    assert after("a = 1\nb = 2", "a  = 1\nb = 2\n", "a  = 1\n") == "a = 1"
