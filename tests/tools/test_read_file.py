@@ -14,6 +14,7 @@ from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind
 from dogu.contract.result import ToolResult
 from dogu.testing.workspace import check_tool, run_tool
+from dogu.tools import read_file
 from dogu.tools.read_file import ReadFile
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.ignore_lookup import why_ignored
@@ -239,6 +240,25 @@ async def test_a_slice_of_a_file_too_big_to_count_says_at_least(root: Path) -> N
         file.truncate(1 << 30)
     text = str((await read(root, "log", limit=2)).llm_content)
     assert text.startswith("[File content truncated: showing lines 1-2 of at least 3 total lines...]")
+
+
+async def test_a_hole_of_a_terabyte_behind_some_lines_costs_nothing(root: Path) -> None:
+    with (root / "log").open("wb") as file:
+        file.write(b"a line of the log\n" * 1000)
+        try:
+            file.truncate(1 << 40)
+        except OSError:
+            pytest.skip("the file system has no files so large")
+    text = str((await read(root, "log")).llm_content)
+    (root / "log").unlink()
+    assert text.startswith("[File content truncated: showing lines 1-1001 of at least 1002 total lines...]")
+
+
+async def test_a_line_too_far_to_reach_in_time_is_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_file, "TIME_LIMIT_S", 0.0)
+    with (root / "log").open("wb") as file:
+        file.write(b"a line of the log\n" * 600_000)
+    assert (await error_of(root, "log", offset=500_000))[0] is ErrorKind.TIMED_OUT
 
 
 async def test_a_file_hidden_by_geminiignore_is_an_error_also_through_a_link(root: Path) -> None:

@@ -98,6 +98,14 @@ def test_counting_stops_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch
     assert (part.total_lines, part.known_lines) == (None, 15)
 
 
+def test_the_end_of_a_line_that_never_ends_is_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "COUNTED_REST_BYTES", 300_000)
+    part = slice_of_stream(io.BytesIO(b"one\n" + b"x" * 2_000_000 + b"\nthree\n"), 0, 5, ENOUGH)
+    assert part.lines[0] == "one\n"
+    assert (len(part.lines), part.cut_lines) == (2, 1)
+    assert (part.total_lines, part.is_whole) == (None, False)
+
+
 def test_memory_grows_with_the_slice_only(tmp_path: Path) -> None:
     path = tmp_path / "big"
     with path.open("wb") as file:

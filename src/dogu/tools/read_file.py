@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, tol
 from dogu.workspace.files import Files
 from dogu.workspace.lines import LineSlice
 from dogu.workspace.roots import Roots
+
+TIME_LIMIT_S = 30.0
 
 
 class ReadFileArgs(msgspec.Struct, kw_only=True):
@@ -83,18 +86,22 @@ class ReadFile(Tool[ReadFileArgs]):
             )
         wanted = Wanted(args.offset or 0, args.limit or DEFAULT_LIMIT_LINES)
         shown = self._roots.relative(path)
-        view = view_file(self._files, path, wanted, _not_cancelled)
+        deadline = time.monotonic() + TIME_LIMIT_S
+
+        def go_on() -> bool:
+            anyio.from_thread.check_cancelled()
+            if time.monotonic() < deadline:
+                return True
+            message = f"Line {wanted.first + 1} of {path} was not reached within {TIME_LIMIT_S:g} s."
+            raise ToolError(ErrorKind.TIMED_OUT, f"{message} Use a smaller offset, or find the place with grep_search.")
+
+        view = view_file(self._files, path, wanted, go_on)
         if isinstance(view, MediaFile):
             blob = Blob(view.media_type, view.data, os.path.basename(path))
             return ToolResult([blob], f"Read {view.word} file: {shown}")
         if view.first and not view.lines:
             raise _past_the_end(view, path)
         return ToolResult(told(view), _display(view, shown))
-
-
-def _not_cancelled() -> bool:
-    anyio.from_thread.check_cancelled()
-    return True
 
 
 def _line_number(raw: dict[str, Any], name: str) -> int | None:
