@@ -30,10 +30,12 @@ class ListDirectoryArgs(msgspec.Struct, kw_only=True):
     ] = True
 
 
-class _Entry(NamedTuple):
-    name: str
-    is_folder: bool
-    is_link: bool
+class _Entries(NamedTuple):
+    """Names by what they are; `linked` are those of either that are symbolic links."""
+
+    folders: list[str]
+    others: list[str]
+    linked: set[str]
 
 
 class ListDirectory(Tool[ListDirectoryArgs]):
@@ -66,20 +68,21 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         descriptor = self._roots.open_directory(path)
         try:
             entries = _entries(descriptor)
-            if not entries:
+            there = len(entries.folders) + len(entries.others)
+            if not there:
                 return ToolResult(f"Directory {shown_name(path)} is empty.", "Directory is empty.")
             wanted = _wanted(entries, args.ignore or [])
             kept, notes = _without_ignored(wanted, self._rules(path, args.respect_git_ignore))
-            if not wanted:
-                notes.append(f"({len(entries)} left out by `ignore`)")
-            kept.sort(key=lambda entry: (not entry.is_folder, entry.name))
-            lines = [_line(entry, descriptor) for entry in kept[:MOST_ENTRIES]]
+            if not wanted.folders and not wanted.others:
+                notes.append(f"({there} left out by `ignore`)")
+            lines = _lines(kept, descriptor)
         finally:
             os.close(descriptor)
-        if len(kept) > MOST_ENTRIES:
-            notes.insert(0, f"(showing {MOST_ENTRIES} of {len(kept)} entries; use glob or `ignore` to see others)")
+        count = len(kept.folders) + len(kept.others)
+        if count > MOST_ENTRIES:
+            notes.insert(0, f"(showing {MOST_ENTRIES} of {count} entries; use glob or `ignore` to see others)")
         listing = "\n".join([f"Directory listing for {shown_name(path)}:", *lines])
-        shown = " ".join([f"Listed {len(kept)} item(s).", *notes])
+        shown = " ".join([f"Listed {count} item(s).", *notes])
         return ToolResult("\n\n".join([listing, "\n".join(notes)]) if notes else listing, shown)
 
     def _rules(self, path: str, respect_git_ignore: bool) -> FolderRules:
@@ -95,16 +98,27 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         return rules if respect_git_ignore else rules.without_git()
 
 
-def _entries(descriptor: int) -> list[_Entry]:
-    with os.scandir(descriptor) as found:
-        return [_Entry(entry.name, _is_folder(entry), entry.is_symlink()) for entry in found]
+def _entries(descriptor: int) -> _Entries:
+    found = _Entries([], [], set())
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            (found.folders if _is_folder(entry) else found.others).append(entry.name)
+            if entry.is_symlink():
+                found.linked.add(entry.name)
+    return found
 
 
-def _wanted(entries: list[_Entry], ignore: list[str]) -> list[_Entry]:
+def _wanted(entries: _Entries, ignore: list[str]) -> _Entries:
+    if not ignore:
+        return entries
     from dogu.workspace.glob import GlobPattern
 
     globs = [GlobPattern(glob.rstrip("/"), case_sensitive=True) for glob in ignore]
-    return [entry for entry in entries if not any(glob.matches(entry.name) for glob in globs)]
+    folders, others = (
+        [name for name in names if not any(glob.matches(name) for glob in globs)]
+        for names in (entries.folders, entries.others)
+    )
+    return _Entries(folders, others, entries.linked)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -114,33 +128,38 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _without_ignored(entries: list[_Entry], rules: FolderRules) -> tuple[list[_Entry], list[str]]:
-    folders = [entry.name for entry in entries if entry.is_folder and not entry.is_link]
-    others = [entry.name for entry in entries if not entry.is_folder or entry.is_link]
-    ignored = {**rules.ignored(folders, are_folders=True), **rules.ignored(others, are_folders=False)}
+def _without_ignored(entries: _Entries, rules: FolderRules) -> tuple[_Entries, list[str]]:
+    # To git a symbolic link is a file, wherever it leads.
+    real = [name for name in entries.folders if name not in entries.linked]
+    linked = [name for name in entries.folders if name in entries.linked]
+    ignored = {**rules.ignored(real, are_folders=True), **rules.ignored(linked + entries.others, are_folders=False)}
     if not ignored:
         return entries, []
     notes: list[str] = []
     for reason in ("git", "gemini"):
         count = sum(found == reason for found in ignored.values())
         notes += [f"({count} {reason}-ignored)"] if count else []
-    return [entry for entry in entries if entry.name not in ignored], notes
+    folders, others = ([name for name in names if name not in ignored] for names in (entries.folders, entries.others))
+    return _Entries(folders, others, entries.linked), notes
 
 
-def _line(entry: _Entry, descriptor: int) -> str:
+def _lines(entries: _Entries, descriptor: int) -> list[str]:
     from dogu.workspace.names import shown_name
 
-    mark = "[DIR] " if entry.is_folder else ""
-    return f"{mark}{shown_name(entry.name)}{_flaw(entry, descriptor)}"
+    marked = [("[DIR] ", name) for name in sorted(entries.folders)] + [("", name) for name in sorted(entries.others)]
+    return [
+        f"{mark}{shown_name(name)}{_flaw(name, name in entries.linked, descriptor)}"
+        for mark, name in marked[:MOST_ENTRIES]
+    ]
 
 
-def _flaw(entry: _Entry, descriptor: int) -> str:
-    if os.access(entry.name, os.R_OK, dir_fd=descriptor):
+def _flaw(name: str, is_link: bool, descriptor: int) -> str:
+    if os.access(name, os.R_OK, dir_fd=descriptor):
         return ""
-    if not entry.is_link:
+    if not is_link:
         return " (unreadable)"
     try:
-        os.stat(entry.name, dir_fd=descriptor)
+        os.stat(name, dir_fd=descriptor)
     except PermissionError:
         return " (unreadable)"
     except OSError:
