@@ -65,6 +65,8 @@ def test_japanese_without_kana_is_rather_another_language() -> None:
     assert decode(korean.encode("cp949")).text == korean
     names = "北海道 青森県 岩手県 宮城県 秋田県 山形県 福島県 茨城県\n"
     assert decode(names.encode("cp932")).text == names
+    repeated = ("日本語" + "x" * 70 + "\n") * 300
+    assert decode(repeated.encode("cp932")).text == repeated
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -218,15 +218,20 @@ def _is_latin(evidence: bytes) -> bool:
 
 
 def _detector_answer(evidence: bytes, candidates: tuple[str, ...]) -> str:
-    """Return the codec that a detector names, if it is one of ours and fits, else CP1252; Japanese rather with kana."""
-    codecs_named = (_WIDEST.get(name.lower().replace("-", "_"), "") for name in _detector_names(evidence, candidates))
-    fitting: list[str] = []
-    for codec in codecs_named:
-        if codec and _fits(evidence, codec):
-            if not _lacks_kana(evidence, codec):
-                return codec
-            fitting.append(codec)
-    return fitting[0] if fitting else "cp1252"
+    """Return the codec that a detector names, if it is one of ours and fits, else CP1252.
+
+    Japanese without any kana gives way to another East Asian answer.
+    """
+    kanji_only = ""
+    for name in _detector_names(evidence, candidates):
+        codec = _WIDEST.get(name.lower().replace("-", "_"), "")
+        if not codec or not _fits(evidence, codec):
+            continue
+        if _lacks_kana(evidence, codec):
+            kanji_only = kanji_only or codec
+        elif codec != "cp1252" or not kanji_only:
+            return codec
+    return kanji_only or "cp1252"
 
 
 def _lacks_kana(evidence: bytes, codec: str) -> bool:
