@@ -44,16 +44,24 @@ async def run_named(tool: WriteFile, args: dict[str, Any]) -> ToolResult:
     return await run_tool(tool, **args)
 
 
+@pytest.mark.requirement("fs.write.name")
 async def test_it_keeps_the_contract_of_tools(tool: WriteFile):
     check_tool(tool)
+    assert (tool.name, tool.display_name) == ("write_file", "WriteFile")
 
 
+@pytest.mark.requirement("fs.write.create")
+@pytest.mark.requirement("fs.write.content")
+@pytest.mark.requirement("fs.write.output")
 async def test_a_new_file_is_created_with_its_folders(tool: WriteFile, workspace: Path):
     result = await run_tool(tool, file_path="a/b/new.txt", content="hello\n")
     assert result.llm_content == f"Successfully created and wrote to new file: {workspace}/a/b/new.txt"
     assert (workspace / "a/b/new.txt").read_bytes() == b"hello\n"
 
 
+@pytest.mark.requirement("fs.write.overwrite")
+@pytest.mark.requirement("fs.write.output")
+@pytest.mark.requirement("fs.write.file_path")
 async def test_an_existing_file_is_overwritten(tool: WriteFile, workspace: Path):
     (workspace / "f").write_text("old\n")
     result = await run_tool(tool, file_path=str(workspace / "f"), content="new\n")
@@ -122,6 +130,7 @@ async def test_a_file_born_while_the_question_waits_is_not_overwritten(tool: Wri
     assert (workspace / "f").read_text() == "born"
 
 
+@pytest.mark.requirement("fs.write.confirm")
 async def test_the_question_shows_exactly_what_will_be_written(tool: WriteFile, workspace: Path):
     (workspace / "f").write_bytes(b"a\r\n")
     shown: list[Question] = []

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, FileDiff, Kind, Tool, ToolError, ToolResult
+from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.roots import Roots
 
-_HEAD_BYTES = 8192
+if TYPE_CHECKING:
+    from dogu.workspace.overwrite import Overwrite
 
 
 class WriteFileArgs(msgspec.Struct, kw_only=True):
@@ -24,16 +24,6 @@ class WriteFileArgs(msgspec.Struct, kw_only=True):
     content: Annotated[
         str, msgspec.Meta(description="The whole content of the file. Write every line out; leave nothing out.")
     ]
-
-
-@dataclass(frozen=True)
-class _Proposal:
-    """Exactly what will be written, over exactly what."""
-
-    path: str
-    data: bytes
-    expected: str
-    display: FileDiff
 
 
 class WriteFile(Tool[WriteFileArgs]):
@@ -79,36 +69,18 @@ class WriteFile(Tool[WriteFileArgs]):
         )
 
     def _write(self, args: WriteFileArgs, approved: object) -> ToolResult:
-        proposal = approved if isinstance(approved, _Proposal) else self._propose(args.file_path, args.content)
+        from dogu.workspace.overwrite import Overwrite
+
+        proposal = approved if isinstance(approved, Overwrite) else self._propose(args.file_path, args.content)
         self._files.write(proposal.path, proposal.data, proposal.expected)
         done = "Successfully overwrote file" if proposal.expected else "Successfully created and wrote to new file"
         return ToolResult(f"{done}: {proposal.path}", proposal.display)
 
-    def _propose(self, path: str, content: str) -> _Proposal:
-        from dogu.workspace.diff import unified_diff
-        from dogu.workspace.media import is_binary
-        from dogu.workspace.omission import find_omission
-        from dogu.workspace.rewrite import rewrite
-        from dogu.workspace.text import decode
+    def _propose(self, path: str, content: str) -> Overwrite:
+        from dogu.workspace.overwrite import plan_overwrite
 
         located = self._roots.locate(path)
-        old = self._current(located)
-        was_binary = old is not None and is_binary(old.data[:_HEAD_BYTES])
-        old_text = decode(old.data) if old is not None and not was_binary else None
-        omission = find_omission(content, old_text.text if old_text else "")
-        if omission is not None:
-            raise _placeholder(located, *omission)
-        new = rewrite(old_text, content)
-        shown = self._roots.relative(located)
-        before = old_text.text if old_text else ""
-        diff = FileDiff(
-            shown,
-            before if old is not None else None,
-            new.text,
-            unified_diff(before, new.text, shown),
-            (*new.notes, *_notes(old, was_binary)),
-        )
-        return _Proposal(located, new.data, old.digest if old else "", diff)
+        return plan_overwrite(located, self._current(located), content, self._roots.relative(located))
 
     def _current(self, located: str) -> FileContent | None:
         try:
@@ -125,24 +97,3 @@ class WriteFile(Tool[WriteFileArgs]):
                 "Read it again, then write with its changes taken in.",
             )
         return old
-
-
-def _notes(old: FileContent | None, was_binary: bool) -> list[str]:
-    notes: list[str] = []
-    if old is None:
-        return notes
-    if was_binary:
-        notes.append("The old content is binary and isn't shown.")
-    if old.real_path not in ("", old.path):
-        notes.append(f"A symbolic link: the file written is {old.real_path}.")
-    if old.links > 1:
-        notes.append(f"The file has {old.links} names (hard links); all show the new content.")
-    return notes
-
-
-def _placeholder(path: str, line: int, text: str) -> ToolError:
-    return ToolError(
-        ErrorKind.OMISSION_PLACEHOLDER,
-        f"Nothing was written to {path}: line {line} of content stands for code left out: {text!r}. "
-        "Write every line out in full, or use replace to change only a part of the file.",
-    )

@@ -1,0 +1,65 @@
+"""What writing a whole file would do: the very bytes, and the diff to show; nothing is written here.
+
+Above: the tools that write whole files. Below: `rewrite` (in the manner of the old file), `omission`, `diff`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dogu.contract.display import FileDiff
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.diff import unified_diff
+from dogu.workspace.files import FileContent
+from dogu.workspace.media import HEAD_BYTES, is_binary
+from dogu.workspace.omission import find_omission
+from dogu.workspace.rewrite import rewrite
+from dogu.workspace.text import decode
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """Exactly what will be written to `path` (absolute), over exactly what: `expected` as in `Files.write`."""
+
+    path: str
+    data: bytes
+    expected: str
+    display: FileDiff
+
+
+def plan_overwrite(path: str, old: FileContent | None, content: str, shown: str) -> Overwrite:
+    """Work out what `content` would make of the file `path`, None for a missing one; `shown` is its name in the diff.
+
+    Raises `ToolError` (OMISSION_PLACEHOLDER, UNENCODABLE).
+    """
+    was_binary = old is not None and is_binary(old.data[:HEAD_BYTES])
+    old_text = decode(old.data) if old is not None and not was_binary else None
+    before = old_text.text if old_text else ""
+    omission = find_omission(content, before)
+    if omission is not None:
+        raise _placeholder(path, *omission)
+    new = rewrite(old_text, content)
+    notes = (*new.notes, *_notes(old, was_binary))
+    diff = FileDiff(shown, None if old is None else before, new.text, unified_diff(before, new.text, shown), notes)
+    return Overwrite(path, new.data, old.digest if old else "", diff)
+
+
+def _notes(old: FileContent | None, was_binary: bool) -> list[str]:
+    notes: list[str] = []
+    if old is None:
+        return notes
+    if was_binary:
+        notes.append("The old content is binary and isn't shown.")
+    if old.real_path not in ("", old.path):
+        notes.append(f"A symbolic link: the file written is {old.real_path}.")
+    if old.links > 1:
+        notes.append(f"The file has {old.links} names (hard links); all show the new content.")
+    return notes
+
+
+def _placeholder(path: str, line: int, text: str) -> ToolError:
+    return ToolError(
+        ErrorKind.OMISSION_PLACEHOLDER,
+        f"Nothing was written to {path}: line {line} of content stands for code left out: {text!r}. "
+        "Write every line out in full, or use replace to change only a part of the file.",
+    )
