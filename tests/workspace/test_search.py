@@ -67,6 +67,16 @@ def test_ignore_rules_are_gits_where_ripgrep_reads_them_otherwise(tmp_path: Path
     assert [file.path for file in search(tmp_path, engines, SearchQuery("foo")).files] == ["c"]
 
 
+@pytest.mark.timeout(20)
+def test_an_ignore_file_that_is_a_fifo_or_a_link_is_not_waited_for(tmp_path: Path, engines: Engines) -> None:
+    make(tmp_path, {"a": "foo\n", "sub/b": "foo\n", "rules": "*\n", ".gitignore": "rules\n"})
+    os.mkfifo(tmp_path / "sub" / ".gitignore")
+    assert [file.path for file in search(tmp_path, engines, SearchQuery("foo")).files] == ["a", "sub/b"]
+    (tmp_path / "sub" / ".gitignore").unlink()
+    (tmp_path / "sub" / ".gitignore").symlink_to("../rules")
+    assert [file.path for file in search(tmp_path, engines, SearchQuery("foo")).files] == ["a", "sub/b"]
+
+
 def test_in_a_big_tree_the_count_of_what_was_left_out_is_a_lower_bound(tmp_path: Path) -> None:
     make(tmp_path, {".gitignore": "*.o\n"})
     for number in range(5_100):

@@ -104,8 +104,9 @@ class SearchRun:
         engine = self._engine()
         if isinstance(engine, Ripgrep):
             result = SearchResult(engine=engine.name)
-            counted = engine.count(query, folder.descriptor, _ripgrep_flags(query, folder), limits)
             walked = _first_left_out(folder)
+            reads_git = query.respect_git_ignore and walked.is_plain
+            counted = engine.count(query, folder.descriptor, _ripgrep_flags(reads_git, folder), limits)
         else:
             result, counted, walked = self._count_in_process(engine, query, folder, limits)
         result.is_complete = counted.is_complete
@@ -155,9 +156,9 @@ def _closing(descriptor: int) -> Generator[int]:
         os.close(descriptor)
 
 
-def _ripgrep_flags(query: SearchQuery, folder: _Folder) -> list[str]:
+def _ripgrep_flags(reads_git: bool, folder: _Folder) -> list[str]:
     """Choose what ripgrep may leave out by itself: never more than our rules, which are asked about every match."""
-    flags = [] if query.respect_git_ignore else ["--no-ignore-vcs"]
+    flags = [] if reads_git else ["--no-ignore-vcs"]
     if not folder.ignore.in_repository:
         flags += ["--no-require-git", "--no-ignore-parent"]
     if folder.is_root and folder.ignore.has_gemini_rules:
@@ -166,8 +167,12 @@ def _ripgrep_flags(query: SearchQuery, folder: _Folder) -> list[str]:
 
 
 class _LeftOut(NamedTuple):
+    """What the rules leave out, of all entries or the first ones; `is_plain` unless a `.gitignore` is no plain file,
+    which ripgrep would follow or wait for."""
+
     counts: WalkCounts
     is_all: bool
+    is_plain: bool = True
 
 
 def _first_left_out(folder: _Folder) -> _LeftOut:
@@ -175,12 +180,22 @@ def _first_left_out(folder: _Folder) -> _LeftOut:
     counts = WalkCounts()
     walk = Walk(folder.ignore, folder.rules, counts=counts)
     seen = 0
+    is_plain = True
     for inner in walk.folders(folder.descriptor):
         inner.kept(inner.names, counts)
+        if ".gitignore" in inner.names:
+            is_plain = is_plain and _is_plain(".gitignore", inner.descriptor)
         seen += len(inner.names) + 1
         if seen > _MOST_COUNTED:
-            return _LeftOut(counts, is_all=False)
-    return _LeftOut(counts, is_all=True)
+            return _LeftOut(counts, False, is_plain)
+    return _LeftOut(counts, True, is_plain)
+
+
+def _is_plain(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return True
 
 
 def _left_out(unreadable: int, walked: _LeftOut) -> list[str]:
