@@ -178,13 +178,22 @@ async def test_modes_of_others_files_stay(place: Place) -> None:
     assert (place.home / "notes").stat().st_mode & 0o777 != 0o777
 
 
-async def test_what_runs_later_stays_as_it_is_under_bubblewrap(place: Place) -> None:
-    result = await place.run(
-        sandbox_of(Step.BUBBLEWRAP), "echo x > .git/hooks/pre-commit; echo x > .git/config; rm -r .git"
-    )
+@pytest.mark.parametrize(
+    "write",
+    [
+        "echo x > .git/hooks/pre-commit",
+        "echo x > .git/config",
+        "rm -r .git",
+        "mv .git .g",
+        "mv .git/hooks h",
+        "mv .git/config c",
+    ],
+)
+async def test_what_runs_later_stays_as_it_is_under_bubblewrap(place: Place, write: str) -> None:
+    result = await place.run(sandbox_of(Step.BUBBLEWRAP), write)
+    assert result.exit_code != 0
     assert os.listdir(place.project / ".git" / "hooks") == []
     assert (place.project / ".git" / "config").read_text() == "[core]\n"
-    assert result.exit_code != 0
 
 
 @pytest.mark.parametrize(

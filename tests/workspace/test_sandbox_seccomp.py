@@ -11,8 +11,8 @@ from dogu.workspace.sandbox_seccomp import AF_INET, AF_NETLINK, AF_UNIX, program
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, EPERM, ENOSYS = 0x7FFF0000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
 NUMBERS = {
-    "x86_64": {"read": 0, "execve": 59, "socket": 41, "clone": 56, "clone3": 435, "ioctl": 16, "unshare": 272, "ptrace": 101},
-    "aarch64": {"read": 63, "execve": 221, "socket": 198, "clone": 220, "clone3": 435, "ioctl": 29, "unshare": 97, "ptrace": 117},
+    "x86_64": {"read": 0, "execve": 59, "socket": 41, "clone": 56, "clone3": 435, "ioctl": 16, "unshare": 272, "prlimit": 302},
+    "aarch64": {"read": 63, "execve": 221, "socket": 198, "clone": 220, "clone3": 435, "ioctl": 29, "unshare": 97, "prlimit": 261},
 }  # fmt: skip
 
 
@@ -59,6 +59,8 @@ def test_flags_and_families_decide_where_a_number_does_not(machine: str) -> None
     assert answer(code, arch, number["unshare"], 0x20000) == EPERM
     assert answer(code, arch, number["socket"], AF_UNIX) == answer(code, arch, number["socket"], AF_NETLINK) == ALLOW
     assert answer(code, arch, number["socket"], AF_INET) == answer(code, arch, number["socket"], 17) == EPERM
+    assert answer(code, arch, number["prlimit"], 0) == ALLOW
+    assert answer(code, arch, number["prlimit"], 4321) == EPERM
     assert answer(code, arch, number["ioctl"], 0, 0x5401) == ALLOW
     assert answer(code, arch, number["ioctl"], 0, 0x5412) == EPERM
     assert answer(code, arch, number["ioctl"], 0, 0xFFFFFFFF00005412) == EPERM

@@ -160,7 +160,11 @@ class Sandbox:
 
 
 _LIMITS: dict[Step, tuple[str, ...]] = {
-    Step.BUBBLEWRAP: ("An allowed network reaches every host.",),
+    Step.BUBBLEWRAP: (
+        "An allowed network reaches every host.",
+        "What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards.",
+        "Programs can see which other processes run.",
+    ),
     Step.LANDLOCK: (
         "Modes, owners and times of the person's files outside the roots can be changed, and names be listed.",
         "What runs later inside a root (.git/hooks, .git/config, .gemini) can be written; it is compared afterwards.",

@@ -60,6 +60,9 @@ def arguments(program: str, view: View) -> list[str]:
             words += ["--ro-bind", "/dev/null", path]
     for path in [path for path in view.writable if _is_in_any(path, view.hidden)]:
         words += ["--bind", path, path]
+    parents = dict.fromkeys(os.path.dirname(path) for path in view.read_only)
+    for path in [path for path in parents if _is_in_any(path, view.writable)]:
+        words += ["--bind", path, path]  # a mount of its own can't be renamed, and what is in it with it
     for path in view.read_only:
         words += ["--ro-bind", path, path]
     return [*words, "--seccomp", str(SECCOMP_NUMBER), "--"]

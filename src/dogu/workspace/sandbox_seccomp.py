@@ -1,6 +1,6 @@
 """The system calls a sandboxed command may not make, as a seccomp program. Standard library only, pure.
 
-What is refused: looking into or steering other processes, mounting, new namespaces, kernel keys, modules and programs,
+What is refused: looking into, steering or limiting other processes, mounting, new namespaces, kernel keys, modules and programs,
 io_uring (it opens files behind a filter's back), typing into a terminal, address families beyond the ordinary.
 Source: seccomp(2), linux/filter.h, linux/audit.h; numbers from asm/unistd_64.h and asm-generic/unistd.h.
 """
@@ -69,6 +69,7 @@ _REFUSED: dict[str, tuple[int, int | None]] = {
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _UNSHARE = (272, 97)
+_PRLIMIT = (302, 261)
 _IOCTL = (16, 29)
 _SOCKET = (41, 198)
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH
@@ -107,6 +108,7 @@ def program(machine: str, families: tuple[int, ...]) -> bytes:
     lines += [_line(_EQUAL, _CLONE3[column], 0, 1), _line(_RETURN, _ENOSYS)]
     for flagged in (_CLONE, _UNSHARE):
         lines += _on_argument(flagged[column], _FIRST, [_line(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _line(_RETURN, _EPERM)])
+    lines += _on_argument(_PRLIMIT[column], _FIRST, [_line(_EQUAL, 0, 1, 0), _line(_RETURN, _EPERM)])
     typing = [_line(_EQUAL, request, 0, 1) + _line(_RETURN, _EPERM) for request in (_TIOCSTI, _TIOCLINUX)]
     lines += _on_argument(_IOCTL[column], _SECOND, _split(typing))
     made = _split([_line(_EQUAL, family, 0, 1) + _line(_RETURN, _ALLOW) for family in families])
