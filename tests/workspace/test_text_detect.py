@@ -60,6 +60,12 @@ def test_bytes_with_nuls_that_are_no_text_are_no_wide_encoding(data: bytes) -> N
     assert wide_codec(data) is None
 
 
+def test_a_stray_byte_leaves_big5_big5(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "chardetng_py", None)
+    data = ("每一節的命令操作將會更改本文。推薦您複製本文的一個副本，然後在副本上進行訓練。\n" * 20).encode("cp950")
+    assert detect(data + b"\xff\n" + data).codec == "cp950"
+
+
 def test_japanese_without_kana_is_rather_another_language() -> None:
     korean = "◎ 파이썬(Python)은 배우기 쉽고, 강력한 프로그래밍 언어입니다.\n"
     assert decode(korean.encode("cp949")).text == korean

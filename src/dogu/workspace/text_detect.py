@@ -69,6 +69,7 @@ _LIVING = (
     "\uac00-\ud7a3\uff00-\uffef\U0001f300-\U0001faff\U00020000-\U0003ffff]+"
 )
 _STRAY = re.compile("[\udc80-\udcff]")
+_IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
 _KANA = re.compile("[\u3041-\u30fe]")
 _FORMED = re.compile("[^\0-\x7f\udc80-\udcff]")
 # How Latin text uses the upper half of CP1252: lone accented letters in words, double ones at most, and signs that
@@ -198,7 +199,18 @@ def _guess(data: bytes) -> str:
     if codec == "cp1252" and not _is_latin(evidence):
         # Short East Asian words look like any bytes to a detector, but not like words of Latin letters.
         codec = _detector_answer(evidence, _EAST_ASIAN)
-    return codec
+    return "cp950" if codec == "gb18030" and _is_rather_big5(evidence) else codec
+
+
+def _is_rather_big5(evidence: bytes) -> bool:
+    """Whether the ideographs are rare ones in GB18030 and common ones in Big5: a stray byte makes detectors err."""
+    simplified = "".join(_IDEOGRAPH.findall(evidence.decode("gb18030", "ignore")))
+    if not simplified or len(simplified.encode("gb2312", "ignore")) >= 2 * 0.8 * len(simplified):
+        return False
+    traditional = "".join(_IDEOGRAPH.findall(evidence.decode("cp950", "ignore")))
+    leads = traditional.encode("cp950", "ignore")[::2]
+    common = sum(0xA4 <= lead <= 0xC6 for lead in leads)
+    return _fits(evidence, "cp950") and common >= 0.8 * len(leads) > 0
 
 
 def _is_half_kana(evidence: bytes, codec: str) -> bool:
