@@ -1,7 +1,7 @@
 """The system calls a sandboxed command may not make, as a seccomp program. Standard library only, pure.
 
 What is refused: looking into, steering or limiting other processes, mounting, new namespaces, kernel keys, modules
-and programs, io_uring (it opens files behind a filter's back), typing into a terminal, address families beyond the ordinary.
+and programs, io_uring (it opens files behind a filter's back), typing into a terminal, unusual address families.
 Source: seccomp(2), linux/filter.h, linux/audit.h; numbers from asm/unistd_64.h and asm-generic/unistd.h.
 """
 
