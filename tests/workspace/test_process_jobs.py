@@ -31,7 +31,7 @@ async def start(processes: LocalProcesses, folder: Path, text: str) -> Job:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while not condition():  # noqa: ASYNC110  (another process's doing has no event here)
             await anyio.sleep(0.01)
 

@@ -73,7 +73,7 @@ class Sandbox:
 
         abi = sandbox_landlock.abi() if best is not Step.SECCOMP else 0
         program = sandbox_bubblewrap.find_program(path) if best in (None, Step.BUBBLEWRAP) else None
-        if program and sandbox_bubblewrap.works(program):
+        if program and sandbox_bubblewrap.works(program, network=settings.network, own_processes=abi < 6):
             return cls(Step.BUBBLEWRAP, settings, abi, program)
         return cls(Step.LANDLOCK if abi else Step.SECCOMP, settings, abi)
 

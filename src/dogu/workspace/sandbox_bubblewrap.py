@@ -36,10 +36,10 @@ def find_program(path: str) -> str | None:
     return None
 
 
-def works(program: str) -> bool:
+def works(program: str, *, network: bool, own_processes: bool) -> bool:
     """Try it out, about 10 ms: a container may forbid what it needs."""
     nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
-    argv = [*_prefix(program, View((), (), (), network=True, own_processes=False)), "--", "/bin/true"]
+    argv = [*_prefix(program, View((), (), (), network=network, own_processes=own_processes)), "--", "/bin/true"]
     try:
         pid = os.posix_spawn(program, argv, {}, file_actions=nothing)
     except OSError:
