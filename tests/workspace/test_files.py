@@ -113,6 +113,17 @@ def test_a_protected_place_nobody_was_asked_about_is_not_written(files: LocalFil
     assert (workspace / ".git/hooks/x").read_bytes() == b"x"
 
 
+def test_a_place_the_person_has_freed_is_written_without_a_question(workspace: Path):
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode/trap").symlink_to("../.git")
+    files = LocalFiles(Roots(str(workspace)), unprotected=[".vscode/", "sub/.envrc"])
+    assert files.protected_reason(".vscode/settings.json") is None
+    files.write(".vscode/settings.json", b"{}", "")
+    assert files.protected_reason("sub/.envrc") is None
+    for path in (".vscode/trap/config", "sub/.envrc2/../.bashrc", ".vscode2/../.idea/x", "sub/.vscode/x"):
+        assert files.protected_reason(path), path
+
+
 def test_a_secret_file_is_known_through_links(files: LocalFiles, workspace: Path):
     (workspace / ".env").write_text("KEY=1")
     (workspace / "settings").symlink_to(".env")

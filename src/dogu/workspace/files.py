@@ -124,7 +124,8 @@ class LocalFiles:
     """The files of this machine below `roots`.
 
     `pending` is a folder of the user's own, outside of what tools and sandboxed commands may write, for the notes from
-    which `pending_writes.recover` puts right what a killed process left; None goes without.
+    which `pending_writes.recover` puts right what a killed process left; None goes without. `unprotected` are the
+    protected files and folders that the person lets be written without a question, as paths.
     """
 
     def __init__(
@@ -133,11 +134,13 @@ class LocalFiles:
         observers: Sequence[WriteObserver] = (),
         *,
         pending: str | None = None,
+        unprotected: Sequence[str] = (),
         writer: AtomicWriter | None = None,
     ) -> None:
         self._roots = roots
         self._observers = tuple(observers)
         self._writer = writer or AtomicWriter(PendingWrites(pending))
+        self._unprotected = tuple(os.path.join(roots.primary, path).rstrip("/") for path in unprotected)
         self._seen: dict[str, str] = {}
         self._told: set[str] = set()
         self._lock = threading.Lock()
@@ -216,7 +219,7 @@ class LocalFiles:
         """Say why writing there must be asked; see `Files.protected_reason`."""
         located = self._roots.locate(path)
         real = self._roots.real(located)
-        reason = protected_reason(self._named(located)) or protected_reason(self._named(real))
+        reason = self._why_protected(real, located)
         if reason:
             self._told.add(real)
         return reason
@@ -227,12 +230,17 @@ class LocalFiles:
         real = self._roots.real(located)
         return secret_reason(self._named(located)) or secret_reason(self._named(real))
 
+    def _why_protected(self, real: str, spelled: str = "") -> str | None:
+        if any(real == place or real.startswith(place + "/") for place in self._unprotected):
+            return None
+        return protected_reason(self._named(real)) or (protected_reason(self._named(spelled)) if spelled else None)
+
     def _named(self, path: str) -> str:
         # Where the root itself lies says nothing; what it is called does.
         return os.path.join(os.path.basename(self._roots.root_of(path)), self._roots.relative(path))
 
     def _refuse_untold(self, place: Place) -> None:
-        reason = protected_reason(self._named(place.path))
+        reason = self._why_protected(place.path)
         if reason and place.path not in self._told:
             message = f"Protected place, and nobody was asked about it: {place.path}: {reason} Try again."
             raise ToolError(ErrorKind.PROTECTED, message)
