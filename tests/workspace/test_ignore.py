@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from dogu.workspace.ignore import FolderRules, Ignore
+from dogu.workspace.ignore_lookup import why_ignored
+from dogu.workspace.roots import Roots
 
 NAMES = [
     "a",
@@ -265,3 +267,11 @@ def test_a_pattern_made_to_blow_up_stays_cheap(places: tuple[Path, Path], stars:
     (top / ".gitignore").write_text("*a" * stars + "b\n" + "**/a/" * stars + "b\n" + "*/" * 100 + "b\n")
     assert reason_of(top, home, "a" * 250) == ""
     assert reason_of(top, home, "/".join("a" * 400)) == ""
+
+
+def test_a_hidden_file_stays_hidden_behind_a_symbolic_link(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch()
+    (tmp_path / "link").symlink_to("secret")
+    (tmp_path / ".geminiignore").write_text("secret\n")
+    roots = Roots(str(tmp_path))
+    assert [why_ignored(roots, name) for name in ["secret", "link", "."]] == ["gemini", "gemini", ""]
