@@ -198,6 +198,7 @@ def test_two_places_that_differ_in_white_space_only_are_ambiguous() -> None:
         ("caf\u00e9 = 1\n", "cafe\u0301 = 1", "cafe\u0301 = 2", "caf\u00e9 = 2\n"),
         ("na\u200bme = 1\nb = 1\n", "name = 1\nb = 1", "name = 1\nb = 2", "na\u200bme = 1\nb = 2\n"),
         ("使用 Python 编写\nx\n", "使用Python编写\nx", "使用Python编写\ny", "使用 Python 编写\ny\n"),
+        ("“a” (“b”)\n", '"a" ("b")', '"a" ("c", "d")', "“a” (“c”, “d”)\n"),
         ("wait…\nx\n", "wait...\nx", "wait...\ny", "wait…\ny\n"),
     ],
 )

@@ -11,6 +11,8 @@ from dogu.workspace.edit_match.folding import ZERO_WIDTH
 
 Form = Literal["NFC", "NFD"]
 _HALF_OF = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
+_PAIRS = ({"“", "”"}, {"‘", "’"})
+_OPENS_AFTER = frozenset("([{<“‘-–—/=")
 _WIDE_SIGNS = frozenset(",.:;!?()")  # what CJK text writes full-width
 
 
@@ -28,6 +30,9 @@ class CharacterMap:
         if not _is_rule(seen):
             seen = {char: found for char, found in seen.items() if not any(_is_width(char, one) for one in found)}
         self._chars = {char: next(iter(found)) for char, found in seen.items() if len(found) == 1 and char not in found}
+        self._quotes = {
+            char: sorted(found) for char, found in seen.items() if found in _PAIRS and _are_placed(place, char)
+        }
         self._widens = any(_HALF_OF.get(file) == char for char, file in self._chars.items())
         self._known = frozenset(place.old)
         self._form: Form | None = _normal_form(place)
@@ -41,6 +46,11 @@ class CharacterMap:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
             body = "".join(self._chars.get(char, char) for char in body)
+        for char, (opening, closing) in self._quotes.items():
+            pieces = body.split(char)
+            body = pieces[0]
+            for piece in pieces[1:]:
+                body += (opening if _opens(body) else closing) + piece
         for wrong, right in self._words:
             body = re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _match, right=right: right, body)
         return body
@@ -62,6 +72,20 @@ def _see_gaps(place: Place, seen: dict[str, set[str]]) -> None:
                 seen[one].add(other)
         for char in ZERO_WIDTH.intersection(ours).difference(theirs):
             seen[char].add("")
+
+
+def _opens(before: str) -> bool:
+    """Say whether a quote after this text is an opening one."""
+    return not before or before[-1].isspace() or before[-1] in _OPENS_AFTER
+
+
+def _are_placed(place: Place, char: str) -> bool:
+    """Say whether every quote that `char` stands for is the opening or the closing one as its place would have it."""
+    return all(
+        (place.text[unit.start] in "“‘") == _opens(place.old[: unit.old_start])
+        for unit in place.units
+        if place.old[unit.old_start : unit.old_end] == char
+    )
 
 
 def _is_width(one: str, other: str) -> bool:

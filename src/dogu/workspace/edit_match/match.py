@@ -21,7 +21,7 @@ from dogu.workspace.edit_match.near import find_near
 from dogu.workspace.edit_match.nearest import nearest
 from dogu.workspace.edit_match.readings import find_read
 from dogu.workspace.edit_match.result import OVERLAP, Found, Outcome, Refused, Replacement, Why, lie_apart
-from dogu.workspace.edit_match.views import with_newlines
+from dogu.workspace.edit_match.views import View, with_newlines
 from dogu.workspace.omission import find_omission
 
 LineSpan = tuple[int, int]
@@ -76,17 +76,22 @@ def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact
     outcome = find_exact(view.text, old, new, expected)
     if outcome is None and not exact_only:
         outcome = _find(folded, old, new, expected)
-    if isinstance(outcome, Found) and not lie_apart([piece[:2] for piece in outcome.replacements]):
-        outcome = Refused(Why.AMBIGUOUS, outcome.stage, OVERLAP, outcome.spans)
-    if isinstance(outcome, Found) and outcome.replacements:
-        lines = _line_spans(view.text, outcome.spans)
-        return Edit(outcome.stage, tuple(settle_endings(view, text, outcome.replacements)), lines, outcome.forgiven)
+    if isinstance(outcome, Found):
+        return _edit(view, text, outcome)
     if isinstance(outcome, Refused):
         return Refusal(outcome.why, outcome.reason, outcome.stage, _line_spans(view.text, outcome.spans))
-    if outcome is not None:
-        lines = _line_spans(view.text, outcome.spans)
-        return Refusal(Why.NO_CHANGE, "what new_string changes is so in the file already", outcome.stage, lines)
     return _nowhere(folded, old, new)
+
+
+def _edit(view: View, text: str, found: Found) -> Edit | Refusal:
+    lines = _line_spans(view.text, found.spans)
+    if not lie_apart([piece[:2] for piece in found.replacements]):
+        return Refusal(Why.AMBIGUOUS, OVERLAP, found.stage, lines)
+    settled = settle_endings(view, text, found.replacements)
+    replacements = tuple(piece for piece in settled if text[piece.start : piece.end] != piece.body)
+    if not replacements:
+        return Refusal(Why.NO_CHANGE, "what new_string changes is so in the file already", found.stage, lines)
+    return Edit(found.stage, replacements, lines, found.forgiven)
 
 
 def _with_newlines(string: str) -> str:

@@ -57,7 +57,8 @@ def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:
     if len(differing) != 1:
         return None
     wrong, right = differing[0]
-    if len(right) < _SHORTEST_WORD or OSA.distance(wrong, right, score_cutoff=1) != 1:
+    plural = wrong.removesuffix("s") == right.removesuffix("s")  # a name of another thing more often than a slip
+    if plural or len(right) < _SHORTEST_WORD or OSA.distance(wrong, right, score_cutoff=1) != 1:
         return None
     known = wrong in text and re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", text)
     return None if known else (wrong, right)
