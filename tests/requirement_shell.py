@@ -108,7 +108,6 @@ LIMITS = {
         _zh("security of excludeTools"),
         "Commands in excludeTools are matched as text and easily got around: no security mechanism, and said to be none.",
         divergence="Commands are judged by bash's grammar, which closes the easy ways; interpreters keep it no boundary.",
-        deferred=COMMANDS,
     ),
     "shell.limit.core_is_advised": Requirement(
         _zh("security of excludeTools"), "coreTools is the way to choose which commands may run."

@@ -223,6 +223,14 @@ class TestRestrictions:
                 gate = tools.runtime.policy.decide(facts).gate
                 assert (gate is Decision.DENY) is not runs, (command, gate)
 
+    @pytest.mark.requirement("shell.limit.exclude_is_no_boundary")
+    @pytest.mark.requirement("shell.limit.core_is_advised")
+    async def test_who_writes_a_deny_list_is_told_that_it_is_no_boundary(self) -> None:
+        page = await anyio.Path(__file__).parent.parent.parent.joinpath("docs", "settings.md").read_text("utf-8")
+        told = " ".join(page.split())
+        assert "`tools.exclude` is no boundary against a determined program" in told
+        assert "choose what may run with `tools.core`" in told
+
     @pytest.mark.requirement("shell.limit.example.block_all")
     async def test_an_excluded_tool_cannot_be_called(self, tmp_path: Path) -> None:
         async with open_documented(tmp_path, '{"excludeTools": ["run_shell_command"]}') as tools:
