@@ -1,5 +1,6 @@
 """Settings: where they are read from, how they add up, and that no restriction is dropped in silence."""
 
+import contextlib
 import json
 import os
 import stat
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, strategies
 
@@ -182,7 +184,7 @@ class TestKeys:
                 for written in (nested, {spelling: example}):
                     place.write("home/.gemini", written)
                     try:
-                        loaded.append(place.load())
+                        loaded.append(msgspec.structs.replace(place.load(), warnings=()))
                     except SettingsError:
                         continue
             assert all(settings == loaded[0] for settings in loaded), example
@@ -390,6 +392,16 @@ class TestRestrictions:
         place.write("home/.dogu", theirs)
         assert len(place.load().warnings) > 2
 
+    @pytest.mark.parametrize("key", [key for key in KEYS if key.no_effect], ids=lambda key: key.name)
+    def test_what_has_no_effect_is_told(self, place: Place, key: Key) -> None:
+        values: list[Any] = ["ja", {"server": {"command": "x"}}]
+        for value in values:
+            place.write("home/.gemini", {key.name: value})
+            with contextlib.suppress(SettingsError):
+                assert f"{key.name}: has no effect: {key.no_effect}" in told(place.load())
+        page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+        assert "no effect yet" in page
+
     def test_yolo_that_is_switched_off_is_an_error_for_the_flag_too(self, place: Place) -> None:
         place.write("home/.gemini", {"security": {"disableYoloMode": True}})
         with pytest.raises(SettingsError, match=r"command line: tools\.approvalMode: yolo is switched off by .*json:1"):
@@ -433,7 +445,7 @@ class TestTrust:
         assert "until you trust this folder" in told(settings)
         record_trust(str(place.root), str(place.home), Trust.TRUSTED)
         trusted = place.load()
-        assert trusted.warnings == ()
+        assert "until you trust this folder" not in told(trusted)
         assert trusted.origins != before.origins
 
     def test_a_folder_that_is_not_trusted_may_restrict(self, place: Place) -> None:

@@ -32,7 +32,7 @@ class Key(msgspec.Struct, frozen=True):
     """One key: `name` is its path in the nested spelling, `also` its other spellings.
 
     `is_stricter(new, present)` says whether `new` allows no more than `present`. A key that `restricts` stops the start
-    when its spelling or its value isn't understood.
+    when its spelling or its value isn't understood. `no_effect` says why setting it changes nothing yet.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Key(msgspec.Struct, frozen=True):
     reach: Reach = Reach.WAITS
     is_stricter: Callable[[Any, Any], bool] | None = None
     restricts: bool = False
+    no_effect: str = ""
 
 
 def _lower(new: Any, present: Any) -> bool:
@@ -87,6 +88,8 @@ def _widens(name: str, *also: str) -> Key:
     return Key(name, takes.texts, (), also, Combine.ADD)
 
 
+_NO_MCP = "dogu doesn't start MCP servers yet"
+
 KEYS: tuple[Key, ...] = (
     _confines("tools.core", "coreTools", convert=takes.tools),
     _denies("tools.exclude", "excludeTools", convert=takes.tools),
@@ -111,10 +114,10 @@ KEYS: tuple[Key, ...] = (
     Key("tools.search.maxMatches", takes.number(1, 1e6, whole=True), 500, ("maxMatches",), reach=Reach.ALWAYS),
     _limits("tools.search.timeout", takes.number(0.1, 1e5), 30.0),
     _guards("security.disableYoloMode", takes.flag, False, _true, "disableYoloMode"),
-    Key("mcp.serverCommand", takes.text, "", ("mcpServerCommand",)),
+    Key("mcp.serverCommand", takes.text, "", ("mcpServerCommand",), no_effect=_NO_MCP),
     _confines("mcp.allowed", "allowMCPServers", convert=takes.texts),
     _denies("mcp.excluded", "excludeMCPServers", convert=takes.texts),
-    Key("mcpServers", takes.table, {}, (), Combine.BY_NAME),
+    Key("mcpServers", takes.table, {}, (), Combine.BY_NAME, no_effect=_NO_MCP),
     Key("model.name", takes.text, "", ("model",)),
     Key("model.provider", takes.one_of(*takes.PROVIDERS, also={"openai": "openai_compatible"}), ""),
     Key("model.baseUrl", takes.text, ""),
@@ -132,5 +135,12 @@ KEYS: tuple[Key, ...] = (
         is_stricter=_true,
     ),
     Key("general.preferredEditor", takes.text, "", ("preferredEditor", "editor")),
-    Key("ui.language", takes.one_of(*takes.LANGUAGES), "", ("lang", "language", "ui.lang"), reach=Reach.ALWAYS),
+    Key(
+        "ui.language",
+        takes.one_of(*takes.LANGUAGES),
+        "",
+        ("lang", "language", "ui.lang"),
+        reach=Reach.ALWAYS,
+        no_effect="dogu speaks English so far",
+    ),
 )
