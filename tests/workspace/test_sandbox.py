@@ -12,7 +12,7 @@ import pytest
 from dogu.workspace import sandbox_places
 from dogu.workspace.process import LocalProcesses, ProcessResult, ShellCommand
 from dogu.workspace.sandbox import Sandbox, SandboxSettings, Step
-from dogu.workspace.sandbox_watch import changes, fixed_places, snapshot
+from dogu.workspace.sandbox_watch import Watch, changes, fixed_places
 
 pytestmark = [
     pytest.mark.anyio,
@@ -137,9 +137,9 @@ async def test_git_works_in_a_worktree_and_its_hooks_stay(place: Place, files_ar
     place.project = place.project / "w"
     result = await place.run(files_are_held, f"echo x > f; git add f; {git} commit -q -m two && git log --format=%s")
     assert result.stdout == "two\none\n", result.stderr
-    before = snapshot([str(place.project)])
+    before = Watch([str(place.project)]).snapshot()
     result = await place.run(files_are_held, "echo x > ../../main/.git/hooks/pre-commit")
-    told = changes(before, snapshot([str(place.project)]))
+    told = changes(before, Watch([str(place.project)]).snapshot())
     if files_are_held.step is Step.BUBBLEWRAP:
         assert (result.exit_code, told) == (1, [])
     else:
@@ -360,8 +360,9 @@ def test_a_cover_leaves_out_what_is_hidden_and_nothing_else(tmp_path: Path) -> N
 async def test_what_runs_later_is_compared(place: Place, text: str, told: list[str]) -> None:
     root = str(place.project)
     (place.project / "sub").mkdir()
-    before = snapshot([root])
-    assert changes(before, snapshot([root])) == []
+    watch = Watch([root])
+    before = watch.snapshot()
+    assert changes(before, watch.snapshot()) == []
     await place.run(Sandbox.detect(best=Step.NONE), text)
-    paths = [path.removeprefix(root + "/") for path in changes(before, snapshot([root]))]
+    paths = [path.removeprefix(root + "/") for path in changes(before, watch.snapshot())]
     assert [path for path in paths if not path.endswith("hooks")] == told

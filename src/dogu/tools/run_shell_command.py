@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ from dogu.contract import (
 from dogu.workspace.process import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
 from dogu.workspace.roots import Roots
 from dogu.workspace.sandbox import Sandbox
-from dogu.workspace.sandbox_watch import changes, fixed_places, snapshot
+from dogu.workspace.sandbox_watch import Signature, Watch, changes, fixed_places
 
 _LONGEST_DESCRIPTION_CHARS = 120
 _MOST_SHOWN = 10
@@ -87,6 +87,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         self._processes = processes
         self._environment = environment
         self._limits = limits or ShellLimits()
+        self._watch = Watch(roots.all)
         self._find_sandbox = cache(find_sandbox or _no_sandbox)
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> RunShellCommandArgs:
@@ -132,30 +133,30 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             args = context.approved
         directory = self._open_directory(args)
         try:
-            before = await to_thread.run_sync(snapshot, self._roots.all)
-            result = await self._processes.run(await self._order(args, directory), context.report)
-            after = await to_thread.run_sync(snapshot, self._roots.all)
+            environment, confinement, before = await to_thread.run_sync(self._surroundings)
+            command = self._command(args, directory, environment)
+            result = await self._processes.run(replace(command, confinement=confinement), context.report)
+            after = await to_thread.run_sync(self._watch.snapshot)
         finally:
             os.close(directory)
         return _told(args, result, [*self._refusals(result), *_warnings(changes(before, after))])
 
-    async def _order(self, args: RunShellCommandArgs, directory: int) -> ShellCommand:
-        environment, confinement = await to_thread.run_sync(self._surroundings)
+    def _command(self, args: RunShellCommandArgs, directory: int, environment: Mapping[str, str]) -> ShellCommand:
         return ShellCommand(
             args.command,
             directory,
             environment,
             timeout_s=args.timeout_s or self._limits.timeout_s,
             idle_timeout_s=self._limits.idle_timeout_s,
-            confinement=confinement,
         )
 
-    def _surroundings(self) -> tuple[Mapping[str, str], Mapping[str, Any] | None]:
+    def _surroundings(self) -> tuple[Mapping[str, str], Mapping[str, Any] | None, dict[str, Signature]]:
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots.all
-        if sandbox is None:
-            return environment, None
-        environment = sandbox.environment(environment)
-        return environment, sandbox.confine(roots, environment, fixed_places(roots))
+        confinement = None
+        if sandbox is not None:
+            environment = sandbox.environment(environment)
+            confinement = sandbox.confine(roots, environment, fixed_places(roots))
+        return environment, confinement, self._watch.snapshot()
 
     def _refusals(self, result: ProcessResult) -> list[str]:
         sandbox = self._find_sandbox()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -16,25 +18,57 @@ from dogu.workspace.sandbox_work import repositories
 
 MOST_FOLDERS = 400
 DEEPEST = 3
+_SETTLED_NS = 100_000_000  # two changes within a clock's tick leave one time stamp
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "target", "vendor", ".venv", "venv"})
 _IN_GIT = ("hooks", "config", "config.worktree", "info/attributes")
 
 Signature = tuple[int, int, int, int]
 
 
-def snapshot(roots: Sequence[str]) -> dict[str, Signature]:
-    """Return what identifies the state of each protected file in the roots, by absolute path; a few milliseconds."""
-    found: dict[str, Signature] = {}
-    linked = [os.path.join(repository, name) for repository in repositories(roots) for name in _IN_GIT]
-    for places in (linked, *map(_protected, roots)):
-        for place in places:
-            for path in _files(place):
-                try:
-                    status = os.lstat(path)
-                except OSError:
-                    continue
-                found[path] = _signature(status)
-    return found
+class Watch:
+    """Looks at the roots; folders that have not changed since the last look aren't listed again."""
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self._roots = roots
+        self._listings: dict[str, tuple[int, list[str], list[str]]] = {}
+
+    def snapshot(self) -> dict[str, Signature]:
+        """Return what identifies the state of each protected file, by absolute path; a few milliseconds."""
+        found: dict[str, Signature] = {}
+        linked = [os.path.join(repository, name) for repository in repositories(self._roots) for name in _IN_GIT]
+        for places in (linked, *map(self._protected, self._roots)):
+            for place in places:
+                for path in _files(place):
+                    try:
+                        found[path] = _signature(os.lstat(path))
+                    except OSError:
+                        continue
+        return found
+
+    def _protected(self, root: str) -> Iterator[str]:
+        waiting = deque([(root, 0)])
+        seen = 0
+        while waiting and seen < MOST_FOLDERS:
+            folder, depth = waiting.popleft()
+            seen += 1
+            protected, folders = self._look(folder)
+            yield from protected
+            if depth < DEEPEST:
+                waiting += ((path, depth + 1) for path in folders)
+
+    def _look(self, folder: str) -> tuple[list[str], list[str]]:
+        """Return what is protected right in a folder, and the folders to look at next."""
+        try:
+            changed_ns = os.stat(folder, follow_symlinks=False).st_mtime_ns
+        except OSError:
+            return [], []
+        known = self._listings.get(folder)
+        if known and known[0] == changed_ns:
+            return known[1], known[2]
+        protected, folders = _sorted_out(folder)
+        if time.time_ns() - changed_ns > _SETTLED_NS:
+            self._listings[folder] = (changed_ns, protected, folders)
+        return protected, folders
 
 
 def _signature(status: os.stat_result) -> Signature:
@@ -59,21 +93,19 @@ def fixed_places(roots: Sequence[str]) -> list[str]:
     return [path for path in paths if os.path.exists(path) and not os.path.islink(path)]
 
 
-def _protected(root: str) -> Iterator[str]:
-    waiting = [(root, 0)]
-    seen = 0
-    while waiting and seen < MOST_FOLDERS:
-        folder, depth = waiting.pop(0)
-        seen += 1
-        for name, is_folder in _entries(folder):
-            path = os.path.join(folder, name)
-            if name.lower() == ".git":
-                # A file in its place names another folder, whose settings then count.
-                yield from (os.path.join(path, inside) for inside in _IN_GIT) if is_folder else (path,)
-            elif _may_be_protected(name) and _is_protected(os.path.basename(folder), name):
-                yield path
-            elif is_folder and depth < DEEPEST and name not in _SKIPPED:
-                waiting.append((path, depth + 1))
+def _sorted_out(folder: str) -> tuple[list[str], list[str]]:
+    protected: list[str] = []
+    folders: list[str] = []
+    for name, is_folder in _entries(folder):
+        path = os.path.join(folder, name)
+        if name.lower() == ".git":
+            # A file in its place names another folder, whose settings then count.
+            protected += [os.path.join(path, inside) for inside in _IN_GIT] if is_folder else [path]
+        elif _may_be_protected(name) and _is_protected(os.path.basename(folder), name):
+            protected.append(path)
+        elif is_folder and name not in _SKIPPED:
+            folders.append(path)
+    return protected, folders
 
 
 def _may_be_protected(name: str) -> bool:
