@@ -226,7 +226,7 @@ class PathRules:
         rules = self._rules[folder]
         for inner in reversed(missing):
             name = inner[len(folder) : -1]
-            rules = rules.entered(name, rules.why_ignored(name, is_folder=True))
+            rules = rules.entered(name, rules.ignored([name], are_folders=True).get(name, ""))
             is_repository = _holds(self._descriptor, f"{inner}.git")
             rules = self._ignore.rules_below(rules, self._descriptor, is_repository, has_own_file=True, path=inner)
             self._rules[inner] = rules

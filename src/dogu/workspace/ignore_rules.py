@@ -24,11 +24,18 @@ from dogu.workspace.ignore_pattern import (
 _BOM = b"\xef\xbb\xbf"
 
 
-class Rule(NamedTuple):
-    """One line. `matches` takes the last part of a path when `on_name`, else the whole path."""
+class _Rule(NamedTuple):
+    """One line, by its place in the file."""
 
-    negated: bool
+    at: int
+    ignores: bool
     folders_only: bool
+
+
+class _Wild(NamedTuple):
+    """A rule that must be tried: `matches` takes the last part of a path when `on_name`, else the whole path."""
+
+    rule: _Rule
     on_name: bool
     matches: Matcher
 
@@ -37,89 +44,88 @@ class RuleSet:
     """An ignore file's rules; the last one that matches decides."""
 
     def __init__(self, data: bytes) -> None:
-        self._rules: list[Rule] = []
-        self.names: set[str] = set()
-        self.extensions: set[str] = set()
+        self.names: dict[str, list[_Rule]] = {}
+        self.extensions: dict[str, list[_Rule]] = {}
         self.wild_names: list[tuple[str, Matcher]] = []
         self.names_in: dict[str, set[str]] = {}
+        self._paths: dict[str, list[_Rule]] = {}
+        self._wild: list[_Wild] = []
         self._wild_in: set[str] = set()
         self._wild_in_regexes: list[str] = []
-        for line in _lines(data):
-            self._add(line)
-        self._last_first = self._rules[::-1]
+        for at, line in enumerate(_lines(data)):
+            self._add(at, line)
+        self._wild.reverse()
         self._is_wild_in = _on_bytes("|".join(f"(?:{regex})" for regex in self._wild_in_regexes))
 
     def __bool__(self) -> bool:
-        return bool(self._rules)
+        return bool(self.names or self.extensions or self._paths or self._wild)
 
     def decide(self, name: str, path: str, is_folder: bool) -> bool | None:
         """Tell whether the entry is ignored, re-included (False) or not concerned (None)."""
-        for negated, folders_only, on_name, matches in self._last_first:
-            if (is_folder or not folders_only) and matches(name if on_name else path):
-                return not negated
-        return None
+        last: _Rule | None = None
+        extension = name[name.rfind(".") :]
+        for rules in (self.names.get(name), self.extensions.get(extension), self._paths.get(path)):
+            for rule in rules or ():
+                if (is_folder or not rule.folders_only) and (last is None or rule.at > last.at):
+                    last = rule
+        for rule, on_name, matches in self._wild:
+            if last is not None and rule.at < last.at:
+                break
+            if (is_folder or not rule.folders_only) and matches(name if on_name else path):
+                return rule.ignores
+        return None if last is None else last.ignores
 
     def concerns_all_in(self, folder: str) -> bool:
         """Tell whether a rule with wildcards and slashes may match entries of `folder` (`a/b/`, or empty)."""
         return folder in self._wild_in or (bool(self._wild_in_regexes) and self._is_wild_in(folder) is not None)
 
-    def _add(self, line: bytes) -> None:
+    def _add(self, at: int, line: bytes) -> None:
         negated = line.startswith(b"!")
         glob = line[negated:]
         folders_only = glob.endswith(b"/")
         glob = glob[: len(glob) - folders_only]
         on_name = b"/" not in glob
+        glob = glob.removeprefix(b"/")
         # `**/name` says the same as `name`, which is cheaper.
         while glob.startswith(b"**/") and b"/" not in glob[3:].removeprefix(b"**/"):
             glob = glob[3:]
             on_name = True
-        matches = self._name_matcher(glob) if on_name else self._path_matcher(glob.removeprefix(b"/"))
-        if matches is not None:
-            self._rules.append(Rule(negated, folders_only, on_name, matches))
+        rule = _Rule(at, not negated, folders_only)
+        try:
+            if on_name:
+                self._add_name(rule, glob)
+            else:
+                self._add_path(rule, glob)
+        except NeverMatchesError:
+            return
 
-    def _name_matcher(self, glob: bytes) -> Matcher | None:
+    def _add_name(self, rule: _Rule, glob: bytes) -> None:
         view = glob.decode("latin-1")
         if not has_wildcard(view):
-            return self._literal_name(os.fsdecode(glob))
-        if glob.isascii() and view.startswith("*") and not has_wildcard(view[1:]):
-            return self._suffix(view[1:])
-        try:
-            tokens = tokens_of(view)
-        except NeverMatchesError:
-            return None
-        matches = _on_bytes(regex_of(tokens))
+            if glob:
+                self.names.setdefault(os.fsdecode(glob), []).append(rule)
+            return
+        suffix = view[1:]
+        is_suffix = glob.isascii() and view.startswith("*") and not has_wildcard(suffix)
+        if is_suffix and suffix.startswith(".") and "." not in suffix[1:]:
+            self.extensions.setdefault(suffix, []).append(rule)
+            return
+        tokens = tokens_of(view)
+        matches: Matcher = (lambda name: name.endswith(suffix)) if is_suffix else _on_bytes(regex_of(tokens))
         self.wild_names.append((_needle(tokens), matches))
-        return matches
+        self._wild.append(_Wild(rule, True, matches))
 
-    def _literal_name(self, literal: str) -> Matcher | None:
-        if not literal:
-            return None
-        self.names.add(literal)
-        return literal.__eq__
-
-    def _suffix(self, suffix: str) -> Matcher:
-        def matches(name: str) -> bool:
-            return name.endswith(suffix)
-
-        if suffix.startswith(".") and "." not in suffix[1:]:
-            self.extensions.add(suffix)
-        else:
-            self.wild_names.append((f"{suffix}\0", matches))
-        return matches
-
-    def _path_matcher(self, glob: bytes) -> Matcher | None:
+    def _add_path(self, rule: _Rule, glob: bytes) -> None:
         view = glob.decode("latin-1")
         if not has_wildcard(view):
             literal = os.fsdecode(glob)
             folder, slash, name = literal.rpartition("/")
             self.names_in.setdefault(folder + slash, set()).add(name)
-            return literal.__eq__
-        try:
-            tokens, odd = _path_tokens(view)
-        except NeverMatchesError:
-            return None
+            self._paths.setdefault(literal, []).append(rule)
+            return
+        tokens, odd = _path_tokens(view)
         self._note_folders([Token("rest")] if odd else _folder_tokens(tokens))
-        return _on_bytes(regex_of(tokens))
+        self._wild.append(_Wild(rule, False, _on_bytes(regex_of(tokens))))
 
     def _note_folders(self, tokens: list[Token]) -> None:
         if all(token.kind == "literal" for token in tokens):
