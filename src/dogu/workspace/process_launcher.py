@@ -33,7 +33,7 @@ def main(is_scoped: bool) -> None:
     that they can't reach stays behind and ends them all should the launcher be killed.
     """
     os.setsid()
-    os.closerange(SOCKET_NUMBER + 1, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(SOCKET_NUMBER + 1, max(os.sysconf("SC_OPEN_MAX"), 65_536))
     os.set_inheritable(SOCKET_NUMBER, False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
