@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio import to_thread
 from hypothesis import HealthCheck, given, settings
@@ -243,6 +244,26 @@ async def test_a_command_that_fails_or_is_cancelled_is_recorded_all_the_same(ses
     assert session.tree() == {}
 
 
+async def test_a_command_whose_changes_cannot_be_recorded_is_not_run(session: Session):
+    session.folder.parent.mkdir(parents=True)
+    session.folder.mkdir()
+    (session.folder / "journal.log").mkdir()
+    with pytest.raises(ToolError, match="Not run"):
+        await session.command(lambda: session.path("f").write_text("x"))
+    assert not session.path("f").exists()
+
+
+async def test_a_call_cancelled_while_it_begins_leaves_nothing_open(session: Session):
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await session.command(lambda: session.path("f").write_text("x"))
+    assert session.tree() == {}
+    await session.command(lambda: session.path("g").write_text("x"))
+    assert [change.path for entry in session.journal.entries() for change in entry.changes] == [
+        f"{session.workspace}/g"
+    ]
+
+
 async def test_a_write_that_failed_is_not_in_the_journal(session: Session):
     session.path("f").write_text("old")
     session.path("f").chmod(0o444)
@@ -342,14 +363,14 @@ async def test_what_a_command_did_is_undone_although_the_program_was_killed(sess
     )
     assert process.returncode == -9
     assert session.tree() != before
-    tidy(str(session.folder))
+    tidy(str(session.folder.parent))
     assert session.journal.undo().done
     assert session.tree() == before
 
 
 async def test_what_a_killed_session_leaves_is_tidied_up_and_a_living_ones_is_not(session: Session):
     await session.command(lambda: session.path("f").write_text("x"))
-    tidy(str(session.folder))
+    tidy(str(session.folder.parent))
     assert "tree.pack" in os.listdir(session.folder)
     ended = _KILLED.replace("os.kill(", "(lambda *_: None)(") + "os._exit(0)"
     folder = session.base / "state/sessions/two"
@@ -358,7 +379,7 @@ async def test_what_a_killed_session_leaves_is_tidied_up_and_a_living_ones_is_no
         lambda: subprocess.run([sys.executable, "-c", ended, session.workspace, folder], check=True)
     )
     assert "tree.pack" in os.listdir(folder)
-    tidy(str(folder))
+    tidy(str(folder.parent))
     assert os.listdir(folder) == ["journal.log"]
 
 

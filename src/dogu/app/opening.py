@@ -126,7 +126,7 @@ async def _open(
     tools: Iterable[AnyTool],
     repair: Repair | None = None,
 ) -> Runtime:
-    from dogu.runtime.journal import Journal
+    from dogu.runtime.journal import Journal, tidy
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
@@ -136,7 +136,9 @@ async def _open(
     pending = os.path.join(options.state_folder, "pending")
     roots = Roots(root, settings.context.include_directories, (folder.path,))
     journal = Journal(folder.path, roots, pending=pending)
-    files = LocalFiles(roots, [journal], pending=pending)
+    tidy(os.path.dirname(folder.path))
+    freed = settings.tools.writable_protected_paths
+    files = LocalFiles(roots, [journal], pending=pending, unprotected=freed)
     processes = LocalProcesses()
     rules = _rules(settings)
     built_in = built_in_tools(settings, Parts(roots, files, processes, repair))

@@ -27,7 +27,7 @@ from dogu.runtime.journal_undo import (
     present_state,
     state_of_file,
 )
-from dogu.runtime.journal_watch import UnwatchedError, Watch, discard_remains
+from dogu.runtime.journal_watch import UnwatchedError, Watch, discard_remains, has_remains
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.pending_writes import PendingWrites
@@ -61,8 +61,8 @@ class Journal:
     @asynccontextmanager
     async def call(self, call_id: str, title: str, *, snapshot: bool) -> AsyncGenerator[None]:
         """Record the changes made inside the context as this call's; `snapshot` when they are made behind our back."""
-        await to_thread.run_sync(self._begin, call_id, title, snapshot)
         try:
+            await to_thread.run_sync(self._begin, call_id, title, snapshot)
             yield
         finally:
             with anyio.CancelScope(shield=True):
@@ -174,24 +174,35 @@ class Journal:
 
     def _begin(self, call_id: str, title: str, snapshot: bool) -> None:
         with self._lock:
-            self._catch_up()
-            number = self._known.last_number + 1
-            self._now = Record("changes", number, call_id, title, self.turn, time.time())
-            if not snapshot:
-                return
             try:
-                self._watch.look()
-            except UnwatchedError as error:
-                self._log.append(self._record("changes", notes=(str(error),)))
-            else:
-                self._now = self._record("look", position=self._watch.position)
-                self._log.append(self._now)
+                self._catch_up()
+                number = self._known.last_number + 1
+                self._now = Record("changes", number, call_id, title, self.turn, time.time())
+                if snapshot:
+                    self._begin_look()
+            except OSError as error:
+                message = f"Not run: what it changes couldn't be recorded for undo in {self.folder}: {error.strerror}."
+                raise ToolError(ErrorKind.IO_ERROR, message) from error
+
+    def _begin_look(self) -> None:
+        try:
+            self._watch.look()
+        except UnwatchedError as error:
+            self._log.append(self._record("changes", notes=(str(error),)))
+            return
+        record = self._record("look", position=self._watch.position)
+        self._log.append(record)
+        self._now = record
 
     def _end(self) -> None:
         with self._lock:
-            if self._now is not None and self._now.kind == "look":
-                self._note_seen(None)
-            self._now = None
+            try:
+                if self._now is not None and self._now.kind == "look":
+                    self._note_seen(None)
+            except OSError:
+                pass  # the call is done and its result counts; what it did is found out about by `recover`
+            finally:
+                self._now = None
 
     def _note_seen(self, since: int | None) -> None:
         """Put into the log what this call did behind our back; `since` where a dead process left off."""
@@ -290,16 +301,23 @@ class Journal:
         return data, state_of_file(data, state.mode, where)
 
 
-def tidy(folder: str) -> None:
-    """Remove what the looks of a session leave in its folder when it is killed; a living session's is left alone.
+def tidy(sessions: str) -> None:
+    """Remove what the looks of killed sessions left in the folders below `sessions`.
 
-    So is that of a call whose changes nobody has found out about yet, for a week.
+    Those of the living are left alone, and for a week those of a call whose changes nobody has found out about yet.
     """
-    known = Entries()
-    known.add(JournalLog(os.path.join(folder, _FILE_NAME)).read_new())
-    newest_s = max((record.time_s for record in known.unseen.values()), default=0.0)
-    if time.time() - newest_s > _WAITS_FOR_UNDO_S:
-        discard_remains(folder)
+    try:
+        names = os.listdir(sessions)
+    except FileNotFoundError:
+        return
+    for name in names:
+        folder = os.path.join(sessions, name)
+        if has_remains(folder):
+            known = Entries()
+            known.add(JournalLog(os.path.join(folder, _FILE_NAME)).read_new())
+            newest_s = max((record.time_s for record in known.unseen.values()), default=0.0)
+            if time.time() - newest_s > _WAITS_FOR_UNDO_S:
+                discard_remains(folder)
 
 
 _NEW_FOLDER = State("folder", UNKNOWN_MODE)

@@ -126,10 +126,13 @@ class Watch:
         return state_of_file(data, mode)
 
 
+def has_remains(folder: str) -> bool:
+    """Tell whether a session, living or dead, keeps its looks in `folder`."""
+    return os.path.exists(os.path.join(folder, _LOCK_NAME))
+
+
 def discard_remains(folder: str) -> None:
     """Remove what a dead session's looks left in its folder."""
-    if not os.path.exists(os.path.join(folder, _LOCK_NAME)):
-        return
     owner = _lock(os.path.join(folder, _LOCK_NAME))
     if owner < 0:
         return
