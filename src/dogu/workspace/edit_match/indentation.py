@@ -11,6 +11,11 @@ IndentMap = Callable[[str], str | None]  # None: can't be told
 Units = Callable[[], tuple[int, int]]  # by how many characters the model and the file indent a block, 0 for unknown
 
 
+_TAB_WIDTHS = (2, 3, 4, 8)
+_STEPS = (1, 2, 3, 4, 8)  # by how many characters people indent
+_SCALES = frozenset(Fraction(one, other) for one in _STEPS for other in _STEPS)
+
+
 def indent_of(line: str) -> str:
     """Return the blanks a line begins with; a blank line has none."""
     stripped = line.lstrip()
@@ -52,12 +57,12 @@ def learn_indentation(pairs: Sequence[Pair], units: Units) -> IndentMap | None:
     """Return the simplest map that takes every pair: the same, a prefix more or less, a scale; None when none does.
 
     One indentation alone fits both a prefix and a scale; then the steps both sides indent by decide, and where they
-    don't, only that indentation is mapped.
+    don't, only that indentation is mapped (and, off by an odd number, the file's own: then that line was a slip).
     """
     seen = list(dict.fromkeys(pairs))
     if len(seen) == 1 and seen[0][0] != seen[0][1] and all(seen[0]) and set(seen[0][0]) == set(seen[0][1]):
         return _by_units(seen[0], *units(), often=len(pairs) > 1)
-    return _shift(seen) or _scale(seen)
+    return _shift(seen) or _retab(seen) or _scale(seen)
 
 
 def _same(indent: str) -> str | None:
@@ -66,12 +71,13 @@ def _same(indent: str) -> str | None:
 
 def _by_units(pair: Pair, ours: int, theirs: int, *, often: bool) -> IndentMap | None:
     model, file = pair
-    if ours and theirs and ours != theirs and len(model) * theirs == len(file) * ours:
+    if ours and theirs and ours != theirs and len(model) * theirs == len(file) * ours and _scale([pair]):
         return _scale([pair])
     steps_agree = ours == theirs or not ours or not theirs
     if steps_agree and (often or abs(len(model) - len(file)) % (theirs or ours or 2) == 0):
         return _shift([pair])
-    return lambda indent: file if indent == model else None
+    odd = abs(len(model) - len(file)) % 2 == 1
+    return lambda indent: file if indent == model or (odd and indent == file) else None
 
 
 def _as_most(pairs: Sequence[Pair]) -> IndentMap:
@@ -95,6 +101,21 @@ def _shift(seen: Sequence[Pair]) -> IndentMap | None:
     if ours.endswith(theirs) and all(model == less + file for model, file in seen):
         return lambda indent: indent[len(less) :] if indent.startswith(less) else None
     return None
+
+
+def _retab(seen: Sequence[Pair]) -> IndentMap | None:
+    """Return the map from tabs to blanks or back, of the one width that fits all; None when none or several do."""
+    to_blanks = [width for width in _TAB_WIDTHS if all(ours.expandtabs(width) == theirs for ours, theirs in seen)]
+    if len(to_blanks) == 1:
+        return lambda indent: indent.expandtabs(to_blanks[0])
+    to_tabs = [width for width in _TAB_WIDTHS if all(theirs == _tabbed(ours, width) for ours, theirs in seen)]
+    return (lambda indent: _tabbed(indent, to_tabs[0])) if len(to_tabs) == 1 else None
+
+
+def _tabbed(indent: str, width: int) -> str | None:
+    if indent.strip(" "):
+        return None
+    return "\t" * (len(indent) // width) + " " * (len(indent) % width)
 
 
 def _scale(seen: Sequence[Pair]) -> IndentMap | None:
@@ -125,11 +146,11 @@ def _only_char(indents: str) -> str:
 
 def _line(points: dict[int, int]) -> tuple[Fraction, Fraction] | None:
     """Return slope and offset of the line through all points; one point is a scale, two make a scale or a shift."""
-    (x0, y0), *rest = sorted(points.items())
+    (x0, y0), *rest = sorted({0: 0, **points}.items() if len(points) == 1 else points.items())
     if not rest:
-        return (Fraction(y0, x0), Fraction(0)) if x0 else None
+        return None
     slope = Fraction(rest[-1][1] - y0, rest[-1][0] - x0)
     offset = y0 - slope * x0
-    if slope <= 0 or any(slope * x + offset != y for x, y in rest):
+    if slope not in _SCALES or any(slope * x + offset != y for x, y in rest):
         return None
     return None if offset and slope != 1 and len(rest) < 2 else (slope, offset)

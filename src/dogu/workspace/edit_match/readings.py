@@ -16,6 +16,8 @@ from typing import NamedTuple
 from dogu.workspace.edit_match.exact import find_exact
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
 
+_JSON_STAGE = "JSON escapes"
+
 
 class Reading(NamedTuple):
     """Both strings with one garbling undone; `is_sure` is False where `new` may be meant as it was sent."""
@@ -29,10 +31,7 @@ class Reading(NamedTuple):
 
 def find_read(text: str, old: str, new: str, expected: int | None) -> Outcome:
     """Find `old` with one garbling undone; None when no reading of it is there."""
-    found: dict[tuple[str, str], Reading] = {}
-    for reading in readings(old, new):
-        if reading.old.strip() and reading.old in text:
-            found.setdefault((reading.old, reading.new), reading)
+    found = _fitting(text, old, new)
     if not found:
         return None
     reading = next(iter(found.values()))
@@ -48,6 +47,27 @@ def find_read(text: str, old: str, new: str, expected: int | None) -> Outcome:
     if reading.old == reading.new:
         return Refused(Why.NO_CHANGE, reading.stage, "read so, old_string and new_string are the same", outcome.spans)
     return Found(reading.stage, outcome.spans, outcome.replacements, (reading.forgiven,))
+
+
+def _fitting(text: str, old: str, new: str) -> dict[tuple[str, str], Reading]:
+    """Return the readings whose `old` is in the text, by both strings."""
+    found: dict[tuple[str, str], Reading] = {}
+    for reading in readings(old, new):
+        if reading.old not in text and reading.old.endswith("\n") and text.endswith(reading.old[:-1]):
+            # the last line of a file without a final newline
+            reading = reading._replace(old=reading.old[:-1], new=reading.new.removesuffix("\n"))
+        if reading.old.strip() and reading.old in text:
+            found.setdefault((reading.old, reading.new), reading)
+    return _as_json(found) if len(found) > 1 else found
+
+
+def _as_json(found: dict[tuple[str, str], Reading]) -> dict[tuple[str, str], Reading]:
+    r"""Return the reading as JSON alone where the others leave `\"` with no other quote: no language is written so."""
+    json = {strings: reading for strings, reading in found.items() if reading.stage == _JSON_STAGE}
+    others = [reading for reading in found.values() if reading.stage != _JSON_STAGE]
+    same = all(other.old == old for old, _ in json for other in others)
+    left = all('\\"' in other.new and '"' not in other.new.replace('\\"', "") for other in others)
+    return json if len(json) == 1 and same and left else found
 
 
 def readings(old: str, new: str) -> Iterator[Reading]:
@@ -143,7 +163,7 @@ def _swap(*pairs: tuple[str, str]) -> Callable[[str], str]:
 _LINES = (("\\r\\n", "\n"), ("\\n", "\n"))
 _UNDO: list[tuple[str, str, Callable[[str], str | None]]] = [
     ("fence", "a Markdown fence around the strings", _fence),
-    ("JSON escapes", "the strings were escaped as JSON once too often", _json),
+    (_JSON_STAGE, "the strings were escaped as JSON once too often", _json),
     ("escaped newlines", "newlines were written as \\n", _swap(*_LINES)),
     ("escaped newlines", "newlines and tabs were written as \\n and \\t", _swap(*_LINES, ("\\t", "\t"))),
     ("escaped quotes", "quotes had a backslash", _swap(('\\"', '"'), ("\\'", "'"))),

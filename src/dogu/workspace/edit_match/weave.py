@@ -18,6 +18,7 @@ from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.indentation import indent_of, indent_unit, indentation_map
 from dogu.workspace.edit_match.result import Replacement
 from dogu.workspace.edit_match.rows import Row, Rows
+from dogu.workspace.edit_match.words import word_chars
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
 _MOST_TOKENS = 2000
@@ -74,7 +75,7 @@ class _Weaver:
         """Say whether `new` has the lines right that `old` garbled: then it needs no taking back."""
         ours = theirs = 0
         for i, j in _shared([fold(row.text) for row in self.rows], [fold(line) for line in self.new]):
-            if not self.rows[i].units:
+            if not self.rows[i].units or not word_chars(self.new[j]):
                 continue
             mine, file, written = (text.rstrip() for text in (self.rows[i].text, self.at.file_text(i), self.new[j]))
             ours += mine != file and written == mine
