@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dogu.app import Options
 
-COMMANDS = ("call", "tools", "policy", "undo", "sessions", "doctor", "tour")
+COMMANDS = ("call", "tools", "policy", "undo", "sessions", "mcp", "doctor", "tour")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -126,6 +126,10 @@ def _sessions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("session", nargs="?", metavar="ID", help="the session to show (default: the last one)")
 
 
+def _mcp_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--http", metavar="PORT", type=int, help="serve over HTTP at this port of 127.0.0.1 (0: any)")
+
+
 _COMMAND_ARGUMENTS = {
     "": _main_arguments,
     "call": _call_arguments,
@@ -133,6 +137,7 @@ _COMMAND_ARGUMENTS = {
     "policy": _policy_arguments,
     "undo": _undo_arguments,
     "sessions": _sessions_arguments,
+    "mcp": _mcp_arguments,
 }
 
 _ABOUT = {
@@ -147,6 +152,7 @@ An agent that reads, searches, edits and runs, in this folder, with nothing lost
   dogu policy explain 'CMD'   may this command run, and why
   dogu undo                   take back the last change a session made
   dogu sessions               what was done, by which call
+  dogu mcp                    serve the same tools to another agent, over MCP
   dogu doctor                 check the key, the sandbox, ripgrep, the settings
   dogu tour                   a short tour in a temporary copy of a sample project""",
     "call": "Run one tool call, or calls from JSON lines, without a model.",
@@ -154,6 +160,7 @@ An agent that reads, searches, edits and runs, in this folder, with nothing lost
     "policy": "Say whether a shell command may run under the settings in force, and why.",
     "undo": "Take back what a session changed, byte for byte.",
     "sessions": "List sessions, or show what one did.",
+    "mcp": "Serve the tools to another agent over the Model Context Protocol: standard streams, or HTTP.",
     "doctor": "Check what dogu needs, and say what to do about what is missing.",
     "tour": "See dogu list, read, search, edit and run in a temporary copy of a sample project.",
 }

@@ -86,6 +86,20 @@ def run_call(options: Options, space: Namespace) -> int:
     return _run(call)
 
 
+def run_mcp(options: Options, space: Namespace) -> int:
+    """Serve the tools over the Model Context Protocol; its client asks the person."""
+    from dogu.serve.mcp import serve_mcp
+    from dogu.serve.mcp_asking import ElicitationConfirm
+
+    asking = ElicitationConfirm()
+
+    async def serve() -> int:
+        async with open_runtime(options, confirm=asking) as runtime:
+            return await serve_mcp(runtime, asking, http_port=space.http)
+
+    return _run(serve)
+
+
 def run_tools(options: Options, space: Namespace) -> int:
     """List the tools."""
     import msgspec

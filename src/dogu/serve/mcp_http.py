@@ -1,0 +1,36 @@
+"""MCP over streamable HTTP, on the loopback address only."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+from dogu.contract.errors import ErrorKind, ToolError
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+_HOST = "127.0.0.1"
+
+
+async def serve_http(server: Server[Any], port: int) -> None:
+    """Serve clients of this machine until the process is told to end; the address is told on standard error.
+
+    Requests that come by another host's name, or from a web page of another origin, are refused. Raises `ToolError`
+    (START_FAILED) when the port is taken.
+    """
+    import uvicorn
+
+    app = server.streamable_http_app(host=_HOST)
+    config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=2)
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((_HOST, port))
+        except OSError as error:
+            message = f"MCP can't be served at {_HOST}:{port}: {error.strerror}. --http 0 takes any free port."
+            raise ToolError(ErrorKind.START_FAILED, message) from error
+        sys.stderr.write(f"Serving MCP at http://{_HOST}:{listener.getsockname()[1]}/mcp\n")
+        sys.stderr.flush()
+        await uvicorn.Server(config).serve(sockets=[listener])

@@ -1,0 +1,95 @@
+"""Tools and results in the words of the Model Context Protocol."""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import TYPE_CHECKING, Any
+
+from dogu.contract.content import Blob, Part, Text, parts_of
+from dogu.contract.result import ToolResult
+from dogu.contract.tool import Kind
+from dogu.runtime.registry import AnyTool
+from dogu.serve.wire import display_json
+
+if TYPE_CHECKING:
+    import mcp_types
+
+DISPLAY_KEY = "dogu/returnDisplay"
+
+
+def tool_of(tool: AnyTool) -> mcp_types.Tool:
+    """Declare a tool, with hints about what it does to the world."""
+    import mcp_types
+
+    reaches_out = tool.kind in (Kind.EXECUTE, Kind.FETCH, Kind.OTHER)
+    annotations = mcp_types.ToolAnnotations(
+        title=tool.display_name,
+        read_only_hint=tool.kind.changes_nothing,
+        destructive_hint=not tool.kind.changes_nothing,
+        open_world_hint=reaches_out,
+    )
+    return mcp_types.Tool(
+        name=tool.name,
+        title=writable(tool.display_name),
+        description=writable(tool.description),
+        input_schema={"type": "object", "properties": {}, **tool.parameter_schema},
+        annotations=annotations,
+    )
+
+
+def result_of(result: ToolResult) -> mcp_types.CallToolResult:
+    """Return a result: content for the model, the display under `_meta` for the client, a failure also as an object.
+
+    A success has no structured content: some clients would give the model that instead of the content.
+    """
+    import mcp_types
+
+    failure = result.error
+    structured = {"error": {"kind": str(failure.kind), "message": writable(failure.message)}} if failure else None
+    return mcp_types.CallToolResult(
+        content=[_block(part) for part in parts_of(result.llm_content)],
+        structured_content=structured,
+        is_error=failure is not None,
+        _meta={DISPLAY_KEY: _writable_json(display_json(result.return_display))},
+    )
+
+
+def writable(text: str) -> str:
+    """Return the text as UTF-8 can carry it: a lone surrogate (a byte that is no text) becomes an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _block(part: Part) -> mcp_types.ContentBlock:
+    import mcp_types
+
+    if isinstance(part, Text):
+        return mcp_types.TextContent(text=writable(part.text))
+    data = base64.b64encode(part.data).decode()
+    match part.media_type.partition("/")[0]:
+        case "image":
+            return mcp_types.ImageContent(data=data, mime_type=part.media_type)
+        case "audio":
+            return mcp_types.AudioContent(data=data, mime_type=part.media_type)
+        case _:
+            return mcp_types.EmbeddedResource(resource=_resource(part, data))
+
+
+def _resource(blob: Blob, data: str) -> mcp_types.BlobResourceContents:
+    from urllib.parse import quote
+
+    import mcp_types
+
+    path = os.fsencode(blob.name) if blob.name else b"result"
+    uri = f"file://{quote(path)}" if path.startswith(b"/") else f"dogu:///{quote(path)}"
+    return mcp_types.BlobResourceContents(uri=uri, mime_type=blob.media_type, blob=data)
+
+
+def _writable_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return writable(value)
+    if isinstance(value, list):
+        return [_writable_json(item) for item in value]  # pyright: ignore[reportUnknownVariableType]  (any JSON)
+    if isinstance(value, dict):
+        return {key: _writable_json(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  (any JSON)
+    return value

@@ -1,0 +1,377 @@
+"""`dogu mcp` as a process, with the reference SDK's client at the other end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types
+import pytest
+from mcp import Client, StdioServerParameters
+
+from e2e.program import PROGRAM, Program
+
+pytestmark = pytest.mark.anyio
+
+ERAS = ["legacy", "2026-07-28"]
+SLEEP = {"command": "echo $$ > pid; exec sleep 1000"}
+
+
+class Person:
+    """Answers forms, and remembers what was asked."""
+
+    def __init__(self, **content: str) -> None:
+        self.content = content
+        self.asked: list[mcp_types.ElicitRequestFormParams] = []
+
+    async def __call__(self, context: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+        assert isinstance(params, mcp_types.ElicitRequestFormParams)
+        self.asked.append(params)
+        if not self.content:
+            return mcp_types.ElicitResult(action="cancel")
+        return mcp_types.ElicitResult(action="accept", content=dict(self.content))
+
+
+@asynccontextmanager
+async def connected(
+    program: Program, *words: str, mode: str = "legacy", person: Person | None = None
+) -> AsyncGenerator[Client]:
+    server = StdioServerParameters(
+        command=PROGRAM[0], args=[*PROGRAM[1:], "mcp", *words], env=program.environ(), cwd=program.root
+    )
+    with anyio.fail_after(60):
+        async with Client(server, mode=mode, elicitation_callback=person) as client:
+            yield client
+
+
+def text_of(result: mcp_types.CallToolResult) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, mcp_types.TextContent))
+
+
+def failure_of(result: mcp_types.CallToolResult) -> str:
+    assert result.is_error
+    return result.structured_content["error"]["kind"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_every_tool_is_there_with_hints_of_what_it_does(program: Program, mode: str):
+    shown = program.run("tools", "--declarations")
+    async with connected(program, mode=mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert [*tools] == [declaration["name"] for declaration in json.loads(shown.stdout)]
+    hints = {name: tool.annotations or mcp_types.ToolAnnotations() for name, tool in tools.items()}
+    assert (hints["read_file"].read_only_hint, hints["read_file"].destructive_hint) == (True, False)
+    assert (hints["replace"].read_only_hint, hints["replace"].destructive_hint) == (False, True)
+    assert hints["run_shell_command"].open_world_hint is True
+    assert tools["read_file"].title == "ReadFile"
+    assert tools["read_file"].input_schema["type"] == "object"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_file_is_read_and_a_picture_is_a_picture(program: Program, mode: str):
+    (program.root / "a.txt").write_text("日本語\n")
+    picture = bytes.fromhex(
+        "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
+    )
+    (program.root / "a.png").write_bytes(picture)
+    async with connected(program, mode=mode) as client:
+        assert "日本語" in text_of(await client.call_tool("read_file", {"path": "a.txt"}))
+        blocks = (await client.call_tool("read_file", {"path": "a.png"})).content
+    images = [block for block in blocks if isinstance(block, mcp_types.ImageContent)]
+    assert [image.mime_type for image in images] == ["image/png"]
+
+
+async def test_a_failure_is_a_result_that_the_model_reads_and_a_program_too(program: Program):
+    async with connected(program) as client:
+        missing = await client.call_tool("read_file", {"path": "no-such-file"})
+        assert failure_of(missing) == "not_found"
+        assert "no-such-file" in text_of(missing)
+        assert failure_of(await client.call_tool("read_file", {"pth": "a"})) == "invalid_arguments"
+        assert failure_of(await client.call_tool("no_such_tool", {})) == "unknown_tool"
+
+
+async def test_without_elicitation_what_asks_is_refused_and_says_what_to_do(program: Program):
+    async with connected(program) as client:
+        refused = await client.call_tool("write_file", {"path": "a.txt", "content": "x"})
+    assert failure_of(refused) == "nobody_to_ask"
+    assert "--approval-mode" in text_of(refused)
+    assert not (program.root / "a.txt").exists()
+
+
+async def test_an_approval_mode_lets_it_be_done_without_a_person(program: Program):
+    async with connected(program, "--approval-mode", "auto_edit") as client:
+        written = await client.call_tool("write_file", {"path": "a.txt", "content": "x"})
+    assert not written.is_error
+    assert (program.root / "a.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_person_is_shown_the_change_and_says_yes(program: Program, mode: str):
+    (program.root / "a.txt").write_text("old\n")
+    person = Person(answer="yes")
+    async with connected(program, mode=mode, person=person) as client:
+        changed = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
+    assert not changed.is_error
+    assert (program.root / "a.txt").read_text() == "new\n"
+    assert len(person.asked) == 1
+    assert "-old" in person.asked[0].message
+    assert "+new" in person.asked[0].message
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_person_says_no_and_why(program: Program, mode: str):
+    person = Person(answer="no", reason="wrong file")
+    async with connected(program, mode=mode, person=person) as client:
+        declined = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
+    assert failure_of(declined) == "declined"
+    assert "wrong file" in text_of(declined)
+    assert not (program.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize("content", [{}, {"answer": "perhaps"}, {"reason": "yes"}])
+async def test_whatever_is_not_clearly_a_yes_is_a_no(program: Program, content: dict[str, str]):
+    async with connected(program, person=Person(**content)) as client:
+        declined = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
+    assert failure_of(declined) == "declined"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_always_is_remembered_for_the_session(program: Program, mode: str):
+    person = Person(answer="always")
+    async with connected(program, mode=mode, person=person) as client:
+        for number in range(3):
+            assert not (await client.call_tool("write_file", {"path": f"{number}.txt", "content": "x"})).is_error
+    assert len(person.asked) == 1
+
+
+async def test_an_answer_to_another_question_counts_for_nothing(program: Program):
+    async with connected(program, mode="2026-07-28", person=Person(answer="yes")) as client:
+        arguments = {"path": "a.txt", "content": "harmless"}
+        asked = await client.session.call_tool("write_file", arguments, allow_input_required=True)
+        assert isinstance(asked, mcp_types.InputRequiredResult)
+        yes: dict[str, mcp_types.InputResponse] = {
+            "confirmation": mcp_types.ElicitResult(action="accept", content={"answer": "yes"})
+        }
+        other = await client.session.call_tool(
+            "write_file",
+            {"path": "a.txt", "content": "harmful"},
+            input_responses=yes,
+            request_state=asked.request_state,
+            allow_input_required=True,
+        )
+        assert isinstance(other, mcp_types.InputRequiredResult)
+        (program.root / "a.txt").write_text("changed meanwhile")
+        stale = await client.session.call_tool(
+            "write_file",
+            arguments,
+            input_responses=yes,
+            request_state=asked.request_state,
+            allow_input_required=True,
+        )
+        assert isinstance(stale, mcp_types.InputRequiredResult)
+    assert (program.root / "a.txt").read_text() == "changed meanwhile"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_output_is_told_while_the_command_runs(program: Program, mode: str):
+    told = anyio.Event()
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        if "first" in (message or ""):
+            (program.root / "go").write_text("")
+            told.set()
+
+    command = "echo first; until [ -e go ]; do sleep 0.02; done; echo last"
+    async with connected(program, "--approval-mode", "yolo", mode=mode) as client:
+        result = await client.call_tool("run_shell_command", {"command": command}, progress_callback=progress)
+    assert told.is_set()
+    assert "last" in text_of(result)
+
+
+def written_pid(path: Path) -> int:
+    return int(path.read_text().strip() or 0) if path.exists() else 0
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+async def pid_in(path: Path) -> int:
+    for _ in range(2000):
+        if pid := written_pid(path):
+            return pid
+        await anyio.sleep(0.01)
+    raise TimeoutError(path)
+
+
+async def gone(pid: int) -> bool:
+    for _ in range(2000):
+        if is_gone(pid):
+            return True
+        await anyio.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_cancelling_a_call_ends_its_command_and_the_next_call_works(program: Program, mode: str):
+    async with connected(program, "--approval-mode", "yolo", mode=mode) as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "run_shell_command", SLEEP)
+            assert await pid_in(program.root / "pid")
+            group.cancel_scope.cancel()
+        assert await gone(written_pid(program.root / "pid"))
+        assert not (await client.call_tool("list_directory", {"path": "."})).is_error
+
+
+def start(program: Program, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*PROGRAM, "mcp", *words],
+        cwd=program.root,
+        env=program.environ(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+INITIALIZE: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_though_the_client_says_nothing(program: Program, number: int):
+    with start(program) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(number)
+        assert process.wait(20) == 130
+
+
+async def test_a_client_that_goes_takes_its_commands_with_it(program: Program):
+    call = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "run_shell_command", "arguments": SLEEP},
+    }
+    with start(program, "--approval-mode", "yolo") as process:
+        assert process.stdin is not None
+        for message in (INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}, call):
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+        pid = await pid_in(program.root / "pid")
+        process.stdin.close()
+        assert process.wait(20) == 0
+        assert await gone(pid)
+
+
+async def test_only_the_protocol_reaches_standard_output_and_garbage_is_survived(program: Program):
+    calls = [
+        INITIALIZE,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "run_shell_command", "arguments": {"command": "cat; echo out; echo err >&2"}},
+        },
+    ]
+    (program.root / "\udcff.txt").write_bytes(b"\xff\xfe\x00no text")
+    listing = {"name": "list_directory", "arguments": {"path": "."}}
+    with start(program, "--approval-mode", "yolo") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"garbage\n\xff\xfe\n{\n")
+        answers: dict[Any, Any] = {}
+        for call in [*calls, {"jsonrpc": "2.0", "id": "three", "method": "tools/call", "params": listing}]:
+            process.stdin.write(json.dumps(call).encode() + b"\n")
+            process.stdin.flush()
+            while "id" in call and call["id"] not in answers:
+                answer = json.loads(process.stdout.readline())
+                answers[answer.get("id")] = answer
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait(20) == 0
+    assert "out" in answers[2]["result"]["content"][0]["text"]
+    assert answers["three"]["result"]["isError"] is False
+
+
+async def test_many_calls_at_once_are_each_answered(program: Program):
+    for number in range(20):
+        (program.root / f"{number}.txt").write_text(f"file {number}")
+    async with connected(program, "--approval-mode", "yolo") as client, anyio.create_task_group() as group:
+
+        async def read(number: int) -> None:
+            assert f"file {number}" in text_of(await client.call_tool("read_file", {"path": f"{number}.txt"}))
+
+        async def write(number: int) -> None:
+            assert not (
+                await client.call_tool("write_file", {"path": f"new-{number}.txt", "content": str(number)})
+            ).is_error
+
+        for number in range(20):
+            group.start_soon(read, number)
+            group.start_soon(write, number)
+    assert {(program.root / f"new-{number}.txt").read_text() for number in range(20)} == {str(n) for n in range(20)}
+
+
+@asynccontextmanager
+async def served_over_http(program: Program, *words: str) -> AsyncGenerator[str]:
+    with start(program, "--http", "0", *words) as process:
+        assert process.stderr is not None
+        try:
+            line = process.stderr.readline().decode()
+            found = re.search(r"http://127\.0\.0\.1:\d+/mcp", line)
+            assert found is not None, line
+            yield found[0]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_same_over_http(program: Program, mode: str):
+    (program.root / "a.txt").write_text("old\n")
+    person = Person(answer="yes")
+    async with served_over_http(program) as url, Client(url, mode=mode, elicitation_callback=person) as client:
+        assert "old" in text_of(await client.call_tool("read_file", {"path": "a.txt"}))
+        assert not (await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})).is_error
+    assert (program.root / "a.txt").read_text() == "new\n"
+    assert len(person.asked) == 1
+
+
+async def test_over_http_another_hosts_name_or_web_page_is_refused(program: Program):
+    import httpx2
+
+    async with served_over_http(program) as url, httpx2.AsyncClient() as client:
+        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+            answer = await client.post(url, json=INITIALIZE, headers={**accept, **headers})
+            assert answer.status_code in (403, 421)
+
+
+async def test_a_taken_port_is_told(program: Program):
+    async with served_over_http(program) as url:
+        port = url.split(":")[2].split("/")[0]
+        second = program.run("mcp", "--http", port)
+    assert second.returncode == 54
+    assert port.encode() in second.stderr
