@@ -271,6 +271,13 @@ async def test_a_text_the_encoding_cannot_hold_is_refused(root: Path) -> None:
     assert path.read_bytes() == data
 
 
+async def test_half_a_character_is_refused_unless_the_file_holds_it(root: Path) -> None:
+    path = code(root, b"a = '\xff'\nb = 1\n", "f.txt")
+    assert (await error_of(path, "b = 1", "b = '\udc80'"))[0] is ErrorKind.UNENCODABLE
+    assert (await replace(path, "b = 1", "b = '\udcff'")).error is None
+    assert path.read_bytes() == b"a = '\xff'\nb = '\xff'\n"
+
+
 # what the person sees
 
 

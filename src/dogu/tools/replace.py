@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -42,8 +41,7 @@ class ReplaceArgs(msgspec.Struct, kw_only=True):
     ] = 1
 
 
-@dataclass(frozen=True)
-class _Proposal:
+class _Proposal(msgspec.Struct, frozen=True):
     """Exactly what will be written, over exactly what; `told` is what the model will hear when it is."""
 
     path: str
@@ -91,7 +89,7 @@ class Replace(Tool[ReplaceArgs]):
 
     async def should_confirm_execute(self, args: ReplaceArgs) -> Confirmation | None:
         """Show the diff of exactly what would be written; it can be edited first."""
-        return self._question(await self._propose(args))
+        return await to_thread.run_sync(self._question, await self._propose(args))
 
     async def execute(self, args: ReplaceArgs, context: CallContext) -> ToolResult:
         """Write what was approved, merged into what others changed elsewhere meanwhile, or fail as stale."""
@@ -115,7 +113,7 @@ class Replace(Tool[ReplaceArgs]):
             request = _request(path, text.text, args, found)
             answer = await self._repair(request)
             if answer is not None:
-                again = match_edit(text.text, *answer, expected, exact_only=True)
+                again = await to_thread.run_sync(_match_exactly, text.text, answer, expected)
                 found, repaired = (again, True) if isinstance(again, Edit) else (found, False)
         if isinstance(found, Refusal):
             raise refusal_error(path, found, expected)
@@ -160,6 +158,7 @@ class Replace(Tool[ReplaceArgs]):
         return _Proposal(path, new.data, "", b"", f"Created new file: {path} with provided content.", diff)
 
     def _change(self, content: FileContent, text: DecodedText, edit: Edit, repaired: bool) -> _Proposal:
+        _refuse_new_strays(text.text, edit)
         data = text.splice(edit.replacements)
         how = receipt(edit, repaired)
         many = len(edit.lines)
@@ -237,6 +236,21 @@ class Replace(Tool[ReplaceArgs]):
 
 
 _REPAIRABLE = (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS)
+
+
+def _match_exactly(text: str, strings: tuple[str, str], expected: int | None) -> Edit | Refusal:
+    return match_edit(text, *strings, expected, exact_only=True)
+
+
+def _refuse_new_strays(text: str, edit: Edit) -> None:
+    """Refuse half characters that the file doesn't hold: written, they would be bytes that are no text."""
+    for character in {character for piece in edit.replacements for character in piece.body}:
+        if "\ud800" <= character <= "\udfff" and character not in text:
+            message = (
+                f"Nothing was written: new_string holds a lone surrogate (U+{ord(character):04X}), which is no character. "
+                "Send the character itself."
+            )
+            raise ToolError(ErrorKind.UNENCODABLE, message)
 
 
 def _request(path: str, text: str, args: ReplaceArgs, found: Refusal) -> RepairRequest:

@@ -73,16 +73,19 @@ class _Weaver:
 
     def _in_file_terms(self) -> bool:
         """Say whether `new` has the lines right that `old` garbled: then it needs no taking back."""
-        ours = theirs = 0
-        for i, j in _shared([fold(row.text) for row in self.rows], [fold(line) for line in self.new]):
-            if not self.rows[i].units or not word_chars(self.new[j]):
-                continue
-            mine, file, written = (text.rstrip() for text in (self.rows[i].text, self.at.file_text(i), self.new[j]))
-            ours += mine != file and written == mine
-            theirs += mine != file and written == file
+        mine, written = [row.text.rstrip() for row in self.rows], [line.rstrip() for line in self.new]
+        file = [self.at.file_text(i).rstrip() if row.units else mine[i] for i, row in enumerate(self.rows)]
+        kept = _shared(mine, written)
+        kept_ours, kept_theirs = {i for i, _ in kept}, {j for _, j in kept}
+        ours = any(mine[i] != file[i] and word_chars(mine[i]) for i in kept_ours)
+        theirs = any(
+            mine[i] != file[i] == written[j] and word_chars(written[j])
+            for i, j in _shared([fold(line) for line in mine], [fold(line) for line in written])
+            if i not in kept_ours and j not in kept_theirs
+        )
         if theirs and ours:
             raise UncleanError("new_string repeats some lines as old_string has them and others as the file does")
-        return theirs > 0
+        return theirs
 
     def changes(self) -> list[Replacement]:
         """Return the replacements for each stretch of lines that differs between `old` and `new`."""
