@@ -247,8 +247,8 @@ def _refuse_new_strays(text: str, edit: Edit) -> None:
     for character in {character for piece in edit.replacements for character in piece.body}:
         if "\ud800" <= character <= "\udfff" and character not in text:
             message = (
-                f"Nothing was written: new_string holds a lone surrogate (U+{ord(character):04X}), which is no character. "
-                "Send the character itself."
+                f"Nothing was written: new_string holds a lone surrogate (U+{ord(character):04X}), "
+                "which is no character. Send the character itself."
             )
             raise ToolError(ErrorKind.UNENCODABLE, message)
 
