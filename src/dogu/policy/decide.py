@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from dogu.contract.tool import Kind
+from dogu.policy.command_judge import Judgement, judge_command
 from dogu.policy.mode import ApprovalMode
-from dogu.policy.rules import Rules
+from dogu.policy.rules import SHELL_TOOL, Rules
 from dogu.policy.verdict import CallFacts, Decision, Verdict, strictest
 
 
 def decide(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> Verdict:
-    """Judge the call; the strictest of gate and mode wins."""
-    gate, reason = _gate(facts, rules)
-    if gate is not Decision.ALLOW:
-        return Verdict(gate, gate, reason)
-    allowed = any(rule.tool == facts.tool and rule.words is None for rule in rules.allowed)
-    decision, reason = (Decision.ALLOW, "allowed by a rule") if allowed else _by_mode(facts.kind, mode)
-    return Verdict(strictest(gate, decision), gate, reason)
+    """Judge the call: first the gate (the restrictions, and the command itself), then rules and mode."""
+    judged = gate_of(facts, rules)
+    if judged.gate is Decision.DENY:
+        return Verdict(Decision.DENY, Decision.DENY, judged.reason, commands=tuple(judged.commands))
+    decision, reason = _allowance(facts, rules, mode)
+    decision = strictest(judged.gate, decision)
+    if judged.gate is Decision.ASK and decision is Decision.ASK:
+        reason = judged.reason
+    return Verdict(decision, judged.gate, reason, commands=tuple(judged.commands))
 
 
-def _gate(facts: CallFacts, rules: Rules) -> tuple[Decision, str]:
-    if not rules.tool_exists(facts.tool):
-        return Decision.DENY, f"{facts.tool} is not among the tools the settings allow"
-    if facts.command is not None and not facts.command.strip():
-        return Decision.DENY, "the command is empty"
-    restricted = [rule for rule in (*(rules.core or ()), *rules.exclude) if rule.tool == facts.tool and rule.words]
-    if facts.command is not None and restricted:
-        return Decision.DENY, f"the command can't be judged against {restricted[0].text}"
-    if facts.always_ask:
-        return Decision.ASK, "; ".join(facts.always_ask)
-    return Decision.ALLOW, ""
+def gate_of(facts: CallFacts, rules: Rules) -> Judgement:
+    """Judge the call whatever the approval mode."""
+    if rules.is_excluded(facts.tool):
+        return Judgement(Decision.DENY, f"The settings exclude {facts.tool}.")
+    if rules.core is not None and facts.is_built_in and not rules.tool_exists(facts.tool):
+        return Judgement(Decision.DENY, f"{facts.tool} is not among the tools that the settings allow.")
+    judged = Judgement(Decision.ALLOW, "")
+    if facts.command is not None and facts.tool == SHELL_TOOL:
+        judged = judge_command(facts.command, rules.shell_core(), rules.shell_exclude())
+    if facts.always_ask and judged.gate is Decision.ALLOW:
+        return Judgement(Decision.ASK, "; ".join(facts.always_ask), judged.commands)
+    return judged
 
 
-def _by_mode(kind: Kind, mode: ApprovalMode) -> tuple[Decision, str]:
+def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> tuple[Decision, str]:
+    """What remembered rules and the mode say of a call that passed the gate."""
+    if mode is ApprovalMode.PLAN and not facts.kind.changes_nothing:
+        return Decision.DENY, "In approval mode plan only reading is allowed."
     if mode is ApprovalMode.YOLO:
         return Decision.ALLOW, "approval mode yolo"
-    if kind.changes_nothing:
-        return Decision.ALLOW, f"a tool of kind {kind} changes nothing"
-    if mode is ApprovalMode.PLAN:
-        return Decision.DENY, "approval mode plan: reads only"
-    if mode is ApprovalMode.AUTO_EDIT and kind is Kind.EDIT:
+    if facts.kind.changes_nothing:
+        return Decision.ALLOW, f"a tool of kind {facts.kind} changes nothing"
+    if _is_allowed(facts, rules):
+        return Decision.ALLOW, "allowed by a rule"
+    if mode is ApprovalMode.AUTO_EDIT and facts.kind is Kind.EDIT:
         return Decision.ALLOW, "approval mode auto_edit"
-    return Decision.ASK, f"approval mode {mode} asks before a tool of kind {kind}"
+    return Decision.ASK, f"approval mode {mode} asks before a tool of kind {facts.kind}"
+
+
+def _is_allowed(facts: CallFacts, rules: Rules) -> bool:
+    own = [rule for rule in rules.allowed if rule.tool == facts.tool]
+    if any(rule.words is None for rule in own):
+        return True
+    if facts.command is None or not own:
+        return False
+    return judge_command(facts.command, tuple(own), ()).gate is Decision.ALLOW

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rule, Rules
-from dogu.policy.verdict import CallFacts, Decision, Verdict
+from dogu.policy.verdict import CallFacts, Verdict
+
+if TYPE_CHECKING:
+    from dogu.policy.remembered import RememberedRules
 
 
 class Policy:
-    """Decides calls; `mode` may be changed while the session lives."""
+    """Decides calls; `mode` may be changed while the session lives. With `remembered`, "always" outlives the session."""
 
-    def __init__(self, rules: Rules | None = None, mode: ApprovalMode = ApprovalMode.DEFAULT) -> None:
+    def __init__(
+        self,
+        rules: Rules | None = None,
+        mode: ApprovalMode = ApprovalMode.DEFAULT,
+        remembered: RememberedRules | None = None,
+    ) -> None:
         self._rules = rules or Rules()
         self.mode = mode
+        self._remembered = remembered
+        if remembered is not None:
+            self._rules = replace(self._rules, allowed=(*self._rules.allowed, *remembered.load()))
 
     @property
     def rules(self) -> Rules:
@@ -28,10 +40,12 @@ class Policy:
 
     def narrow_rule(self, facts: CallFacts) -> Rule | None:
         """Return the narrowest rule that would allow this call from now on; show it before it is saved."""
-        if facts.always_ask or facts.command is not None:
-            return None
-        return Rule(facts.tool, Decision.ALLOW, source="session")
+        from dogu.policy.narrow import narrow_rule
+
+        return narrow_rule(facts)
 
     def remember(self, rule: Rule) -> None:
-        """Let the rule hold for the rest of the session."""
+        """Let the rule hold from now on: commands' rules in later sessions too, a whole tool's in this one."""
         self._rules = replace(self._rules, allowed=(*self._rules.allowed, rule))
+        if self._remembered is not None and rule.words is not None:
+            self._remembered.add(rule)

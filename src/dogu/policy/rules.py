@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dogu.policy.verdict import Decision
+from dogu.workspace.shell_syntax import CommandKind, NotBashError, UnprovenError, parse
 
 SHELL_TOOL = "run_shell_command"
+
+TOOL_NAMES = {
+    "LSTool": "list_directory",
+    "ReadFileTool": "read_file",
+    "WriteFileTool": "write_file",
+    "GrepTool": "grep_search",
+    "RipGrepTool": "grep_search",
+    "search_file_content": "grep_search",
+    "GlobTool": "glob",
+    "EditTool": "replace",
+    "SmartEditTool": "replace",
+    "ReadManyFilesTool": "read_many_files",
+    "ShellTool": SHELL_TOOL,
+    "WebFetchTool": "web_fetch",
+    "WebSearchTool": "google_web_search",
+    "MemoryTool": "save_memory",
+}
+"""Other names that settings may use: the documents' classes, and an older name of a tool."""
+
+_ENTRY = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<words>.*)\))?\s*", re.DOTALL)
 
 
 class RestrictionError(Exception):
@@ -20,17 +43,51 @@ class RestrictionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A decision about a tool, or about commands that begin with `words`."""
+    """A decision about a tool, or about commands that begin with `words`.
+
+    `is_unclear`: the words hold a wildcard, which no document gives a meaning; such a rule matches only itself, and
+    what it may have been meant for is asked about.
+    """
 
     tool: str
     decision: Decision
     words: tuple[str, ...] | None = None
     source: str = ""
+    is_unclear: bool = False
 
     @property
     def text(self) -> str:
         """The rule as the settings spell it."""
-        return self.tool if self.words is None else f"{self.tool}({' '.join(self.words)})"
+        return self.tool if self.words is None else f"{self.tool}({' '.join(map(_quoted, self.words))})"
+
+    @classmethod
+    def parse(cls, entry: str, decision: Decision, source: str = "") -> Rule:
+        """Make a rule of a settings entry: a tool's name, or `run_shell_command(WORDS)`.
+
+        Raises `RestrictionError` for anything else: a restriction is never dropped silently.
+        """
+        match = _ENTRY.fullmatch(entry)
+        if match is None:
+            raise RestrictionError(entry, f"{entry!r} is neither a tool's name nor {SHELL_TOOL}(COMMAND)")
+        name = TOOL_NAMES.get(match["name"], match["name"])
+        if match["words"] is None:
+            return cls(name, decision, source=source)
+        if name != SHELL_TOOL:
+            raise RestrictionError(entry, f"{entry!r}: only {SHELL_TOOL} takes a command in parentheses")
+        words, is_unclear = _words(match["words"])
+        if not words:
+            raise RestrictionError(entry, f"{entry!r} names no command; {SHELL_TOOL} alone stands for all commands")
+        return cls(name, decision, words, source, is_unclear)
+
+
+def check_examples(rules: Sequence[Rule], match: Iterable[str], not_match: Iterable[str]) -> None:
+    """Check the examples a rule carries. Raises `RestrictionError` that names the one that isn't as it says."""
+    for command in match:
+        if not any(_begins(rule, command) for rule in rules):
+            raise RestrictionError(command, f"the example {command!r} is not matched by {rules[0].text}")
+    for command in not_match:
+        if any(_begins(rule, command) for rule in rules):
+            raise RestrictionError(command, f"the example {command!r} is matched by {rules[0].text}, and should not be")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +103,67 @@ class Rules:
         cls,
         core: Iterable[str] | None = None,
         exclude: Iterable[str] | None = None,
-        allowed: Iterable[str] | None = None,
+        allowed: Iterable[str | Mapping[str, Any]] | None = None,
     ) -> Rules:
         """Make rules of the settings' lists. Raises `RestrictionError` for an entry that isn't understood."""
         return cls(
-            None if core is None else tuple(_rule(entry, Decision.ALLOW) for entry in core),
-            tuple(_rule(entry, Decision.DENY) for entry in exclude or ()),
-            tuple(_rule(entry, Decision.ALLOW) for entry in allowed or ()),
+            None if core is None else tuple(Rule.parse(entry, Decision.ALLOW, "core") for entry in core),
+            tuple(Rule.parse(entry, Decision.DENY, "exclude") for entry in exclude or ()),
+            tuple(_allowed(entry) for entry in allowed or ()),
         )
 
     def tool_exists(self, name: str) -> bool:
-        """Whether the lists let the tool exist at all; an exclusion of some of its commands leaves it there."""
-        if any(rule.tool == name and rule.words is None for rule in self.exclude):
+        """Whether the lists let a built-in tool exist at all; an exclusion of some of its commands leaves it there."""
+        if self.is_excluded(name):
             return False
         return self.core is None or any(rule.tool == name for rule in self.core)
 
+    def is_excluded(self, name: str) -> bool:
+        """Whether the tool is excluded as a whole."""
+        return any(rule.tool == name and rule.words is None for rule in self.exclude)
 
-def _rule(entry: str, decision: Decision) -> Rule:
-    name, opened, rest = entry.partition("(")
-    if not opened:
-        return Rule(name, decision)
-    if not rest.endswith(")") or name != SHELL_TOOL:
-        raise RestrictionError(entry, f"{entry!r} is not a tool's name or {SHELL_TOOL}(COMMAND)")
-    return Rule(name, decision, tuple(rest[:-1].split()))
+    def shell_core(self) -> tuple[Rule, ...] | None:
+        """The commands that alone may run; None when any may."""
+        if self.core is None or any(rule.tool == SHELL_TOOL and rule.words is None for rule in self.core):
+            return None
+        return tuple(rule for rule in self.core if rule.tool == SHELL_TOOL)
+
+    def shell_exclude(self) -> tuple[Rule, ...]:
+        """The commands that may not run."""
+        return tuple(rule for rule in self.exclude if rule.tool == SHELL_TOOL and rule.words is not None)
+
+
+def _allowed(entry: str | Mapping[str, Any]) -> Rule:
+    """An entry may carry examples: `{"rule": "...", "match": [...], "not_match": [...]}`."""
+    if isinstance(entry, str):
+        return Rule.parse(entry, Decision.ALLOW, "allowed")
+    text = entry.get("rule")
+    if not isinstance(text, str) or entry.keys() - {"rule", "match", "not_match"}:
+        raise RestrictionError(str(dict(entry)), 'a rule is {"rule": ..., "match": [...], "not_match": [...]}')
+    rule = Rule.parse(text, Decision.ALLOW, "allowed")
+    check_examples([rule], entry.get("match", ()), entry.get("not_match", ()))
+    return rule
+
+
+def _words(text: str) -> tuple[tuple[str, ...], bool]:
+    """The words of a rule as bash would see them, else as blanks part them; and whether one holds a wildcard."""
+    try:
+        commands = parse(text).commands
+    except (NotBashError, UnprovenError):
+        commands = []
+    if len(commands) == 1 and commands[0].kind is CommandKind.SIMPLE and not commands[0].assignments:
+        found = commands[0].words
+        if not commands[0].redirects and all(word.is_plain for word in found):
+            return tuple(word.text for word in found), any(word.has_glob for word in found)
+    return tuple(text.split()), bool(re.search(r"[*?]", text))
+
+
+def _begins(rule: Rule, command: str) -> bool:
+    words, _ = _words(command)
+    return rule.words is None or words[: len(rule.words)] == rule.words
+
+
+def _quoted(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)

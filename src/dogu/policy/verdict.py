@@ -29,7 +29,7 @@ class CallFacts:
     """What the policy may know of a call, and nothing else.
 
     `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
-    no mode and no remembered rule may answer for the person.
+    no mode and no remembered rule may answer for the person. `is_built_in`: the list of built-in tools speaks of it too.
     """
 
     tool: str
@@ -37,6 +37,7 @@ class CallFacts:
     command: str | None = None
     directory: str | None = None
     always_ask: tuple[str, ...] = ()
+    is_built_in: bool = True
 
 
 @dataclass(frozen=True, slots=True)

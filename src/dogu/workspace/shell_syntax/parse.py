@@ -52,9 +52,7 @@ def parse(text: str) -> Script:
 
 
 def read_script(reader: Reader, terminator: str) -> Script:
-    """Read commands up to and past the terminator (`)` or the end)."""
-    if terminator == "}":
-        raise UnprovenError("${ command; }")
+    """Read commands up to and past the terminator (`)`, `}` or the end)."""
     parser = _Parser(reader)
     parser.list_until(frozenset((terminator,)), may_be_empty=True)
     if terminator == "" and reader.pending:

@@ -1,0 +1,311 @@
+"""The gate of a command: what the lists and the command itself allow, whatever the approval mode.
+
+Pure. Every simple command is judged on its words as bash would see them, wherever bash would run it; what can't be
+known is refused under a list that allows only some commands, and asked about otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dogu.policy.dangers import Danger, dangers_of, is_risky_variable, redirect_danger
+from dogu.policy.programs import GIT_VALUE_OPTIONS, Effect
+from dogu.policy.rules import Rule
+from dogu.policy.verdict import Decision, JudgedCommand, strictest
+from dogu.policy.wrappers import SHELLS, ShellText, inner_commands
+from dogu.workspace.shell_syntax import (
+    Command,
+    CommandKind,
+    NotBashError,
+    PartKind,
+    Script,
+    UnprovenError,
+    Word,
+    parse,
+)
+from dogu.workspace.shell_syntax.braces import expand_braces
+
+_SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
+_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_SECOND_ORDER = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
+_DEEPEST_TEXT = 8
+
+
+@dataclass
+class Judgement:
+    """What was found: the gate, why, and each simple command."""
+
+    gate: Decision
+    reason: str
+    commands: list[JudgedCommand] = field(default_factory=list[JudgedCommand])
+
+
+def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
+    """Judge a shell text against the commands that alone may run (None: any) and those that may not."""
+    if not text.strip():
+        return Judgement(Decision.DENY, "The command is empty.")
+    if re.search("[\ud800-\udfff\x00]", text):
+        return Judgement(Decision.DENY, "The command holds a character that no command line can.")
+    judge = _Judge(core, exclude)
+    judge.text(text, 0)
+    if _HIDING.search(text):
+        judge.note(Decision.ASK, "it holds control characters that could hide what it does")
+    return judge.judgement()
+
+
+class _Judge:
+    """Collects what is thought of each command of one text."""
+
+    def __init__(self, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> None:
+        self._core = core
+        self._exclude = exclude
+        self._commands: list[JudgedCommand] = []
+        self._notes: list[tuple[Decision, str]] = []
+        self._is_second_order = False
+
+    def judgement(self) -> Judgement:
+        gate = strictest(*(each.verdict for each in self._commands), *(decision for decision, _ in self._notes))
+        reasons = [reason for decision, reason in self._notes if decision is gate]
+        reasons += [f"{_shown(each.words)}: {each.reason}" for each in self._commands if each.verdict is gate]
+        if gate is Decision.ALLOW:
+            return Judgement(gate, "every command in it is allowed", self._commands)
+        more = f" (and {len(reasons) - 3} more)" if len(reasons) > 3 else ""
+        return Judgement(gate, "; ".join(dict.fromkeys(reasons[:3])) + more, self._commands)
+
+    def note(self, decision: Decision, reason: str) -> None:
+        """Take note of what belongs to the text as a whole."""
+        if decision is not Decision.ALLOW:
+            self._notes.append((decision, reason))
+
+    def text(self, text: str, depth: int) -> None:
+        """Judge a text that a shell will read."""
+        if depth > _DEEPEST_TEXT:
+            self.note(self._unknown, "shells run shells too deep to follow")
+            return
+        self._is_second_order = self._is_second_order or _SECOND_ORDER.search(text) is not None
+        try:
+            self.script(parse(text), depth)
+        except NotBashError as error:
+            self.note(Decision.DENY, f"bash would refuse it: {error}")
+        except UnprovenError as error:
+            self.note(self._unknown, f"it can't be proven what it runs: {error}")
+
+    def script(self, script: Script, depth: int) -> None:
+        """Judge the commands of a script, and of the substitutions in it."""
+        defined = {command.name for command in script.commands if command.kind is CommandKind.FUNCTION}
+        for command in script.commands:
+            self._expansions(command, depth)
+            self._redirects(command)
+            match command.kind:
+                case CommandKind.SIMPLE:
+                    self._simple(command, defined, depth)
+                case CommandKind.CONDITION | CommandKind.ARITHMETIC:
+                    self._keyword(command)
+                case CommandKind.LOOP if is_risky_variable(command.name):
+                    self._ask_if_restricted(f"the loop sets {command.name}")
+                case _:
+                    pass
+
+    # what is thought of what can't be known
+
+    @property
+    def _unknown(self) -> Decision:
+        return Decision.DENY if self._core is not None else Decision.ASK
+
+    @property
+    def _is_restricted(self) -> bool:
+        return self._core is not None or bool(self._exclude)
+
+    def _ask_if_restricted(self, reason: str) -> None:
+        self.note(Decision.ASK if self._is_restricted else Decision.ALLOW, reason)
+
+    # parts of a command
+
+    def _expansions(self, command: Command, depth: int) -> None:
+        for word in command.all_words():
+            for part in word.expansions():
+                if part.script is not None:
+                    self.script(part.script, depth)
+                if part.kind is PartKind.ARITHMETIC and self._is_second_order:
+                    self._ask_if_restricted("arithmetic may run what a text holds")
+                if part.kind is PartKind.VARIABLE and re.search(r"@[PAEKQa]", part.operator):
+                    self._ask_if_restricted("${...@P} runs what a variable holds")
+
+    def _redirects(self, command: Command) -> None:
+        if self._core is None:
+            return
+        for redirect in command.redirects:
+            reason = redirect_danger(redirect)
+            if reason:
+                self.note(Decision.ASK, reason)
+
+    def _keyword(self, command: Command) -> None:
+        name = "[[" if command.kind is CommandKind.CONDITION else "(("
+        if self._is_second_order:
+            self._ask_if_restricted(f"{name} may run what a text holds")
+        rule = self._matching(self._core or (), [Word.literal(name)])[1]
+        verdict = Decision.ALLOW if self._core is None or rule else Decision.DENY
+        reason = "no command" if verdict is Decision.ALLOW else f"{name} is not among the commands allowed"
+        self._commands.append(JudgedCommand((name,), verdict, reason, rule and rule.text))
+
+    def _simple(self, command: Command, defined: set[str], depth: int) -> None:
+        risky = [each.name for each in command.assignments if is_risky_variable(each.name)]
+        if risky:
+            self._ask_if_restricted(f"it sets {', '.join(risky)}, which can change what runs")
+        if any(each.subscript is not None for each in command.assignments) and self._is_second_order:
+            self._ask_if_restricted("an array's subscript may run what a text holds")
+        if not command.words:
+            return
+        if command.function is not None and command.words[0].text == command.function:
+            self._ask_if_restricted(f"the function {command.function} calls itself")
+        try:
+            words = [each for word in command.words for each in expand_braces(word)]
+        except UnprovenError as error:
+            self.note(Decision.ASK, f"its words can't be known: {error}")
+            words = command.words
+        if expand_braces_changed(command.words[0], words):
+            words = [Word((), ""), *command.words[1:]]
+        self._words(words, command, depth, is_defined=command.words[0].text in defined)
+
+    def _words(self, words: Sequence[Word], command: Command, depth: int, *, is_defined: bool = False) -> None:
+        """Judge one command by its words, then what it would run besides itself."""
+        name_word = words[0]
+        name = _program(name_word.value) if name_word.parts else None
+        if name is None:
+            self._add(words, self._unknown, "the name of the program is computed")
+            return
+        verdict, reason, rule = self._by_lists(name, words)
+        name = name.rpartition("/")[2] or name
+        if verdict is Decision.ALLOW and self._is_restricted:
+            danger = next((each for each in dangers_of(name, words) if self._counts(each, rule, words)), None)
+            if danger is not None:
+                verdict, reason = Decision.ASK, danger.reason
+        self._add(words, verdict, reason, rule)
+        if not is_defined:
+            self._inner(name, words, command, depth)
+
+    def _counts(self, danger: Danger, rule: Rule | None, words: Sequence[Word]) -> bool:
+        """Whether a danger isn't covered: by the words of the rule itself, or by a list that only excludes."""
+        if self._core is None:
+            return danger.effect is Effect.RUNS
+        covered = len(rule.words) if rule is not None and rule.words is not None else 0
+        return danger.index >= covered
+
+    def _by_lists(self, name: str, words: Sequence[Word]) -> tuple[Decision, str, Rule | None]:
+        certainty, rule = self._matching(self._exclude, words, name, is_loose=True)
+        if rule is not None and certainty:
+            return Decision.DENY, f"excluded by {rule.text}", rule
+        if rule is not None:
+            return Decision.ASK, f"it may be what {rule.text} excludes", rule
+        if self._core is None:
+            return Decision.ALLOW, "nothing forbids it", None
+        _, allowed = self._matching(self._core, words, name)
+        if allowed is not None:
+            return Decision.ALLOW, f"allowed by {allowed.text}", allowed
+        if any(each.is_unclear for each in self._core):
+            return Decision.ASK, "a rule holds a wildcard, which means nothing: say the command's first words", None
+        return Decision.DENY, f"{_shown((name,))} is not among the commands allowed", None
+
+    def _matching(
+        self, rules: Sequence[Rule], words: Sequence[Word], name: str = "", *, is_loose: bool = False
+    ) -> tuple[bool, Rule | None]:
+        """The first rule that begins these words, and whether that is certain; a loose match looks past options."""
+        possible: Rule | None = None
+        for rule in rules:
+            found = _begins(rule.words or (), words, name, is_loose=is_loose)
+            if found:
+                return True, rule
+            if found is None and possible is None and is_loose:
+                possible = rule
+        return False, possible
+
+    def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int) -> None:
+        for inner in inner_commands(name, words):
+            if not isinstance(inner, ShellText):
+                self._words(inner, command, depth)
+            elif inner.value is not None:
+                self.text(inner.value, depth + 1)
+            elif name in SHELLS:
+                self._standard_input(name, words, command, depth)
+            else:
+                self._ask_if_restricted(f"what {name} would run can't be known")
+
+    def _standard_input(self, name: str, words: Sequence[Word], command: Command, depth: int) -> None:
+        """A shell without a text: its script is a file, or comes on standard input."""
+        texts = [each.target.value for each in command.redirects if each.operator in ("<<", "<<<")]
+        if command.piped_from is not None:
+            texts.append(_printed(command.piped_from.words))
+        takes_input = all((word.value or "") in ("-s", "-e", "-x", "-u", "-") for word in words[1:])
+        if takes_input and len(texts) == 1 and texts[0] is not None:
+            self.text(texts[0], depth + 1)
+            return
+        self._ask_if_restricted(f"what {name} would run can't be known")
+
+    def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
+        shown = tuple(word.text for word in words) or ("",)
+        self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
+
+
+def expand_braces_changed(first: Word, words: Sequence[Word]) -> bool:
+    """Whether the command's name comes out of braces: then it counts as computed."""
+    return "{" in first.raw and bool(words) and words[0] is not first
+
+
+def _program(value: str | None) -> str | None:
+    """The name a rule means: a program of a system folder by its name alone, any other path as it is written."""
+    if value is None:
+        return None
+    folder, slash, name = value.rpartition("/")
+    return name if slash and f"{folder}/" in _SYSTEM_FOLDERS else value
+
+
+def _begins(rule: Sequence[str], words: Sequence[Word], name: str, *, is_loose: bool) -> bool | None:
+    """Whether the words begin as the rule says; None when that can't be known."""
+    values = [name or words[0].value, *(word.value for word in words[1:])]
+    if is_loose and values[0] is not None:
+        values[0] = values[0].rpartition("/")[2] or values[0]
+    found = _starts_with(values, rule)
+    if found or not is_loose or values[0] is None or values[0] != rule[0]:
+        return found
+    return _starts_with([values[0], *_operands(values[0], values[1:])], rule)
+
+
+def _starts_with(values: Sequence[str | None], rule: Sequence[str]) -> bool | None:
+    for wanted, value in zip(rule, values, strict=False):
+        if value is None:
+            return None
+        if value != wanted:
+            return False
+    return len(values) >= len(rule)
+
+
+def _operands(name: str, values: Sequence[str | None]) -> list[str | None]:
+    """The words that are no options; git's options that take a value take it with them."""
+    found: list[str | None] = []
+    skip = False
+    for value in values:
+        if skip:
+            skip = False
+        elif value is not None and value.startswith("-"):
+            skip = name == "git" and not found and value in GIT_VALUE_OPTIONS
+        else:
+            found.append(value)
+    return found
+
+
+def _printed(words: Sequence[Word]) -> str | None:
+    """What `echo` or a plain `printf` prints; None when that can't be known."""
+    values = [word.value for word in words]
+    if not values or None in values or values[0] not in ("echo", "printf"):
+        return None
+    known = [value or "" for value in values[1:]]
+    if values[0] == "echo":
+        return None if any(value.startswith("-") or "\\" in value for value in known[:1]) else " ".join(known)
+    return known[0].replace("\\n", "\n") if len(known) == 1 and "%" not in known[0] else None
+
+
+def _shown(words: Sequence[str]) -> str:
+    text = " ".join(words)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,90 @@
+"""Gate, verdict and why, for a person and for scripts: `dogu policy explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from dogu.contract.tool import Kind
+from dogu.policy.decide import decide
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.rules import SHELL_TOOL, RestrictionError, Rules
+from dogu.policy.verdict import CallFacts, Decision, Verdict
+
+
+def explain(command: str, rules: Rules, mode: ApprovalMode) -> Verdict:
+    """Judge a shell command as a call of the shell tool."""
+    return decide(CallFacts(SHELL_TOOL, Kind.EXECUTE, command), rules, mode)
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """Return `{gate, verdict, reason, commands: [{words, rule, verdict, reason}]}`."""
+    commands = [
+        {"words": list(each.words), "rule": each.rule, "verdict": str(each.verdict), "reason": each.reason}
+        for each in verdict.commands
+    ]
+    return {
+        "gate": str(verdict.gate),
+        "verdict": str(verdict.decision),
+        "reason": verdict.reason,
+        "commands": commands,
+    }
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Return the same for a person, a line a simple command."""
+    lines = [f"verdict: {verdict.decision}  (gate: {verdict.gate})", f"because: {verdict.reason}"]
+    for each in verdict.commands:
+        rule = f"  [{each.rule}]" if each.rule else ""
+        lines.append(f"  {each.verdict:<5} {' '.join(each.words)}{rule}: {each.reason}")
+    return "\n".join(lines)
+
+
+def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> Iterator[dict[str, Any]]:
+    """Judge rows `{id?, command, coreTools?, excludeTools?, approvalMode?}`, one answer each, in order.
+
+    A list that is left out is the one in force (`rules`), null is none. A row that can't be read, or a restriction that
+    can't be understood, is answered with the gate `deny` and an `error`.
+    """
+    for line in lines:
+        if not line.strip():
+            continue
+        row: dict[str, Any] = {}
+        try:
+            row = _row(line)
+            found = verdict_json(explain(row["command"], _rules_of(row, rules), _mode_of(row, mode)))
+        except (ValueError, RestrictionError) as error:
+            found = {**verdict_json(Verdict(Decision.DENY, Decision.DENY, str(error))), "error": str(error)}
+        yield {"id": row.get("id"), **found}
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    try:
+        row: object = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("the row is nested too deep") from error
+    if not isinstance(row, dict):
+        raise ValueError("a row is an object: {id?, command, coreTools?, excludeTools?, approvalMode?}")
+    found = cast("dict[str, Any]", row)
+    if not isinstance(found.get("command"), str):
+        raise ValueError('"command" is missing, or no text')
+    return found
+
+
+def _rules_of(row: dict[str, Any], rules: Rules) -> Rules:
+    lists: dict[str, list[str] | None] = {}
+    for key in ("coreTools", "excludeTools"):
+        value = row.get(key)
+        if value is not None and (not isinstance(value, list) or not all(isinstance(each, str) for each in value)):  # pyright: ignore[reportUnknownVariableType]  (foreign JSON)
+            raise ValueError(f'"{key}" is a list of texts, or null')
+        lists[key] = cast("list[str] | None", value)
+    given = Rules.from_lists(lists["coreTools"], lists["excludeTools"])
+    core = given.core if "coreTools" in row else rules.core
+    exclude = given.exclude if "excludeTools" in row else rules.exclude
+    return Rules(core, exclude, rules.allowed)
+
+
+def _mode_of(row: dict[str, Any], mode: ApprovalMode) -> ApprovalMode:
+    value = row.get("approvalMode")
+    return mode if value is None else ApprovalMode(value)
