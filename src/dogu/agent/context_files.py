@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 DEFAULT_NAMES = ("GEMINI.md", "AGENTS.md")
 _MOST_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True)
-class ContextFile:
+class ContextFile(msgspec.Struct, frozen=True):
     """A context file as read; `text` ends with a sentence that says so when it was cut at 64 KiB."""
 
     path: str

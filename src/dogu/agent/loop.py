@@ -7,7 +7,6 @@ screen, no wire and no tool by name.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 import anyio
@@ -35,19 +34,17 @@ class EndReason(StrEnum):
     LOOP = "loop"
 
 
-@dataclass(frozen=True)
-class TurnEnd:
+class TurnEnd(msgspec.Struct, frozen=True):
     """A turn at rest. `text` is the model's last words, `answers` all its calls, `note` a sentence for the person."""
 
     reason: EndReason
     text: str
     answers: tuple[ToolAnswer, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     note: str = ""
 
 
-@dataclass(frozen=True)
-class TurnEnded:
+class TurnEnded(msgspec.Struct, frozen=True):
     """The event that ends a turn's events."""
 
     end: TurnEnd

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.runtime.registry import AnyTool
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from dogu.workspace.sandbox import Sandbox
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """What tools are made of."""
 
     roots: Roots

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from dogu.app.built_in import Parts, built_in_tools
 from dogu.app.model_choice import open_model
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from dogu.workspace.roots import Roots
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """An agent with its runtime, until the context that opened it is left."""
 
     agent: Agent

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from dogu.settings import Settings, load_settings
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What is said above the settings files; None and empty say nothing.
 
     `root` may be relative to the present folder, which is the default; `home` is where settings and sessions are.
@@ -21,7 +21,7 @@ class Options:
     settings_file: str | None = None
     approval_mode: str | None = None
     model: str | None = None
-    home: str = field(default_factory=lambda: os.path.expanduser("~"))
+    home: str = msgspec.field(default_factory=lambda: os.path.expanduser("~"))
 
     @property
     def absolute_root(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from dogu.contract.display import Display
 
 
-@dataclass(frozen=True)
-class Confirmation:
+class Confirmation(msgspec.Struct, frozen=True):
     """What will happen if the person says yes.
 
     `proposal` is the tool's own: exactly what will be done (for an edit: the bytes and the hash they were made from);
@@ -31,8 +31,7 @@ def _ignore(_text: str) -> None:
     return None
 
 
-@dataclass(frozen=True)
-class CallContext:
+class CallContext(msgspec.Struct, frozen=True):
     """What differs per call.
 
     `report` takes live output for the door (text, not accumulated; may be called from the event loop only). `approved`
@@ -40,5 +39,5 @@ class CallContext:
     """
 
     call_id: str = ""
-    report: Callable[[str], None] = field(default=_ignore)
+    report: Callable[[str], None] = msgspec.field(default=_ignore)
     approved: object = None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from dogu.contract.result import ToolResult
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True):
     """A model's request. `args` is None when what the model sent is no JSON object; `problem` then says what it was."""
 
     call_id: str
@@ -19,8 +19,7 @@ class ToolCall:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class ToolAnswer:
+class ToolAnswer(msgspec.Struct, frozen=True):
     """A call and its result; `stop` when the person ended the turn with it."""
 
     call: ToolCall

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolCall
 
 
-@dataclass(frozen=True)
-class CallStarted:
+class CallStarted(msgspec.Struct, frozen=True):
     """A call was validated, allowed and now runs; `description` is one line for the person."""
 
     call: ToolCall
@@ -19,16 +19,14 @@ class CallStarted:
     description: str
 
 
-@dataclass(frozen=True)
-class CallOutput:
+class CallOutput(msgspec.Struct, frozen=True):
     """Live output of a running call: new text, not all so far."""
 
     call_id: str
     text: str
 
 
-@dataclass(frozen=True)
-class CallFinished:
+class CallFinished(msgspec.Struct, frozen=True):
     """A call ended, well or badly."""
 
     call: ToolCall

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from dogu.runtime.journal_log import Record, State
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """What became of one path (absolute, without links)."""
 
     path: str
@@ -31,8 +31,7 @@ class Change:
         return "changed"
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One call that changed something. `number` counts the journal's calls from 1; `turn` the user's prompts.
 
     `notes` say what of it can't be undone. `is_undo`: it was itself an undo, and undoing it is a redo.
@@ -49,14 +48,13 @@ class Entry:
     is_undone: bool = False
 
 
-@dataclass
-class Entries:
+class Entries(msgspec.Struct):
     """The calls of a journal by number, grown from its records. `unseen` are those begun and never looked at after."""
 
-    calls: dict[int, Entry] = field(default_factory=dict[int, Entry])
-    unseen: dict[int, Record] = field(default_factory=dict[int, Record])
+    calls: dict[int, Entry] = msgspec.field(default_factory=dict[int, Entry])
+    unseen: dict[int, Record] = msgspec.field(default_factory=dict[int, Record])
     turn: int = 0
-    _undid: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    _undid: dict[int, tuple[int, ...]] = msgspec.field(default_factory=dict[int, tuple[int, ...]])
 
     def add(self, records: Iterable[Record]) -> None:
         """Take up new records, in their order."""
@@ -94,7 +92,7 @@ class Entries:
         known = self.calls.get(record.number)
         if known is not None:
             changes, notes = known.changes + changes, tuple(dict.fromkeys([*known.notes, *record.notes]))
-            self.calls[record.number] = replace(known, changes=changes, notes=notes)
+            self.calls[record.number] = msgspec.structs.replace(known, changes=changes, notes=notes)
             return
         self.calls[record.number] = Entry(
             record.number,
@@ -115,12 +113,12 @@ class Entries:
         for index in range(len(entry.changes) - 1, -1, -1):
             if entry.changes[index].path == path:
                 changes = entry.changes[:index] + entry.changes[index + 1 :]
-                self.calls[record.number] = replace(entry, changes=changes)
+                self.calls[record.number] = msgspec.structs.replace(entry, changes=changes)
                 return
 
     def _mark(self, number: int, *, undone: bool) -> None:
         if number in self.calls:
-            self.calls[number] = replace(self.calls[number], is_undone=undone)
+            self.calls[number] = msgspec.structs.replace(self.calls[number], is_undone=undone)
         # What an undo had undone is done again when the undo is undone.
         for other in self._undid.get(number, ()):
             self._mark(other, undone=not undone)

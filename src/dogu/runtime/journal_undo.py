@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.journal_entries import Change
@@ -18,16 +19,14 @@ from dogu.workspace.pending_writes import temporary_name
 from dogu.workspace.roots import Roots
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """A path that wasn't brought back, and why."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
-class UndoReport:
+class UndoReport(msgspec.Struct, frozen=True):
     """What an undo did. When `refused` names a conflict and nothing was forced, nothing was changed at all.
 
     `calls` are the numbers of the calls undone, the newest first; `restored` pairs each path with what was done to it.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from dogu.contract.confirmation import Confirmation
 from dogu.policy.rules import Rule
@@ -12,8 +13,7 @@ from dogu.policy.verdict import Verdict
 from dogu.runtime.calls import ToolCall
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """All that a person needs to decide. `always_rule` is what "always" would save, None where it isn't offered."""
 
     call: ToolCall
@@ -24,20 +24,17 @@ class Question:
     always_rule: Rule | None = None
 
 
-@dataclass(frozen=True)
-class Approved:
+class Approved(msgspec.Struct, frozen=True):
     """Yes, this once; `edited` is the person's own text when they edited it first."""
 
     edited: str | None = None
 
 
-@dataclass(frozen=True)
-class ApprovedAlways:
+class ApprovedAlways(msgspec.Struct, frozen=True):
     """Yes, and remember the rule that the question showed."""
 
 
-@dataclass(frozen=True)
-class Declined:
+class Declined(msgspec.Struct, frozen=True):
     """No; the model hears the reason. `stop` ends the turn, and with it the calls that wait."""
 
     reason: str = ""

@@ -6,7 +6,6 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -57,8 +56,7 @@ class SessionFacts(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-@dataclass(frozen=True)
-class KeptSession:
+class KeptSession(msgspec.Struct, frozen=True):
     """A session that kept something."""
 
     path: str

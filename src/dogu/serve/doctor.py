@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 
 class Health(StrEnum):
@@ -20,8 +21,7 @@ class Health(StrEnum):
     BAD = "fail"
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One thing checked: what was found, and what to do when it isn't good."""
 
     name: str

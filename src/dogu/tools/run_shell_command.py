@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any
 
@@ -51,8 +50,7 @@ class RunShellCommandArgs(msgspec.Struct, kw_only=True):
     ] = None
 
 
-@dataclass(frozen=True)
-class ShellLimits:
+class ShellLimits(msgspec.Struct, frozen=True):
     """The settings' bounds on time: in all, and without output; None for none."""
 
     timeout_s: float | None = None
@@ -134,20 +132,27 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         directory = self._open_directory(args)
         try:
             environment, confinement, before = await to_thread.run_sync(self._surroundings)
-            command = self._command(args, directory, environment)
-            result = await self._processes.run(replace(command, confinement=confinement), context.report)
+            command = self._command(args, directory, environment, confinement)
+            result = await self._processes.run(command, context.report)
             after = await to_thread.run_sync(self._watch.snapshot)
         finally:
             os.close(directory)
         return _told(args, result, [*self._refusals(result), *_warnings(changes(before, after))])
 
-    def _command(self, args: RunShellCommandArgs, directory: int, environment: Mapping[str, str]) -> ShellCommand:
+    def _command(
+        self,
+        args: RunShellCommandArgs,
+        directory: int,
+        environment: Mapping[str, str],
+        confinement: Mapping[str, Any] | None,
+    ) -> ShellCommand:
         return ShellCommand(
             args.command,
             directory,
             environment,
             timeout_s=args.timeout_s or self._limits.timeout_s,
             idle_timeout_s=self._limits.idle_timeout_s,
+            confinement=confinement,
         )
 
     def _surroundings(self) -> tuple[Mapping[str, str], Mapping[str, Any] | None, dict[str, Signature]]:

@@ -13,7 +13,8 @@ import stat
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.beneath import Place, is_regular
@@ -29,8 +30,7 @@ _WRITE_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV)
 _TRIES = 3
 
 
-@dataclass(frozen=True)
-class OldFile:
+class OldFile(msgspec.Struct, frozen=True):
     """The file as found under the lock: open for reading, its bytes, its fstat."""
 
     descriptor: int

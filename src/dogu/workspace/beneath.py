@@ -14,9 +14,10 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+import msgspec
 
 _SYS_OPENAT2 = 437
 _AT_FDCWD = -100
@@ -45,8 +46,7 @@ Anchor = Callable[[str], tuple[str, list[str]]]
 """From an absolute path to the root it is in (absolute, real) and the parts below it; raises `OutsideRootsError`."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A name in an open folder: `parent` is a handle the caller closes, `name` was no symbolic link when looked at.
 
     `path` is the absolute path without links; `made` are the folders made on the way, outermost first. For a root

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.glob import FoundFiles, GlobPattern, GlobQuery, PathFilter, split_base
@@ -19,8 +20,7 @@ DEFAULT_EXCLUDES = (
 """Left out with the version control's and package managers' folders, unless named."""
 
 
-@dataclass(frozen=True)
-class FileCriteria:
+class FileCriteria(msgspec.Struct, frozen=True):
     """`names` are files, folders or globs, absolute or relative to the primary root; `exclude` are globs."""
 
     names: Sequence[str]
@@ -30,8 +30,7 @@ class FileCriteria:
     respect_git_ignore: bool = True
 
 
-@dataclass(frozen=True)
-class ChosenFile:
+class ChosenFile(msgspec.Struct, frozen=True):
     """A file by its absolute path; `is_named` when asked for by its own name, else the `glob` (empty: a folder)."""
 
     path: str
@@ -39,12 +38,11 @@ class ChosenFile:
     glob: str = ""
 
 
-@dataclass
-class FileChoice:
+class FileChoice(msgspec.Struct):
     """What was chosen; `skipped` says for a name or path why nothing came of it, `ignored` how many files rules hid."""
 
-    files: list[ChosenFile] = field(default_factory=list[ChosenFile])
-    skipped: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    files: list[ChosenFile] = msgspec.field(default_factory=list[ChosenFile])
+    skipped: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
     git_ignored: int = 0
     gemini_ignored: int = 0
     is_complete: bool = True

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import BinaryIO
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import media
@@ -26,8 +27,7 @@ _READ_WHOLE_BYTES = 8 << 20
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
-class MediaFile:
+class MediaFile(msgspec.Struct, frozen=True):
     """An image, audio or PDF file; `data` is empty when it wasn't wanted."""
 
     media_type: str
@@ -39,8 +39,7 @@ class MediaFile:
         return {"image": "image", "audio": "audio"}.get(self.media_type.partition("/")[0], "pdf")
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which lines of a text, at most how much of it, and whether media are wanted."""
 
     first: int = 0

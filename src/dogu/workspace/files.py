@@ -11,8 +11,9 @@ import stat
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO, Literal, Protocol
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import beneath
@@ -26,8 +27,7 @@ from dogu.workspace.roots import Roots
 FileKind = Literal["file", "directory", "missing", "other"]
 
 
-@dataclass(frozen=True)
-class FileContent:
+class FileContent(msgspec.Struct, frozen=True):
     """A file as read at one moment.
 
     `path` is absolute, `digest` hex of `data`, `mode` the permission bits, `links` the number of its names, and
@@ -42,8 +42,7 @@ class FileContent:
     real_path: str = ""
 
 
-@dataclass(frozen=True)
-class FileChange:
+class FileChange(msgspec.Struct, frozen=True):
     """One write: `path` absolute and without links; `old` and `old_mode` None for a new file.
 
     `made` are the folders made for it, absolute, outermost first.

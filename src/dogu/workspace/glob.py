@@ -11,7 +11,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.glob_braces import expand_braces
@@ -27,8 +28,7 @@ Check = Callable[[], bool]
 """Asked once a folder: whether to go on. It may raise to stop at once."""
 
 
-@dataclass(frozen=True)
-class _Segment:
+class _Segment(msgspec.Struct, frozen=True):
     """What one part of a path must be; `any_depth` is `**`. `text` is compared in lower case unless `exact`."""
 
     text: str
@@ -190,17 +190,15 @@ def split_base(pattern: str) -> tuple[str, str]:
     return folder or ("/" if pattern.startswith("/") else ""), "/".join(parts[end:])
 
 
-@dataclass
-class FoundFiles:
+class FoundFiles(msgspec.Struct):
     """What a glob found: `paths` relative to the start, newest first, ties by path; `is_complete` unless stopped."""
 
-    paths: list[str] = field(default_factory=list[str])
-    counts: WalkCounts = field(default_factory=WalkCounts)
+    paths: list[str] = msgspec.field(default_factory=list[str])
+    counts: WalkCounts = msgspec.field(default_factory=WalkCounts)
     is_complete: bool = True
 
 
-@dataclass(frozen=True)
-class GlobQuery:
+class GlobQuery(msgspec.Struct, frozen=True):
     """What to find, and what to leave out: `ignored` are globs, `rules` those of the start folder, `excluded` names of
     folders that aren't entered unless the pattern names them."""
 

@@ -10,7 +10,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 _LARGEST_BYTES = 16 * 1024 * 1024
 _DEEPEST_INCLUDE = 10
@@ -19,8 +20,7 @@ _SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)')
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*)")
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(msgspec.Struct, frozen=True):
     """A work tree: `top` is its folder, `git_folder` the one with `info/` in it; both absolute."""
 
     top: str

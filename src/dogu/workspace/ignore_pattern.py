@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 # POSIX classes over bytes in the C locale, as sets for a Python character class.
@@ -36,8 +37,7 @@ class NeverMatchesError(Exception):
     """The glob is malformed in a way that makes git match nothing with it (`[a`, a final backslash, `[[:x:]]`)."""
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(msgspec.Struct, frozen=True):
     """A piece of a glob: `text` is a literal character or the inside of a Python class."""
 
     kind: str  # "literal", "any", "class", "star", "globstar" (followed by a slash, which it holds), "rest"

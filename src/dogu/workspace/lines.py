@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import BinaryIO
+
+import msgspec
 
 from dogu.workspace.text_detect import Encoding, detect
 from dogu.workspace.text_layout import lay_out
@@ -24,8 +25,7 @@ _BLOCK_BYTES = 256 << 10
 _KEPT_LINE_BYTES = 4 * LONGEST_LINE_CHARS + 8
 
 
-@dataclass
-class LineSlice:
+class LineSlice(msgspec.Struct):
     """Lines [first, first + len(lines)) of a file, 0-based, each with its ending, long ones cut (`cut_lines` of them).
 
     `total_lines` is None when counting on would have taken long; then at least `known_lines` are there. A last line
@@ -34,7 +34,7 @@ class LineSlice:
 
     first: int
     encoding: Encoding
-    lines: list[str] = field(default_factory=list[str])
+    lines: list[str] = msgspec.field(default_factory=list[str])
     cut_lines: int = 0
     total_lines: int | None = None
     known_lines: int = 0

@@ -5,7 +5,7 @@ Above: the tools that write whole files. Below: `rewrite` (in the manner of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
@@ -17,8 +17,7 @@ from dogu.workspace.rewrite import rewrite
 from dogu.workspace.text import decode
 
 
-@dataclass(frozen=True)
-class Overwrite:
+class Overwrite(msgspec.Struct, frozen=True):
     """Exactly what will be written to `path` (absolute), over exactly what: `expected` as in `Files.write`."""
 
     path: str

@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import msgspec
 
@@ -40,8 +39,7 @@ class _Header(msgspec.Struct, frozen=True):
     new_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class Recovered:
+class Recovered(msgspec.Struct, frozen=True):
     """What was put right at `path`. `kept` names a file with the content from before when it could not be."""
 
     path: str

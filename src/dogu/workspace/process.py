@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.process_jobs import Job
@@ -27,8 +27,7 @@ _MOST_JOBS = 30
 _END_TAKES_S = 12.0  # a keeper's grace, its last try, and some
 
 
-@dataclass(frozen=True)
-class ShellCommand:
+class ShellCommand(msgspec.Struct, frozen=True):
     """What to run and within which bounds.
 
     `text` goes to `bash -c` unchanged; `argv`, if given, runs instead, without a shell. `directory` is a path or an
@@ -48,8 +47,7 @@ class ShellCommand:
     confinement: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class ProcessResult:
+class ProcessResult(msgspec.Struct, frozen=True):
     """How a command ended and what it printed.
 
     Exactly one of `exit_code` and `signal` is set, unless its keeper was lost. `error` says why it was ended, if it
@@ -66,7 +64,7 @@ class ProcessResult:
     timed_out: bool = False
     truncated: bool = False
     output_bytes: int = 0
-    output_files: Mapping[str, str] = field(default_factory=dict[str, str])
+    output_files: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     duration_s: float = 0.0
 
 

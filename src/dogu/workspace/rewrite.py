@@ -6,7 +6,8 @@ Only `\n` and `\r\n` of the new text count as line endings to be settled; a lone
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.diff import changed_ranges
@@ -17,8 +18,7 @@ _ANY_ENDING = re.compile(r"\r\n|\n|\r")
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
-@dataclass(frozen=True)
-class Rewrite:
+class Rewrite(msgspec.Struct, frozen=True):
     """The bytes to write, the text they hold (line endings as written, no BOM), and what a person should know."""
 
     data: bytes

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from dogu.workspace import sandbox_places, sandbox_seccomp, sandbox_work
 
@@ -29,8 +30,7 @@ class Step(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True)
-class SandboxSettings:
+class SandboxSettings(msgspec.Struct, frozen=True):
     """What a person may set. `network` False cuts it off; `writable` and `readable` add places (absolute paths).
 
     `readable` wins over the built-in secrets. `unix_sockets` None: only where no socket would give the machine away.
@@ -42,8 +42,7 @@ class SandboxSettings:
     unix_sockets: bool | None = None
 
 
-@dataclass(frozen=True)
-class Sandbox:
+class Sandbox(msgspec.Struct, frozen=True):
     """One step of the ladder, ready to confine commands."""
 
     step: Step

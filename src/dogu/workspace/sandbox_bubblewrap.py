@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from dogu.workspace.sandbox_apply import SECCOMP_NUMBER
 
@@ -12,8 +13,7 @@ from dogu.workspace.sandbox_apply import SECCOMP_NUMBER
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
 
 
-@dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """What the command sees: all read-only but `writable`, with `hidden` empty and `read_only` fixed inside writable.
 
     All are absolute real paths that exist.

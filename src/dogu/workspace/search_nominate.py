@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+
+import msgspec
 
 from dogu.workspace.ignore import DEFAULT_EXCLUDED
 from dogu.workspace.search_process import Program, find_program
@@ -19,13 +20,12 @@ _GIT_ENVIRON = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGE
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
-@dataclass
-class Nominated:
+class Nominated(msgspec.Struct):
     """Files that may match, relative to the folder; `notes` say what the program doesn't look at."""
 
     program: str
-    paths: list[str] = field(default_factory=list[str])
-    notes: list[str] = field(default_factory=list[str])
+    paths: list[str] = msgspec.field(default_factory=list[str])
+    notes: list[str] = msgspec.field(default_factory=list[str])
 
 
 def nominate(query: SearchQuery, folder: int, in_repository: bool, limits: Limits) -> Nominated | None:

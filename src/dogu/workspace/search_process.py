@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from dogu.workspace.search_query import Limits
 
@@ -19,8 +20,7 @@ _KEPT_ERROR_BYTES = 1 << 16
 _DENIED = b"ermission denied"
 
 
-@dataclass
-class Outcome:
+class Outcome(msgspec.Struct):
     """How a program ended: `exit_code` is None when it was stopped, because of the time or because enough was read.
 
     `errors` is how its standard error begins; `denied` counts its complaints of files that it may not read.
@@ -31,8 +31,7 @@ class Outcome:
     denied: int = 0
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """What to run: the words, the folder to run in (a descriptor, or None where it doesn't matter), and descriptors
     that the program is to have."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 DEFAULT_MAX_MATCHES = 500
 LONGEST_LINE_CHARS = 2_000
@@ -13,16 +14,14 @@ Check = Callable[[], bool]
 """Asked often: whether to go on. It may raise to stop at once."""
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """When to stop: at `deadline` by `time.monotonic()`, or when `go_on` says so."""
 
     deadline: float
     go_on: Check | None = None
 
 
-@dataclass(frozen=True)
-class SearchQuery:
+class SearchQuery(msgspec.Struct, frozen=True):
     """A search of file contents.
 
     `pattern` is a regular expression in Rust's dialect, or plain text with `fixed_strings`. `path` is a folder or a
@@ -53,36 +52,33 @@ class MatchedLine(NamedTuple):
     is_match: bool = True
 
 
-@dataclass
-class FileMatches:
+class FileMatches(msgspec.Struct):
     """The matched lines of one file, by number; `path` is relative to the folder searched."""
 
     path: str
-    lines: list[MatchedLine] = field(default_factory=list[MatchedLine])
+    lines: list[MatchedLine] = msgspec.field(default_factory=list[MatchedLine])
     encoding: str = ""  # for people and models, when it isn't UTF-8
 
 
-@dataclass
-class SearchResult:
+class SearchResult(msgspec.Struct):
     """What was found: `files` by path, bounded; `total` matched lines in `file_count` files, all of them.
 
     `is_complete` is False when the time ran out: then the counts are of what was searched. `notes` say in a few
     words each what was left out or couldn't be done.
     """
 
-    files: list[FileMatches] = field(default_factory=list[FileMatches])
+    files: list[FileMatches] = msgspec.field(default_factory=list[FileMatches])
     total: int = 0
     file_count: int = 0
     is_complete: bool = True
     engine: str = ""
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[str] = msgspec.field(default_factory=list[str])
 
 
-@dataclass
-class Counted:
+class Counted(msgspec.Struct):
     """Matched lines by path, relative to the folder searched; `unreadable` counts what could not be looked at."""
 
-    by_path: dict[str, int] = field(default_factory=dict[str, int])
+    by_path: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     is_complete: bool = True
     unreadable: int = 0
 

@@ -10,9 +10,10 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.search_query import Counted, Limits, MatchedLine, SearchQuery
@@ -31,8 +32,7 @@ def differences(query: SearchQuery) -> list[str]:
     return []
 
 
-@dataclass(frozen=True)
-class Re2:
+class Re2(msgspec.Struct, frozen=True):
     """The engine. It needs nothing but what is installed with dogu."""
 
     name = "re2"

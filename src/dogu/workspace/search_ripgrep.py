@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.ignore import DEFAULT_EXCLUDED
@@ -30,9 +31,8 @@ _BATCH = 128
 _LARGEST_OUTPUT_BYTES = 256 << 20
 
 
-@dataclass
-class _Output:
-    pieces: list[bytes] = field(default_factory=list[bytes])
+class _Output(msgspec.Struct):
+    pieces: list[bytes] = msgspec.field(default_factory=list[bytes])
     size: int = 0
 
     def take(self, data: bytes) -> bool:
@@ -44,8 +44,7 @@ class _Output:
         return b"".join(self.pieces)
 
 
-@dataclass(frozen=True)
-class Ripgrep:
+class Ripgrep(msgspec.Struct, frozen=True):
     """The engine: `program` is the path of `rg`."""
 
     program: str

@@ -10,8 +10,9 @@ import stat
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.glob import PathFilter
@@ -37,8 +38,7 @@ _SHOWING_S = 5.0
 _MOST_COUNTED = 5_000
 
 
-@dataclass(frozen=True)
-class _Folder:
+class _Folder(msgspec.Struct, frozen=True):
     """A folder to search: its handle, and the rules of its entries."""
 
     descriptor: int

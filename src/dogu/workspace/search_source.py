@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+
+import msgspec
 
 from dogu.workspace.search_query import LONGEST_LINE_CHARS
 
@@ -18,8 +19,7 @@ _WINDOW_BYTES = 4 * LONGEST_LINE_CHARS
 _MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
-@dataclass
-class Source:
+class Source(msgspec.Struct):
     """An open file: `encoding` is set when `descriptor` holds its text as UTF-8 instead of its own bytes."""
 
     path: str

@@ -14,7 +14,6 @@ import struct
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -31,8 +30,7 @@ _RACY_NS = 50_000_000
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class SnapshotLimits:
+class SnapshotLimits(msgspec.Struct, frozen=True):
     """How much is watched and kept: entries in all, bytes of one file, bytes in all.
 
     Of these, folders of what can be fetched or built again (`node_modules`, `target`) get `rebuilt_bytes`.
@@ -71,17 +69,18 @@ _Chunk = list[tuple[bytes, Row | None]]
 _Rows = dict[str, Row]
 
 
-@dataclass
-class _Look:
+class _Look(msgspec.Struct):
     """One look under way: what changed, by path, and the folders to look into, those of `later` at the end."""
 
     is_full: bool
     is_late: bool = False
     root: str = ""
-    changes: dict[str, tuple[Row | None, Row | None]] = field(default_factory=dict[str, tuple[Row | None, Row | None]])
-    todo: deque[str] = field(default_factory=deque[str])
-    later: deque[str] = field(default_factory=deque[str])
-    now_ns: int = field(default_factory=time.time_ns)
+    changes: dict[str, tuple[Row | None, Row | None]] = msgspec.field(
+        default_factory=dict[str, tuple[Row | None, Row | None]]
+    )
+    todo: deque[str] = msgspec.field(default_factory=deque[str])
+    later: deque[str] = msgspec.field(default_factory=deque[str])
+    now_ns: int = msgspec.field(default_factory=time.time_ns)
 
     def note(self, path: str, before: Row | None, after: Row | None) -> None:
         """Note a change; with one noted already, from before the first to after the last."""

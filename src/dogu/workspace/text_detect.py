@@ -9,7 +9,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 _SAMPLE_BYTES = 64 * 1024
 _EVIDENCE_BYTES = 64 * 1024
@@ -82,8 +83,7 @@ _LATIN_USE = (
 _ISO_2022_JP_ESCAPE = re.compile(rb"\x1b(?:\$[@B]|\([BJI]|\$\(D)")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(msgspec.Struct, frozen=True):
     """A codec of the standard library by its name, and the BOM the bytes begin with (empty when there is none)."""
 
     codec: str

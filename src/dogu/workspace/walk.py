@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 
@@ -21,8 +22,7 @@ Enters = Callable[[str, list[str]], list[str]]
 called once for each folder, before it is yielded."""
 
 
-@dataclass
-class WalkCounts:
+class WalkCounts(msgspec.Struct):
     """What a walk left out, and why; it grows while the walk goes on."""
 
     git_ignored_files: int = 0
@@ -51,17 +51,15 @@ class WalkedFolder(NamedTuple):
         return [name for name in names if name not in ignored]
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(msgspec.Struct):
     descriptor: int  # -1 when closed meanwhile
     path: str
     names: tuple[str, ...]  # the parts of `path`
     rules: FolderRules | None
-    folders: list[str] = field(default_factory=list[str])
+    folders: list[str] = msgspec.field(default_factory=list[str])
 
 
-@dataclass(frozen=True)
-class Walk:
+class Walk(msgspec.Struct, frozen=True):
     """A walk of one tree.
 
     `ignore` gives the rules of folders below the start, `rules` those of the start itself; without them nothing is
@@ -72,7 +70,7 @@ class Walk:
     rules: FolderRules | None = None
     excluded: Collection[str] = DEFAULT_EXCLUDED
     enters: Enters | None = None
-    counts: WalkCounts = field(default_factory=WalkCounts)
+    counts: WalkCounts = msgspec.field(default_factory=WalkCounts)
 
     def folders(self, descriptor: int) -> Iterator[WalkedFolder]:
         """Yield the start, whose descriptor stays the caller's, and each folder below it; a parent before its own.

@@ -9,8 +9,9 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+import msgspec
 
 from dogu.contract import (
     CallContext,
@@ -30,16 +31,14 @@ _CALL_TIMEOUT_S = 600.0
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 
 
-@dataclass(frozen=True)
-class Discovered:
+class Discovered(msgspec.Struct, frozen=True):
     """What a discovery found, and what was wrong with what it didn't take, each in a sentence for the person."""
 
     tools: tuple[DiscoveredTool, ...]
     problems: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class CommandRunner:
+class CommandRunner(msgspec.Struct, frozen=True):
     """How the two commands are run: where, with which environment, by whom."""
 
     processes: Processes

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+import msgspec
 
 from dogu.agent.loop import Agent
 from dogu.contract import Content, ToolError
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 Prepare = Callable[[str], Awaitable[Content]]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A `/` command: what `/help` says, and its act, which returns what to print."""
 
     help: str
