@@ -47,7 +47,7 @@ def _run(words: list[str]) -> int:
 
     command = words[0] if words and words[0] in COMMANDS else ""
     parser = _parser_of(command)
-    space = parser.parse_args(words[1:] if command else words)
+    space = parser.parse_intermixed_args(words[1:] if command else words)
     try:
         return _run_command(command, Options.of(space), space)
     except SettingsError as error:

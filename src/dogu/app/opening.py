@@ -126,6 +126,7 @@ async def _open(
     tools: Iterable[AnyTool],
     repair: Repair | None = None,
 ) -> Runtime:
+    from dogu.policy.remembered import RememberedRules
     from dogu.runtime.journal import Journal, tidy
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
@@ -140,16 +141,17 @@ async def _open(
     freed = settings.tools.writable_protected_paths
     files = LocalFiles(roots, [journal], pending=pending, unprotected=freed)
     processes = LocalProcesses()
-    rules = _rules(settings)
+    rules = rules_of(settings)
+    remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
     built_in = built_in_tools(settings, Parts(roots, files, processes, repair))
     registry = ToolRegistry([*(tool for tool in built_in if rules.tool_exists(tool.name)), *tools])
     notes = _put_right(pending, roots) + await _discover(settings, registry, processes, roots.primary)
     executor = Executor(
         registry,
-        Policy(rules, ApprovalMode(settings.tools.approval_mode)),
+        Policy(rules, ApprovalMode(settings.tools.approval_mode), remembered),
         confirm,
         recorder=journal,
-        bounds=ResultBounds(folder.keep_output, frozenset({"read_file", "read_many_files"})),
+        bounds=ResultBounds(folder.keep_output),
     )
 
     async def close() -> None:
@@ -160,7 +162,8 @@ async def _open(
     return Runtime(executor, roots.all, journal, close, notes)
 
 
-def _rules(settings: Settings) -> Rules:
+def rules_of(settings: Settings) -> Rules:
+    """Make the rules that the settings' lists say. Raises `SettingsError` for an entry that isn't understood."""
     tools = settings.tools
     try:
         return Rules.from_lists(tools.core, tools.exclude, tools.allowed)

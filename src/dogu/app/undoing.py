@@ -29,7 +29,11 @@ def find_session(options: Options, session_id: str) -> KeptSession:
 
 def entries_of(options: Options, session: KeptSession) -> list[Entry]:
     """Return the calls of a session that changed something, the oldest first."""
-    return _journal(options, session).entries()
+    journal = _journal(options, session)
+    try:
+        return journal.entries()
+    finally:
+        journal.close()
 
 
 def _has_changes(options: Options, session: KeptSession) -> bool:

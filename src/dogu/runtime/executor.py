@@ -15,6 +15,7 @@ import anyio
 from dogu.contract.confirmation import CallContext
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
+from dogu.contract.tool import Kind
 from dogu.policy.policy import Policy
 from dogu.runtime.approval import Approval, TurnStoppedError
 from dogu.runtime.calls import ToolAnswer, ToolCall
@@ -24,6 +25,7 @@ from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 
 _READS_AT_ONCE = 8
+_BOUND_THEMSELVES = frozenset((Kind.READ, Kind.SEARCH, Kind.EDIT))
 
 
 class Recorder(Protocol):
@@ -88,7 +90,6 @@ class Executor:
             result, stop = ToolResult.failed(error), isinstance(error, TurnStoppedError)
         except Exception as error:  # noqa: BLE001  (a defect of ours must cost one call, not the session)
             result = ToolResult.failed(_defect(call, error))
-        result = self._bounds.apply(call, result)
         emit(CallFinished(call, display_name, result))  # step 9
         return ToolAnswer(call, result, stop)
 
@@ -101,7 +102,9 @@ class Executor:
         context = CallContext(call.call_id, lambda text: emit(CallOutput(call.call_id, text)), approved)
         emit(CallStarted(call, tool.display_name, description))
         async with self._recording(tool, call, description):
-            return await tool.execute(args, context)  # steps 6 and 7
+            result = await tool.execute(args, context)  # steps 6 and 7
+        # Built-in readers and finders bound their own results, at a whole line.
+        return result if tool.kind in _BOUND_THEMSELVES else self._bounds.apply(call, result)
 
     def _recording(self, tool: AnyTool, call: ToolCall, title: str) -> AbstractAsyncContextManager[None]:
         if self._recorder is None or tool.kind.changes_nothing:

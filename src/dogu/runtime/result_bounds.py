@@ -10,9 +10,7 @@ from dogu.contract.content import Text, parts_of
 from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolCall
 
-# Tools whose own limit is higher (read_file, read_many_files) end at a whole line by themselves.
-DEFAULT_LIMIT_CHARS = 40_000
-OWN_LIMIT_CHARS = 300_000
+LIMIT_CHARS = 40_000
 
 Keep = Callable[[str, str], str]
 
@@ -20,13 +18,12 @@ Keep = Callable[[str, str], str]
 class ResultBounds:
     """Applies the limit. `keep(call_id, text)` stores a whole text and returns the path that `read_file` can read."""
 
-    def __init__(self, keep: Keep | None = None, own_limit: frozenset[str] = frozenset()) -> None:
+    def __init__(self, keep: Keep | None = None) -> None:
         self._keep = keep
-        self._own_limit = own_limit
 
     def apply(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Return the result with texts over the limit cut in the middle; blobs stay."""
-        limit = OWN_LIMIT_CHARS if call.name in self._own_limit else DEFAULT_LIMIT_CHARS
+        limit = LIMIT_CHARS
         content = result.llm_content
         if isinstance(content, str):
             if len(content) <= limit:
