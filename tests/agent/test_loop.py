@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from dogu.agent.history import History
 from dogu.agent.loop import Agent, EndReason, TurnEnded
+from dogu.contract.confirmation import CallContext
 from dogu.contract.content import Blob, Text
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import function_tool
 from dogu.contract.result import ToolResult
-from dogu.contract.tool import Kind
+from dogu.contract.tool import Kind, Tool
 from dogu.models.contents import model_content, user_content
 from dogu.models.events import ModelError, ModelErrorKind, TextDelta
 from dogu.runtime.questions import Declined
@@ -149,16 +151,28 @@ async def test_stop_ends_the_turn_with_every_call_answered():
 async def test_cancelled_in_the_middle_of_a_call_the_next_prompt_works_and_what_was_done_is_known():
     inside = anyio.Event()
 
-    async def act(how: str) -> str:
+    class ActArgs(msgspec.Struct):
+        how: str
+
+    class Act(Tool[ActArgs]):
         """Act."""
-        if how == "fast":
-            return "done fast"
-        inside.set()
-        await anyio.sleep_forever()
-        return ""
+
+        name = "act"
+        display_name = "Act"
+        kind = Kind.EDIT
+
+        def get_description(self, args: ActArgs) -> str:
+            return args.how
+
+        async def execute(self, args: ActArgs, context: CallContext) -> ToolResult:
+            if args.how == "slow":
+                context.report("half of it\n")
+                inside.set()
+                await anyio.sleep_forever()
+            return ToolResult("done fast")
 
     model = ScriptedModel([Turn(calls=[call("act", how="fast"), call("act", how="slow")]), "ok"])
-    talk = Agent(model, executor_for(function_tool(act, kind=Kind.EDIT)), "system")
+    talk = Agent(model, executor_for(Act()), "system")
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(talk.run, "act")
@@ -168,6 +182,7 @@ async def test_cancelled_in_the_middle_of_a_call_the_next_prompt_works_and_what_
     first, second = model.requests[1].responses
     assert first["response"] == {"output": "done fast"}
     assert "Interrupted" in second["response"]["error"]
+    assert "half of it" in second["response"]["error"]
     assert roles(model) == ["user", "model", "user"]
 
 

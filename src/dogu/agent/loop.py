@@ -15,12 +15,15 @@ import msgspec
 from dogu.agent.history import History
 from dogu.agent.loop_detection import LoopDetection
 from dogu.contract.content import Content
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
 from dogu.models.model import Model
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallFinished, Emit, emit_nothing
+from dogu.runtime.events import CallFinished, CallOutput, Emit, emit_nothing
 from dogu.runtime.executor import Executor
+
+_MOST_PRINTED_CHARS = 8_000
 
 AskToGoOn = Callable[[str], Awaitable[bool]]
 
@@ -92,7 +95,7 @@ class Agent:
                 self.history.rewind(mark)
             raise
         except anyio.get_cancelled_exc_class():
-            self.history.interrupt(turn.text, turn.results)
+            self.history.interrupt(turn.text, turn.results_so_far())
             raise
         emit(TurnEnded(end))
         return end
@@ -112,6 +115,7 @@ class _Turn:
         self._usage = Usage()
         self.answers: list[ToolAnswer] = []
         self.results: dict[str, ToolResult] = {}
+        self._printed: dict[str, str] = {}
         self.text = ""
 
     async def to_rest(self) -> TurnEnd:
@@ -153,7 +157,7 @@ class _Turn:
         return finished
 
     async def _run(self, calls: Sequence[ToolCall]) -> list[ToolAnswer]:
-        self.results = {}
+        self.results, self._printed = {}, {}
         answers = await self._agent.executor.run_all(calls, self._emit)
         self.answers += answers
         self._agent.history.answer(
@@ -164,9 +168,18 @@ class _Turn:
 
     def _emit(self, event: object) -> None:
         """Pass an event on, keeping results as they come: a cancelled turn must not forget what was done."""
-        if isinstance(event, CallFinished):
-            self.results[event.call.call_id] = event.result
+        match event:
+            case CallFinished(call=call, result=result):
+                self.results[call.call_id] = result
+            case CallOutput(call_id=call_id, text=text):
+                self._printed[call_id] = (self._printed.get(call_id, "") + text)[-_MOST_PRINTED_CHARS:]
+            case _:
+                pass
         self._emit_out(event)
+
+    def results_so_far(self) -> dict[str, ToolResult]:
+        """The results of the calls that ended, and what the others had printed."""
+        return {**{call_id: _interrupted(text) for call_id, text in self._printed.items()}, **self.results}
 
     def _is_looping(self, answers: Sequence[ToolAnswer]) -> bool:
         seen = [self._loops.add(answer) for answer in answers]
@@ -179,6 +192,11 @@ class _Turn:
 
     def _end(self, reason: EndReason, note: str = "") -> TurnEnd:
         return TurnEnd(reason, self.text, tuple(self.answers), self._usage, note)
+
+
+def _interrupted(printed: str) -> ToolResult:
+    message = f"Interrupted by the user before it ended. It had printed:\n{printed}"
+    return ToolResult.failed(ToolError(ErrorKind.CANCELLED, message))
 
 
 def _cut_note(finished: Finished) -> str:

@@ -159,7 +159,11 @@ async def _open(
         journal.close()
         folder.close()
 
-    return Runtime(executor, roots.all, journal, close, notes)
+    def prepare() -> None:
+        processes.prepare(is_scoped=settings.sandbox.mode != "off")
+        journal.prepare()
+
+    return Runtime(executor, roots.all, journal, close, notes, prepare)
 
 
 def rules_of(settings: Settings) -> Rules:

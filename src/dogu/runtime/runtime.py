@@ -26,12 +26,14 @@ class Runtime:
         journal: Journal,
         close: Callable[[], Awaitable[None]],
         notes: tuple[str, ...] = (),
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self.executor = executor
         self.roots = roots
         self.journal = journal
         self.notes = notes
         self._close = close
+        self._prepare = prepare
         self._count = 0
 
     @property
@@ -55,6 +57,11 @@ class Runtime:
         """Run one call, with arguments as a mapping or by name; failures are answers, see `ToolResult.error`."""
         self._count += 1
         return await self.executor.run(ToolCall(f"call-{self._count}", name, {**(args or {}), **more}), emit)
+
+    def prepare(self) -> None:
+        """Do ahead what the first command would wait for; blocks, up to a second in a large tree."""
+        if self._prepare is not None:
+            self._prepare()
 
     async def aclose(self) -> None:
         """End background jobs and close what is open. Nothing can be called afterwards."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
+from anyio import to_thread
 
 from dogu.agent.loop import Agent
 from dogu.contract import Content, ToolError
@@ -24,6 +25,8 @@ from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+
+_PAINTED_AFTER_S = 0.3
 
 Prepare = Callable[[str], Awaitable[Content]]
 
@@ -75,15 +78,23 @@ class Conversation:
         for line in self._greeting:
             self._print(line)
         session: PromptSession[str] = PromptSession(history=InMemoryHistory())
-        if first_prompt:
-            await self._turn(first_prompt)
-        while not self._is_over:
-            text = await self._ask(session)
-            if text.startswith("/"):
-                await self._command(text[1:])
-            elif text:
-                await self._turn(text)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._prepare_later)
+            if first_prompt:
+                await self._turn(first_prompt)
+            while not self._is_over:
+                text = await self._ask(session)
+                if text.startswith("/"):
+                    await self._command(text[1:])
+                elif text:
+                    await self._turn(text)
+            group.cancel_scope.cancel()
         return ExitCode.DONE
+
+    async def _prepare_later(self) -> None:
+        """Warm up once the prompt has been drawn: a thread that starts earlier would delay it."""
+        await anyio.sleep(_PAINTED_AFTER_S)
+        await to_thread.run_sync(self._runtime.prepare)
 
     async def _ask(self, session: PromptSession[str]) -> str:
         from prompt_toolkit.formatted_text import ANSI
@@ -141,8 +152,6 @@ class Conversation:
         return f"Approval mode: {policy.mode}"
 
     async def _undo(self, rest: str) -> str:
-        from anyio import to_thread
-
         journal = self._runtime.journal
         words = rest.removesuffix("--force").strip()
         turn, call_id = (journal.turn, "") if words == "turn" else (0, words)
@@ -154,8 +163,6 @@ class Conversation:
         return "\n".join(undo_lines(report))
 
     async def _done(self, _rest: str) -> str:
-        from anyio import to_thread
-
         entries = await to_thread.run_sync(self._runtime.journal.entries)
         return "\n".join(line for entry in entries for line in entry_lines(entry)) or "Nothing was changed."
 
