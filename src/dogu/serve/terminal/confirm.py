@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,7 +87,9 @@ class TerminalConfirm:
         if can_edit:
             choices.append("[e]dit first")
         choices += ["[n]o", "no, with a [r]eason", "[s]top"]
-        return self._style.paint("  ".join(choices), "bold") + " "
+        one_line = "  ".join(choices)
+        fits = len(one_line) < shutil.get_terminal_size().columns - 2
+        return self._style.paint(one_line if fits else "\n".join(choices), "bold") + " "
 
     async def _reason(self) -> str:
         from prompt_toolkit import PromptSession
