@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
 from dogu.contract import Blob, CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
-from dogu.workspace.files import Files
-from dogu.workspace.lines import LineSlice
-from dogu.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from dogu.workspace.files import Files
+    from dogu.workspace.lines import LineSlice
+    from dogu.workspace.roots import Roots
 
 TIME_LIMIT_S = 30.0
 
@@ -71,6 +72,8 @@ class ReadFile(Tool[ReadFileArgs]):
         """The path, and the lines asked for."""
         if args.offset is None and args.limit is None:
             return args.path
+        from dogu.workspace.file_view import DEFAULT_LIMIT_LINES
+
         first = (args.offset or 0) + 1
         return f"{args.path} (lines {first}-{first - 1 + (args.limit or DEFAULT_LIMIT_LINES)})"
 
@@ -79,6 +82,8 @@ class ReadFile(Tool[ReadFileArgs]):
         return await anyio.to_thread.run_sync(self._read, args, abandon_on_cancel=True)
 
     def _read(self, args: ReadFileArgs) -> ToolResult:
+        from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
+
         path = self._roots.locate(args.path)
         if "gemini" in map(self._why_ignored, {path, self._roots.real(path)}):
             raise ToolError(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.workspace.file_bundle import TIME_LIMIT_S, Bundle
-from dogu.workspace.file_choice import FileCriteria, choose_files
-from dogu.workspace.files import Files
-from dogu.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from dogu.workspace.files import Files
+    from dogu.workspace.roots import Roots
 
 
 class ReadManyFilesArgs(msgspec.Struct, kw_only=True):
@@ -82,6 +82,9 @@ class ReadManyFiles(Tool[ReadManyFilesArgs]):
         return await anyio.to_thread.run_sync(self._run, args, abandon_on_cancel=True)
 
     def _run(self, args: ReadManyFilesArgs) -> ToolResult:
+        from dogu.workspace.file_bundle import TIME_LIMIT_S, Bundle
+        from dogu.workspace.file_choice import FileCriteria, choose_files
+
         criteria = FileCriteria(
             [*args.paths, *(args.include or ())],
             args.exclude or (),

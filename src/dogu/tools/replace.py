@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, ErrorKind, FileDiff, Kind, Tool, ToolError, ToolResult
-from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit
-from dogu.workspace.edit_match.messages import omission_error, receipt, refusal_error
-from dogu.workspace.edit_match.repair import Repair, RepairRequest, region_around
-from dogu.workspace.files import FileContent, Files
-from dogu.workspace.roots import Roots
-from dogu.workspace.text import DecodedText, decode
+
+if TYPE_CHECKING:
+    from dogu.workspace.edit_match import Edit, Refusal
+    from dogu.workspace.edit_match.repair import Repair, RepairRequest
+    from dogu.workspace.files import FileContent, Files
+    from dogu.workspace.roots import Roots
+    from dogu.workspace.text import DecodedText
 
 _HEAD_BYTES = 8192
 _MOST_ATTEMPTS = 3
@@ -100,6 +101,9 @@ class Replace(Tool[ReplaceArgs]):
     # what would be written
 
     async def _propose(self, args: ReplaceArgs) -> _Proposal:
+        from dogu.workspace.edit_match import Edit, Refusal, match_edit
+        from dogu.workspace.edit_match.messages import refusal_error
+
         path = self._absolute(args.file_path)
         expected = args.expected_replacements
         if expected is not None and expected < 1:
@@ -109,7 +113,7 @@ class Replace(Tool[ReplaceArgs]):
         content, text = await to_thread.run_sync(self._read, path)
         found = await to_thread.run_sync(match_edit, text.text, args.old_string, args.new_string, expected)
         repaired = False
-        if isinstance(found, Refusal) and self._repair is not None and found.why in _REPAIRABLE:
+        if isinstance(found, Refusal) and self._repair is not None and _is_repairable(found):
             request = _request(path, text.text, args, found)
             answer = await self._repair(request)
             if answer is not None:
@@ -128,6 +132,7 @@ class Replace(Tool[ReplaceArgs]):
 
     def _read(self, path: str) -> tuple[FileContent, DecodedText]:
         from dogu.workspace.media import is_binary
+        from dogu.workspace.text import decode
 
         try:
             content = self._files.read(path, remember=False)
@@ -142,6 +147,7 @@ class Replace(Tool[ReplaceArgs]):
 
     def _creation(self, path: str, text: str) -> _Proposal:
         from dogu.workspace.diff import unified_diff
+        from dogu.workspace.edit_match.messages import omission_error
         from dogu.workspace.omission import find_omission
         from dogu.workspace.rewrite import rewrite
 
@@ -158,6 +164,8 @@ class Replace(Tool[ReplaceArgs]):
         return _Proposal(path, new.data, "", b"", f"Created new file: {path} with provided content.", diff)
 
     def _change(self, content: FileContent, text: DecodedText, edit: Edit, repaired: bool) -> _Proposal:
+        from dogu.workspace.edit_match.messages import receipt
+
         _refuse_new_strays(text.text, edit)
         data = text.splice(edit.replacements)
         how = receipt(edit, repaired)
@@ -168,6 +176,7 @@ class Replace(Tool[ReplaceArgs]):
 
     def _proposal(self, content: FileContent, old: DecodedText, data: bytes, told: str, notes: list[str]) -> _Proposal:
         from dogu.workspace.diff import unified_diff
+        from dogu.workspace.text import decode
 
         new = decode(data, old.detected).text
         shown = self._roots.relative(content.path)
@@ -190,7 +199,9 @@ class Replace(Tool[ReplaceArgs]):
 
     def _revised(self, proposal: _Proposal, text: str) -> _Proposal:
         """Take the whole file's text as the person edited it, in the file's encoding and line endings."""
+        from dogu.workspace.files import FileContent
         from dogu.workspace.rewrite import rewrite
+        from dogu.workspace.text import decode
 
         if not proposal.expected:
             return self._creation(proposal.path, text)
@@ -217,6 +228,7 @@ class Replace(Tool[ReplaceArgs]):
     def _merged(self, proposal: _Proposal, stale: ToolError) -> _Proposal:
         from dogu.workspace.diff import unified_diff
         from dogu.workspace.edit_match.merging import carry_over
+        from dogu.workspace.text import decode
 
         content, theirs = self._read(proposal.path)
         base = decode(proposal.base)
@@ -235,10 +247,15 @@ class Replace(Tool[ReplaceArgs]):
         return self._proposal(content, theirs, theirs.splice(pieces), told, [merged])
 
 
-_REPAIRABLE = (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS)
+def _is_repairable(refusal: Refusal) -> bool:
+    from dogu.workspace.edit_match import Why
+
+    return refusal.why in (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS)
 
 
 def _match_exactly(text: str, strings: tuple[str, str], expected: int | None) -> Edit | Refusal:
+    from dogu.workspace.edit_match import match_edit
+
     return match_edit(text, *strings, expected, exact_only=True)
 
 
@@ -254,6 +271,9 @@ def _refuse_new_strays(text: str, edit: Edit) -> None:
 
 
 def _request(path: str, text: str, args: ReplaceArgs, found: Refusal) -> RepairRequest:
+    from dogu.workspace.edit_match.messages import refusal_error
+    from dogu.workspace.edit_match.repair import RepairRequest, region_around
+
     reason = refusal_error(path, found, args.expected_replacements).message
     region = region_around(text, found.lines)
     return RepairRequest(path, region, args.old_string, args.new_string, reason, found.nearest)
