@@ -88,7 +88,6 @@ def _widens(name: str, *also: str) -> Key:
     return Key(name, takes.texts, (), also, Combine.ADD)
 
 
-_NO_MCP = "dogu doesn't start MCP servers yet"
 
 KEYS: tuple[Key, ...] = (
     _confines("tools.core", "coreTools", convert=takes.tools),
@@ -114,10 +113,10 @@ KEYS: tuple[Key, ...] = (
     Key("tools.search.maxMatches", takes.number(1, 1e6, whole=True), 500, ("maxMatches",), reach=Reach.ALWAYS),
     _limits("tools.search.timeout", takes.number(0.1, 1e5), 30.0),
     _guards("security.disableYoloMode", takes.flag, False, _true, "disableYoloMode"),
-    Key("mcp.serverCommand", takes.text, "", ("mcpServerCommand",), no_effect=_NO_MCP),
+    Key("mcp.serverCommand", takes.text, "", ("mcpServerCommand",)),
     _confines("mcp.allowed", "allowMCPServers", convert=takes.texts),
     _denies("mcp.excluded", "excludeMCPServers", convert=takes.texts),
-    Key("mcpServers", takes.table, {}, (), Combine.BY_NAME, no_effect=_NO_MCP),
+    Key("mcpServers", takes.table, {}, (), Combine.BY_NAME),
     Key("model.name", takes.text, "", ("model",)),
     Key("model.provider", takes.one_of(*takes.PROVIDERS, also={"openai": "openai_compatible"}), ""),
     Key("model.baseUrl", takes.text, ""),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app.built_in import Parts, built_in_tools
+from dogu.app.mcp_servers import mcp_servers
 from dogu.app.model_choice import open_model
 from dogu.app.options import Options, read_settings
 from dogu.policy.mode import ApprovalMode
@@ -70,9 +71,11 @@ async def open_runtime(
     `SettingsError` for settings that can't be understood.
     """
     options = options or Options()
-    runtime = await _open(options, read_settings(options), confirm, tools)
+    settings = read_settings(options)
+    runtime = await _open(options, settings, confirm, tools)
     try:
-        yield runtime
+        async with mcp_servers(settings, runtime):
+            yield runtime
     finally:
         await runtime.aclose()
 
@@ -112,8 +115,10 @@ async def open_agent(
         ask_to_go_on=ask_to_go_on,
     )
     reader = PromptReader(runtime.executor, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)))
+    has_person = ask_to_go_on is not None
     try:
-        yield Opened(agent, runtime, reader, os.path.basename(runtime.session_folder), settings)
+        async with mcp_servers(settings, runtime, waits=not has_person):
+            yield Opened(agent, runtime, reader, os.path.basename(runtime.session_folder), settings)
     finally:
         await runtime.aclose()
         await chosen.aclose()

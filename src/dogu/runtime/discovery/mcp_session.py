@@ -1,0 +1,181 @@
+"""A connection to one MCP server: opened, greeted, listed, called. Imports the SDK: import it late.
+
+What a server answers to `tools/list` and `tools/call` is taken as it came: the SDK's checks would drop all tools for
+one bad schema and a whole result for one block it doesn't know.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, cast
+
+import anyio
+import httpx2
+import mcp_types
+from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.dispatcher import CallOptions, ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from dogu.contract import JsonObject
+from dogu.runtime.discovery.mcp_entries import ServerEntry
+from dogu.runtime.discovery.mcp_stdio import MAX_LINE_BYTES, ServerProgram, started
+from dogu.version import __version__
+
+# What goes wrong with a server or on the way to it; anything else is a defect of ours.
+FAILURES = (MCPError, ValidationError, httpx2.HTTPError, httpx2.InvalidURL, OSError, RuntimeError, TimeoutError)
+
+_RAW = "dogu/raw"
+_MOST_PAGES = 100
+_MOST_TOOLS = 2_000
+
+
+class _RawDispatcher(JSONRPCDispatcher[Any]):
+    """Hands answers about tools through the session's checks, under a key that they leave alone."""
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
+    ) -> dict[str, Any]:
+        answer = await super().send_raw_request(method, params, opts, **more)
+        if method not in ("tools/list", "tools/call"):
+            return answer
+        return {
+            "tools": [],
+            "content": [],
+            "resultType": "complete",
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": {_RAW: answer},
+        }
+
+
+class Connection:
+    """An open connection. `closed` is set when the server is gone; `changed` when it says that its tools changed."""
+
+    def __init__(self, session: ClientSession, closed: anyio.Event, stderr_tail: Callable[[], str]) -> None:
+        self.closed = closed
+        self.stderr_tail = stderr_tail
+        self._session = session
+
+    async def greet(self) -> None:
+        """Agree on a protocol: the handshake, or 2026-07-28 where the server knows nothing else."""
+        try:
+            await self._session.initialize()
+        except MCPError as error:
+            if error.code in (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT):
+                raise
+            try:
+                await self._session.discover()
+            except MCPError:
+                raise error from None
+
+    async def list_tools(self) -> tuple[list[object], list[str]]:
+        """Return the raw declarations of all pages, and what was wrong with the pages."""
+        tools: list[object] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            params = None if cursor is None else mcp_types.PaginatedRequestParams(cursor=cursor)
+            request = mcp_types.ListToolsRequest(params=params)
+            page = _raw_of(await self._session.send_request(request, mcp_types.ListToolsResult))
+            found = page.get("tools")
+            if not isinstance(found, list):
+                return tools, ["it listed its tools as something that is no list"]
+            tools += cast("list[object]", found)
+            following = page.get("nextCursor")
+            if not isinstance(following, str) or len(tools) > _MOST_TOOLS:
+                break
+            if following in seen:
+                return tools, ["its list of tools never ends: a page names itself as the next"]
+            seen.add(following)
+            cursor = following
+        else:
+            return tools, [f"its list of tools has more than {_MOST_PAGES} pages: the rest was left out"]
+        if len(tools) > _MOST_TOOLS:
+            return tools[:_MOST_TOOLS], [f"it has more than {_MOST_TOOLS} tools: the rest was left out"]
+        return tools, []
+
+    async def call(self, name: str, arguments: JsonObject, progress: ProgressFnT) -> JsonObject:
+        """Return the raw answer. Raises one of `FAILURES`; leaving it cancelled tells the server."""
+        request = mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=name, arguments=arguments))
+        answer = await self._session.send_request(request, mcp_types.CallToolResult, progress_callback=progress)
+        return _raw_of(answer)
+
+
+@asynccontextmanager
+async def connected(
+    entry: ServerEntry,
+    program: Callable[[ServerEntry], ServerProgram],
+    tell: Callable[[str], None],
+    on_change: Callable[[], None],
+) -> AsyncGenerator[Connection]:
+    """Open a connection; nothing is said yet. Raises one of `FAILURES`, perhaps in an exception group."""
+
+    async def hear(message: object) -> None:
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            on_change()
+        await anyio.lowlevel.checkpoint()
+
+    async with AsyncExitStack() as stack:
+        closed, stderr_tail = anyio.Event(), str
+        if entry.command:
+            link = await stack.enter_async_context(started(_found(program(entry)), tell))
+            streams, closed, stderr_tail = link.streams, link.closed, link.stderr_tail
+        else:
+            streams = await _open_http(stack, entry)
+        dispatcher = _RawDispatcher(*streams)
+        client = mcp_types.Implementation(name="dogu", version=__version__)
+        session = ClientSession(dispatcher=dispatcher, client_info=client, message_handler=hear)
+        yield Connection(await stack.enter_async_context(session), closed, stderr_tail)
+
+
+async def _open_http(
+    stack: AsyncExitStack, entry: ServerEntry
+) -> tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]:
+    timeout = httpx2.Timeout(30, read=entry.timeout_s)
+    client = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(entry.headers), timeout=timeout))
+    address = entry.http_url or entry.url
+    if entry.url and await _speaks_sse(client, address):
+        return await stack.enter_async_context(
+            sse_client(address, headers=dict(entry.headers), timeout=30, sse_read_timeout=86_400)
+        )
+    return await stack.enter_async_context(
+        streamable_http_client(address, http_client=client, max_sse_event_size=MAX_LINE_BYTES)
+    )
+
+
+async def _speaks_sse(client: httpx2.AsyncClient, address: str) -> bool:
+    """Whether the older transport answers there: a POST is refused, a GET begins a stream with an endpoint.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports, backwards compatibility.
+    """
+    accept = {"Accept": "application/json, text/event-stream"}
+    greeting = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
+    answer = await client.post(address, json=greeting, headers=accept)
+    if answer.status_code not in (404, 405):
+        return False
+    async with client.stream("GET", address, headers={"Accept": "text/event-stream"}) as stream:
+        return stream.status_code == 200
+
+
+def _found(program: ServerProgram) -> ServerProgram:
+    """Find the program on the server's own PATH, which need not be ours. Raises `FileNotFoundError`."""
+    command = program.argv[0]
+    path = shutil.which(
+        os.path.join(program.directory, command) if "/" in command else command, path=program.environment.get("PATH")
+    )
+    if path is None:
+        raise FileNotFoundError(2, "there is no such program", command)
+    return ServerProgram((path, *program.argv[1:]), program.environment, program.directory)
+
+
+def _raw_of(result: mcp_types.Result) -> JsonObject:
+    return cast("JsonObject", (result.meta or {}).get(_RAW, {}))
