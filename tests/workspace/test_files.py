@@ -148,7 +148,8 @@ def test_observers_hear_of_each_write_and_may_stop_it(workspace: Path):
     observer = Recording()
     files = LocalFiles(Roots(str(workspace)), [observer])
     files.write("d/e/g", b"new", "")
-    first = FileChange(f"{workspace}/d/e/g", None, b"new", None, (f"{workspace}/d", f"{workspace}/d/e"))
+    made = (f"{workspace}/d", f"{workspace}/d/e")
+    first = FileChange(f"{workspace}/d/e/g", None, b"new", None, made, "", digest_of(b"new"))
     assert observer.told == [("before", first), ("done", first)]
     with pytest.raises(ToolError, match="No space left"):
         files.write("f", b"stop", None)

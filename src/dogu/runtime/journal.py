@@ -96,8 +96,9 @@ class Journal:
         with self._lock:
             old = MISSING
             if change.old is not None:
-                old = state_of_file(change.old, change.old_mode or 0, 0)
-            new = state_of_file(change.new, UNKNOWN_MODE if change.old_mode is None else change.old_mode)
+                old = state_of_file(change.old, change.old_mode or 0, 0, change.old_digest)
+            mode = UNKNOWN_MODE if change.old_mode is None else change.old_mode
+            new = state_of_file(change.new, mode, digest=change.new_digest)
             made = [ChangeRecord(os.fsencode(path), MISSING, _NEW_FOLDER) for path in change.made]
             written = ChangeRecord(os.fsencode(change.path), old, new)
             record = self._record("changes", (*made, written))

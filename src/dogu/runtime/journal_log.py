@@ -90,13 +90,15 @@ class JournalLog:
         With `durable` it is on the disk when this returns.
         """
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        data = b"".join(contents)
+        data_bytes = sum(map(len, contents))
         with self._locked() as descriptor:
             start = self._end_of_whole_records(descriptor)
             body = msgspec.msgpack.encode(record)
-            head = _HEAD.pack(_MAGIC, len(body), len(data), zlib.crc32(body))
+            head = _HEAD.pack(_MAGIC, len(body), data_bytes, zlib.crc32(body))
             os.ftruncate(descriptor, start)
-            _write_at(descriptor, head + body + data, start)
+            for piece in (head + body, *contents):
+                _write_at(descriptor, piece, start)
+                start += len(piece)
             if durable:
                 os.fsync(descriptor)
 

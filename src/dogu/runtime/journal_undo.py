@@ -61,9 +61,9 @@ def present_state(roots: Roots, path: str, like: State = MISSING) -> State:
         os.close(place.parent)
 
 
-def state_of_file(data: bytes, mode: int, where: int = -1) -> State:
-    """Return the state of a file with this content and these permission bits."""
-    return State("file", mode, len(data), digest_of(data), b"", where)
+def state_of_file(data: bytes, mode: int, where: int = -1, digest: str = "") -> State:
+    """Return the state of a file with this content and these permission bits; `digest` spares working it out."""
+    return State("file", mode, len(data), digest or digest_of(data), b"", where)
 
 
 def digest_by_stamp(size: int, mtime_ns: int) -> str:
