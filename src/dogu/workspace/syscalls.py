@@ -115,11 +115,12 @@ def write_all(syscalls: Syscalls, descriptor: int, data: bytes) -> None:
 
 
 def read_all(syscalls: Syscalls, descriptor: int, limit: int) -> bytes:
-    """Read from offset 0 to the end, or to `limit` bytes."""
+    """Read from offset 0 to the end, or to `limit` bytes; at a stroke, so that no second copy is made."""
     chunks: list[bytes] = []
     offset = 0
+    step = max(syscalls.status(descriptor).st_size + 1, 1 << 16)
     while offset < limit:
-        chunk = syscalls.pread(descriptor, min(limit - offset, 1 << 20), offset)
+        chunk = syscalls.pread(descriptor, min(limit - offset, step), offset)
         if not chunk:
             break
         chunks.append(chunk)
