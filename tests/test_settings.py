@@ -394,7 +394,7 @@ class TestRestrictions:
 
     @pytest.mark.parametrize("key", [key for key in KEYS if key.no_effect], ids=lambda key: key.name)
     def test_what_has_no_effect_is_told(self, place: Place, key: Key) -> None:
-        values: list[Any] = ["ja", {"server": {"command": "x"}}]
+        values: list[Any] = ["ja", {"server": {"command": "x"}}, 7, False]
         for value in values:
             place.write("home/.gemini", {key.name: value})
             with contextlib.suppress(SettingsError):

@@ -88,6 +88,7 @@ def _widens(name: str, *also: str) -> Key:
     return Key(name, takes.texts, (), also, Combine.ADD)
 
 
+_BY_PARAMETER = "the model decides by the tool's parameter so far"
 
 KEYS: tuple[Key, ...] = (
     _confines("tools.core", "coreTools", convert=takes.tools),
@@ -110,7 +111,14 @@ KEYS: tuple[Key, ...] = (
     _limits("tools.shell.timeout", takes.time_limit, None),
     _limits("tools.shell.inactivityTimeout", takes.time_limit, 300.0),
     _widens("tools.shell.environment"),
-    Key("tools.search.maxMatches", takes.number(1, 1e6, whole=True), 500, ("maxMatches",), reach=Reach.ALWAYS),
+    Key(
+        "tools.search.maxMatches",
+        takes.number(1, 1e6, whole=True),
+        500,
+        ("maxMatches",),
+        reach=Reach.ALWAYS,
+        no_effect=_BY_PARAMETER,
+    ),
     _limits("tools.search.timeout", takes.number(0.1, 1e5), 30.0),
     _guards("security.disableYoloMode", takes.flag, False, _true, "disableYoloMode"),
     Key("mcp.serverCommand", takes.text, "", ("mcpServerCommand",)),
@@ -132,6 +140,7 @@ KEYS: tuple[Key, ...] = (
         ("fileFiltering.respectGitIgnore",),
         reach=Reach.STRICTER,
         is_stricter=_true,
+        no_effect=_BY_PARAMETER,
     ),
     Key("general.preferredEditor", takes.text, "", ("preferredEditor", "editor")),
     Key(

@@ -153,7 +153,7 @@ class _Reading:
         if present is not None:
             value = self._both(key, path, name, (present.value, value))
         self._layer.values[key.name] = Value(value, self._origin(path))
-        if key.no_effect:
+        if key.no_effect and value != key.default:
             self._warn(path, name, f"has no effect: {key.no_effect}")
 
     def _both(self, key: Key, path: Path, name: str, values: tuple[Any, Any]) -> Any:

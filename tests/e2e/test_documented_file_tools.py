@@ -179,7 +179,7 @@ class TestReadFile:
             ("a.flac", b"fLaC\x00\x00\x00\x22" + b"\x00" * 34, "audio/flac"),
             ("a.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "application/pdf"),
         ],
-        ids="png jpg gif webp bmp mp3 wav aiff aac ogg flac pdf".split(),  # noqa: SIM905  (shorter so)
+        ids="png jpg gif webp bmp mp3 wav aiff aac ogg flac pdf".split(),
     )
     async def test_media_is_returned_as_data_a_model_can_read(
         self, tools: Documented, name: str, data: bytes, media_type: str
