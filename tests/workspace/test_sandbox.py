@@ -302,6 +302,8 @@ async def test_sockets_that_give_the_machine_away_are_out_of_reach(
         result = await place.run(files_are_held, f'{sys.executable} -c "{program}"')
         assert result.stdout == ""
         del place.environment["DOCKER_HOST"]
+        if sandbox_places.sockets(place.environment):
+            return  # this machine has others, and Landlock can only take all sockets away
         assert (await place.run(files_are_held, f'{sys.executable} -c "{program}"')).stdout == "reached\n"
 
 

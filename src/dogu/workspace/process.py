@@ -24,6 +24,7 @@ IDLE_TIMEOUT_S = 300.0
 MAX_PROCESSES = 1000
 _MOST_AT_ONCE = 32
 _MOST_JOBS = 30
+_ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
 _END_TAKES_S = 12.0  # a keeper's grace, its last try, and some
 
 
@@ -117,7 +118,7 @@ class LocalProcesses:
             return self._result(command, line, facts, time.monotonic() - started)
 
     def _result(self, command: ShellCommand, line: Line, facts: dict[str, Any], duration_s: float) -> ProcessResult:
-        status: int | None = facts["status"]
+        exit_code, signal = _ending(facts["status"], command.confinement or {})
         files: dict[str, str] = {}
         texts: dict[str, str] = {}
         truncated = False
@@ -135,8 +136,8 @@ class LocalProcesses:
         return ProcessResult(
             texts["stdout"],
             texts["stderr"],
-            exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
-            signal=os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
+            exit_code=exit_code,
+            signal=signal,
             pgid=line.pid,
             error=_error(command, facts),
             background_pids=tuple(facts["pids"]),
@@ -236,7 +237,8 @@ class _Talk:
         """End everything of the command, if anything is left, and wait; not to be cancelled, but bounded."""
         if self._line.is_settled:
             return
-        with anyio.move_on_after(_END_TAKES_S, shield=True):
+        with anyio.move_on_after(_ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
+_END_TAKES_S, shield=True):
             self._line.say(b"end")
             try:
                 await self.until_done()
@@ -247,6 +249,20 @@ class _Talk:
         text = "".join(self._texts[stream].feed(data) for stream, data in output)
         if text:
             self._report(text)
+
+
+def _ending(status: int | None, confinement: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """The exit code, or the signal that ended it.
+
+    bubblewrap stands between and tells a signal as 128 and its number, so there a code that names a signal counts as
+    one; a command that really exits so (`exit 143`) can't be told apart.
+    """
+    if status is None:
+        return None, None
+    if os.WIFSIGNALED(status):
+        return None, os.WTERMSIG(status)
+    code = os.WEXITSTATUS(status)
+    return (None, code - 128) if "outer" in confinement and code - 128 in _ENDING_SIGNALS else (code, None)
 
 
 def _ignore(_text: str) -> None:
