@@ -1,6 +1,6 @@
 """The tool API's two documents (Japanese and Traditional Chinese), sentence by sentence."""
 
-from requirement_entry import MEMORY, OPEN, Requirement
+from requirement_entry import MEMORY, Requirement
 
 
 def _both(section: str) -> tuple[str, ...]:
@@ -66,7 +66,6 @@ CONTRACT = {
     "api.registry.mcp": Requirement(
         _both(_CONCEPTS),
         "When mcp.serverCommand is set, the registry connects to MCP servers, lists and registers their tools.",
-        deferred=OPEN,
     ),
     "api.registry.declarations": Requirement(
         _both(_CONCEPTS), "The FunctionDeclarations of all registered tools are given to the model."
@@ -154,13 +153,12 @@ CUSTOM = {
         _both(_CUSTOM), "One or more MCP servers are set up in settings.json under mcpServers."
     ),
     "api.custom.mcp_tools": Requirement(
-        _both(_CUSTOM), "The core discovers and uses the tools that these servers publish.", deferred=OPEN
+        _both(_CUSTOM), "The core discovers and uses the tools that these servers publish."
     ),
     "api.custom.mcp_prefix": Requirement(
         _both(_CUSTOM),
         "With several MCP servers a tool's name begins with its server's: serverAlias__actualToolName.",
         divergence="Always, so that a name doesn't change when a second server is added.",
-        deferred=OPEN,
     ),
     "api.custom.flexible": Requirement(
         _both("closing"), "The tool system extends the model in a flexible way, for many kinds of work."

@@ -18,5 +18,4 @@ class Requirement:
 
 
 COMMANDS = "Commands and paths under control: judged, contained, never hanging"
-OPEN = "Open to every other tool, and open as one: discovery, MCP both ways, ACP, the library"
 MEMORY = "What an agent remembers, reads and reaches: sessions, context, memory, the web"

@@ -139,6 +139,8 @@ async def result_of(runtime: Runtime, name: str, /, **args: Any) -> ToolResult:
     return (await runtime.call(name, args)).result
 
 
+@pytest.mark.requirement("api.custom.mcp_tools")
+@pytest.mark.requirement("api.custom.mcp_prefix")
 async def test_a_server_s_tools_are_there_under_its_name_and_work(tmp_path: Path, script: str):
     async with opened(tmp_path, {"real": stdio(script)}) as runtime:
         names = [tool.name for tool in runtime.registry if "__" in tool.name]
@@ -316,6 +318,8 @@ async def test_an_error_of_the_caller_s_own_comes_out_as_it_was(tmp_path: Path, 
             raise KeyError("mine")
 
 
+@pytest.mark.requirement("api.registry.mcp")
+@pytest.mark.requirement("api.custom.mcp_setting")
 async def test_the_settings_start_servers(tmp_path: Path, script: str):
     home = tmp_path / "home"
     (home / ".dogu").mkdir(parents=True)
@@ -348,6 +352,7 @@ def test_a_bad_entry_is_told_and_costs_only_itself(row: dict[str, Any], told: st
     assert told in problems[0]
 
 
+@pytest.mark.requirement("api.registry.mcp")
 def test_the_server_command_is_one_more_server_and_lists_hold():
     entries, _ = read_entries({"a": {"command": "a"}, "b": {"command": "b"}}, "python 'my server.py'", None, ["b"])
     assert entries == [ServerEntry("a", command="a"), ServerEntry("mcp", command="python", args=("my server.py",))]
