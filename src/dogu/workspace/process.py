@@ -237,8 +237,7 @@ class _Talk:
         """End everything of the command, if anything is left, and wait; not to be cancelled, but bounded."""
         if self._line.is_settled:
             return
-        with anyio.move_on_after(_ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
-_END_TAKES_S, shield=True):
+        with anyio.move_on_after(_END_TAKES_S, shield=True):
             self._line.say(b"end")
             try:
                 await self.until_done()
