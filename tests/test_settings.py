@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, strategies
 
 from dogu.settings import Settings, SettingsError, Trust, load_settings, record_trust, trust_of
-from dogu.settings_json import JsonError, parse_json_with_comments
-from dogu.settings_keys import KEYS, Combine, Key, Reach
-from dogu.settings_tools import intersect
+from dogu.settings.json import JsonError, parse_json_with_comments
+from dogu.settings.keys import KEYS, Combine, Key, Reach
+from dogu.settings.tools import intersect
 
 
 @dataclass

@@ -27,6 +27,8 @@ BUILT_IN = [
     "replace",
     "read_many_files",
     "run_shell_command",
+    "background_jobs",
+    "stop_background_job",
 ]
 
 

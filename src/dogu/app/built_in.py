@@ -31,6 +31,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     """Make the built-in tools, in the order the model sees them. A new tool is one line here."""
+    from dogu.tools.background_jobs import BackgroundJobs
     from dogu.tools.glob import Glob
     from dogu.tools.grep_search import GrepSearch
     from dogu.tools.list_directory import ListDirectory
@@ -38,6 +39,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     from dogu.tools.read_many_files import ReadManyFiles
     from dogu.tools.replace import Replace
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
+    from dogu.tools.stop_background_job import StopBackgroundJob
     from dogu.tools.write_file import WriteFile
     from dogu.workspace.environment import command_environment
     from dogu.workspace.ignore_lookup import why_ignored
@@ -63,6 +65,8 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
             ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
             lambda: open_sandbox(settings),
         ),
+        BackgroundJobs(parts.processes),
+        StopBackgroundJob(parts.processes),
     ]
 
 

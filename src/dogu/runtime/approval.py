@@ -85,7 +85,7 @@ def _facts(tool: AnyTool, args: Any, always_ask: tuple[str, ...] = ()) -> CallFa
 
 
 def _nobody(tool: AnyTool, verdict: Verdict) -> str:
-    return (
-        f"{tool.name} needs a person's approval ({verdict.reason}) and nobody is here to ask. Nothing was run. "
-        "Say in your answer what you would have done; the user can allow it with --approval-mode or a rule."
-    )
+    told = f"{tool.name} needs a person's approval ({verdict.reason}) and nobody is here to ask. Nothing was run. "
+    if verdict.gate is Decision.ASK:
+        return told + "Say in your answer what you would have done; no approval mode or rule answers for the user here."
+    return told + "Say in your answer what you would have done; the user can allow it with --approval-mode or a rule."

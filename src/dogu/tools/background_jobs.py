@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.workspace.process_jobs import Job, Jobs
+
+if TYPE_CHECKING:
+    from dogu.workspace.process_jobs import Job, Jobs
 
 _MOST_BYTES = 40_000
 _LONGEST_COMMAND_CHARS = 200

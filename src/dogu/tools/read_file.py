@@ -11,7 +11,7 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import Blob, CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
+from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
 
 if TYPE_CHECKING:
     from dogu.workspace.files import Files
@@ -77,18 +77,41 @@ class ReadFile(Tool[ReadFileArgs]):
         first = (args.offset or 0) + 1
         return f"{args.path} (lines {first}-{first - 1 + (args.limit or DEFAULT_LIMIT_LINES)})"
 
+    async def should_confirm_execute(self, args: ReadFileArgs) -> Confirmation | None:
+        """Ask, in every mode, before a file that may hold secrets is shown to the model."""
+        return await anyio.to_thread.run_sync(self._question, args, abandon_on_cancel=True)
+
     async def execute(self, args: ReadFileArgs, context: CallContext) -> ToolResult:
         """Read it in a thread; cancelled, it isn't waited for."""
-        return await anyio.to_thread.run_sync(self._read, args, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(self._read, args, context.approved, abandon_on_cancel=True)
 
-    def _read(self, args: ReadFileArgs) -> ToolResult:
-        from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
+    def _question(self, args: ReadFileArgs) -> Confirmation | None:
+        from dogu.workspace.names import shown_name
 
+        reason = self._files.secret_reason(args.path)
+        if reason is None or self._files.kind(args.path) != "file":
+            return None
+        path = self._located(args)
+        real = self._roots.real(path)
+        named = path if path == real else f"{path} -> {real}"
+        display = f"The model asks to read {shown_name(named)}\n\n{reason}"
+        return Confirmation("Show the model this file?", display, real, always_ask=True, reasons=(reason,))
+
+    def _located(self, args: ReadFileArgs) -> str:
         path = self._roots.locate(args.path)
         if "gemini" in map(self._why_ignored, {path, self._roots.real(path)}):
             raise ToolError(
                 ErrorKind.IGNORED, f"File is ignored by .geminiignore: {path}. Ask the user if you need its content."
             )
+        return path
+
+    def _read(self, args: ReadFileArgs, approved: object) -> ToolResult:
+        from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
+
+        path = self._located(args)
+        secret = self._files.secret_reason(path)
+        if secret and approved != self._roots.real(path) and self._files.kind(path) == "file":
+            raise ToolError(ErrorKind.PROTECTED, f"Nobody was asked about reading {path}: {secret} Try again.")
         wanted = Wanted(args.offset or 0, args.limit or DEFAULT_LIMIT_LINES)
         shown = self._roots.relative(path)
         deadline = time.monotonic() + TIME_LIMIT_S

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.workspace.process_jobs import Jobs
+
+if TYPE_CHECKING:
+    from dogu.workspace.process_jobs import Jobs
 
 
 class StopBackgroundJobArgs(msgspec.Struct, kw_only=True):

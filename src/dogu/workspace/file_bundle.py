@@ -35,6 +35,7 @@ class Bundle:
         self._room_chars = LONGEST_TEXT_CHARS
         self._room_bytes = LARGEST_MEDIA_BYTES
         self._not_reached = 0
+        self._kept_back = 0
 
     def add(self, file: ChosenFile, go_on: Callable[[], bool]) -> None:
         """Read a file into the rest of the room; what can't be read is skipped, with the reason."""
@@ -43,6 +44,11 @@ class Bundle:
             return
         wanted = Wanted(max_chars=self._room_chars, media=_names_media(file))
         try:
+            secret = self._files.secret_reason(file.path)
+            if secret:
+                self._kept_back += 1
+                self._skip(file.path, f"{secret} Ask with read_file")
+                return
             view = view_file(self._files, file.path, wanted, go_on)
         except ToolError as error:
             self._skip(file.path, reason_of(error))
@@ -61,8 +67,13 @@ class Bundle:
             self._room_bytes -= len(view.data)
 
     def content(self) -> Content:
-        """Put together what was read and what wasn't. Raises `ToolError` (NOT_FOUND) when nothing was."""
+        """Put together what was read and what wasn't.
+
+        Raises `ToolError` when nothing was: PROTECTED for secrets alone, else NOT_FOUND.
+        """
         notes = self._notes()
+        if not self._read and self._kept_back == len(self._choice.skipped) > 0:
+            raise ToolError(ErrorKind.PROTECTED, "\n".join(["No file was read.", *notes]))
         if not self._read:
             raise ToolError(
                 ErrorKind.NOT_FOUND,

@@ -30,6 +30,7 @@ from dogu.workspace.search_query import (
 )
 from dogu.workspace.search_re2 import Re2, differences
 from dogu.workspace.search_ripgrep import Ripgrep
+from dogu.workspace.search_secrets import SecretFiles, kept_back
 from dogu.workspace.search_source import Source, open_beneath, source_of
 from dogu.workspace.walk import Walk, WalkCounts
 
@@ -39,12 +40,13 @@ _MOST_COUNTED = 5_000
 
 
 class _Folder(msgspec.Struct, frozen=True):
-    """A folder to search: its handle, and the rules of its entries."""
+    """A folder to search: its handle, the rules of its entries, and which of them hold secrets."""
 
     descriptor: int
     ignore: Ignore
     rules: FolderRules
     is_root: bool
+    secrets: SecretFiles
 
 
 class SearchRun:
@@ -76,9 +78,13 @@ class SearchRun:
                 raise ToolError(
                     ErrorKind.IGNORED, f"File is hidden by .geminiignore: {path}. Search elsewhere, or ask the user."
                 )
+        secret = None if query.names_only else SecretFiles(self._roots, path).reason()
         source = source_of(os.path.basename(path), self._roots.open_file(path), not query.pattern.isascii())
         try:
             counted = engine.count_sources(query, [source], limits)
+            if secret and counted.by_path:
+                note = kept_back({source.path: secret}, sum(counted.by_path.values()), query)
+                return SearchResult(engine=engine.name, notes=[note])
             shown = [] if query.names_only or not counted.by_path else engine.lines(query, [source], limits)[0]
             files = [FileMatches(name, shown, source.encoding) for name in counted.by_path]
         finally:
@@ -97,8 +103,9 @@ class SearchRun:
         if rules.reason:
             hint = "; pass respect_git_ignore=false to search it" if rules.reason == "git" else ""
             return SearchResult(notes=[f"{path} is {rules.reason}-ignored and was not searched{hint}"])
+        secrets = SecretFiles(self._roots, path)
         with _closing(self._roots.open_directory(path)) as descriptor:
-            return self._search_below(query, _Folder(descriptor, ignore, rules, relative == "."), limits)
+            return self._search_below(query, _Folder(descriptor, ignore, rules, relative == ".", secrets), limits)
 
     def _search_below(self, query: SearchQuery, folder: _Folder, limits: Limits) -> SearchResult:
         engine = self._engine()
@@ -112,6 +119,9 @@ class SearchRun:
         result.is_complete = counted.is_complete
         kept = _kept(counted, query, folder)
         result.notes += _left_out(counted.unreadable, walked)
+        if not query.names_only:
+            kept, notes = folder.secrets.keep_back(kept, query)
+            result.notes += notes
         result.file_count = len(kept)
         result.total = sum(kept.values())
         if query.names_only:

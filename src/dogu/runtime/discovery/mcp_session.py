@@ -6,6 +6,7 @@ one bad schema and a whole result for one block it doesn't know.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -23,7 +24,6 @@ from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
 
 from dogu.contract import JsonObject
 from dogu.runtime.discovery.mcp_entries import ServerEntry
@@ -31,7 +31,20 @@ from dogu.runtime.discovery.mcp_stdio import MAX_LINE_BYTES, ServerProgram, star
 from dogu.version import __version__
 
 # What goes wrong with a server or on the way to it; anything else is a defect of ours.
-FAILURES = (MCPError, ValidationError, httpx2.HTTPError, httpx2.InvalidURL, OSError, RuntimeError, TimeoutError)
+# (The SDK raises whatever Python does when a server sends what it doesn't foresee.)
+FAILURES = (
+    MCPError,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+)
 
 _RAW = "dogu/raw"
 _MOST_PAGES = 100
@@ -39,7 +52,12 @@ _MOST_TOOLS = 2_000
 
 
 class _RawDispatcher(JSONRPCDispatcher[Any]):
-    """Hands answers about tools through the session's checks, under a key that they leave alone."""
+    """Keeps answers about tools, and hands the session an empty one that says where."""
+
+    def __init__(self, read_stream: ReadStream[SessionMessage | Exception], write_stream: WriteStream[SessionMessage]):
+        super().__init__(read_stream, write_stream)
+        self._kept: dict[str, JsonObject] = {}
+        self._numbers = itertools.count(1)
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
@@ -47,23 +65,27 @@ class _RawDispatcher(JSONRPCDispatcher[Any]):
         answer = await super().send_raw_request(method, params, opts, **more)
         if method not in ("tools/list", "tools/call"):
             return answer
-        return {
-            "tools": [],
-            "content": [],
-            "resultType": "complete",
-            "ttlMs": 0,
-            "cacheScope": "private",
-            "_meta": {_RAW: answer},
-        }
+        key = str(next(self._numbers))
+        self._kept[key] = answer
+        empty: list[object] = []
+        fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": {_RAW: key}}
+        return {"tools": empty, "content": empty, **fresh}
+
+    def raw(self, result: mcp_types.Result) -> JsonObject:
+        """Return, once, the answer in whose place the result came."""
+        return self._kept.pop(str((result.meta or {})[_RAW]))
 
 
 class Connection:
     """An open connection. `closed` is set when the server is gone; `changed` when it says that its tools changed."""
 
-    def __init__(self, session: ClientSession, closed: anyio.Event, stderr_tail: Callable[[], str]) -> None:
+    def __init__(
+        self, session: ClientSession, raw: _RawDispatcher, closed: anyio.Event, stderr_tail: Callable[[], str]
+    ) -> None:
         self.closed = closed
         self.stderr_tail = stderr_tail
         self._session = session
+        self._raw = raw
 
     async def greet(self) -> None:
         """Agree on a protocol: the handshake, or 2026-07-28 where the server knows nothing else."""
@@ -85,7 +107,7 @@ class Connection:
         for _ in range(_MOST_PAGES):
             params = None if cursor is None else mcp_types.PaginatedRequestParams(cursor=cursor)
             request = mcp_types.ListToolsRequest(params=params)
-            page = _raw_of(await self._session.send_request(request, mcp_types.ListToolsResult))
+            page = self._raw.raw(await self._session.send_request(request, mcp_types.ListToolsResult))
             found = page.get("tools")
             if not isinstance(found, list):
                 return tools, ["it listed its tools as something that is no list"]
@@ -107,7 +129,7 @@ class Connection:
         """Return the raw answer. Raises one of `FAILURES`; leaving it cancelled tells the server."""
         request = mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=name, arguments=arguments))
         answer = await self._session.send_request(request, mcp_types.CallToolResult, progress_callback=progress)
-        return _raw_of(answer)
+        return self._raw.raw(answer)
 
 
 @asynccontextmanager
@@ -134,7 +156,7 @@ async def connected(
         dispatcher = _RawDispatcher(*streams)
         client = mcp_types.Implementation(name="dogu", version=__version__)
         session = ClientSession(dispatcher=dispatcher, client_info=client, message_handler=hear)
-        yield Connection(await stack.enter_async_context(session), closed, stderr_tail)
+        yield Connection(await stack.enter_async_context(session), dispatcher, closed, stderr_tail)
 
 
 async def _open_http(
@@ -175,7 +197,3 @@ def _found(program: ServerProgram) -> ServerProgram:
     if path is None:
         raise FileNotFoundError(2, "there is no such program", command)
     return ServerProgram((path, *program.argv[1:]), program.environment, program.directory)
-
-
-def _raw_of(result: mcp_types.Result) -> JsonObject:
-    return cast("JsonObject", (result.meta or {}).get(_RAW, {}))

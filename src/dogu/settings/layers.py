@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.settings_json import JsonDocument, JsonError, Path, parse_json_with_comments
-from dogu.settings_keys import KEYS, Combine, Key
-from dogu.settings_problems import Origin, SettingsError, SettingsWarning
-from dogu.settings_tools import intersect, unknown_tool_hint
-from dogu.settings_unknown import unknown_key_problem
-from dogu.settings_values import ValueProblem, shown
+from dogu.settings.json import JsonDocument, JsonError, Path, parse_json_with_comments
+from dogu.settings.keys import KEYS, Combine, Key
+from dogu.settings.problems import Origin, SettingsError, SettingsWarning
+from dogu.settings.tools import intersect, unknown_tool_hint
+from dogu.settings.unknown import unknown_key_problem
+from dogu.settings.values import ValueProblem, shown
 
 _LARGEST_BYTES = 4_000_000
 _VARIABLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})"

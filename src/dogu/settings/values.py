@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from dogu.settings_tools import EntryError, tool_entry
+from dogu.settings.tools import EntryError, tool_entry
 
 APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
 SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from dogu.settings_keys import KEYS, Combine, Key, Reach
-from dogu.settings_layers import Layer, Value, flags_layer, read_layer
-from dogu.settings_problems import Origin, SettingsError, SettingsWarning
-from dogu.settings_tools import intersect
-from dogu.settings_trust import Trust, record_trust, trust_of
+from dogu.settings.keys import KEYS, Combine, Key, Reach
+from dogu.settings.layers import Layer, Value, flags_layer, read_layer
+from dogu.settings.problems import Origin, SettingsError, SettingsWarning
+from dogu.settings.tools import intersect
+from dogu.settings.trust import Trust, record_trust, trust_of
 
 __all__ = [
     "ContextSettings",

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dogu import settings_values as takes
+from dogu.settings import values as takes
 
 
 class Combine(Enum):
