@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from dogu.policy.dangers import Danger, dangers_of, is_risky_variable, redirect_danger
 from dogu.policy.programs import GIT_VALUE_OPTIONS, Effect
 from dogu.policy.rules import Rule
-from dogu.policy.verdict import Decision, JudgedCommand, strictest
+from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest
 from dogu.policy.wrappers import SHELLS, ShellText, inner_commands
 from dogu.workspace.shell_syntax import (
     Command,
@@ -31,15 +30,6 @@ _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SECOND_ORDER = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
 _DEEPEST_TEXT = 8
-
-
-@dataclass
-class Judgement:
-    """What was found: the gate, why, and each simple command."""
-
-    gate: Decision
-    reason: str
-    commands: list[JudgedCommand] = field(default_factory=list[JudgedCommand])
 
 
 def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dogu.contract.tool import Kind
-from dogu.policy.command_judge import Judgement, judge_command
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import SHELL_TOOL, Rules
-from dogu.policy.verdict import CallFacts, Decision, Verdict, strictest
+from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
 
 
 def decide(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> Verdict:
@@ -29,6 +28,8 @@ def gate_of(facts: CallFacts, rules: Rules) -> Judgement:
         return Judgement(Decision.DENY, f"{facts.tool} is not among the tools that the settings allow.")
     judged = Judgement(Decision.ALLOW, "")
     if facts.command is not None and facts.tool == SHELL_TOOL:
+        from dogu.policy.command_judge import judge_command
+
         judged = judge_command(facts.command, rules.shell_core(), rules.shell_exclude())
     if facts.always_ask and judged.gate is Decision.ALLOW:
         return Judgement(Decision.ASK, "; ".join(facts.always_ask), judged.commands)
@@ -56,4 +57,6 @@ def _is_allowed(facts: CallFacts, rules: Rules) -> bool:
         return True
     if facts.command is None or not own:
         return False
+    from dogu.policy.command_judge import judge_command
+
     return judge_command(facts.command, tuple(own), ()).gate is Decision.ALLOW

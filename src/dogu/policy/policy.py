@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Policy:
-    """Decides calls; `mode` may be changed while the session lives. With `remembered`, "always" outlives the session."""
+    """Decides calls; `mode` may be changed while the session lives. With `remembered`, "always" outlives it."""
 
     def __init__(
         self,
@@ -27,7 +28,7 @@ class Policy:
         self.mode = mode
         self._remembered = remembered
         if remembered is not None:
-            self._rules = replace(self._rules, allowed=(*self._rules.allowed, *remembered.load()))
+            self._rules = msgspec.structs.replace(self._rules, allowed=(*self._rules.allowed, *remembered.load()))
 
     @property
     def rules(self) -> Rules:
@@ -46,6 +47,6 @@ class Policy:
 
     def remember(self, rule: Rule) -> None:
         """Let the rule hold from now on: commands' rules in later sessions too, a whole tool's in this one."""
-        self._rules = replace(self._rules, allowed=(*self._rules.allowed, rule))
+        self._rules = msgspec.structs.replace(self._rules, allowed=(*self._rules.allowed, rule))
         if self._remembered is not None and rule.words is not None:
             self._remembered.add(rule)

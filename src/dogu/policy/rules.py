@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from dogu.policy.verdict import Decision
-from dogu.workspace.shell_syntax import CommandKind, NotBashError, UnprovenError, parse
 
 SHELL_TOOL = "run_shell_command"
 
@@ -41,8 +41,7 @@ class RestrictionError(Exception):
         self.entry = entry
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A decision about a tool, or about commands that begin with `words`.
 
     `is_unclear`: the words hold a wildcard, which no document gives a meaning; such a rule matches only itself, and
@@ -90,8 +89,7 @@ def check_examples(rules: Sequence[Rule], match: Iterable[str], not_match: Itera
             raise RestrictionError(command, f"the example {command!r} is matched by {rules[0].text}, and should not be")
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """All rules that hold at once. `core` None means no restriction."""
 
     core: tuple[Rule, ...] | None = None
@@ -147,6 +145,8 @@ def _allowed(entry: str | Mapping[str, Any]) -> Rule:
 
 def _words(text: str) -> tuple[tuple[str, ...], bool]:
     """The words of a rule as bash would see them, else as blanks part them; and whether one holds a wildcard."""
+    from dogu.workspace.shell_syntax import CommandKind, NotBashError, UnprovenError, parse
+
     try:
         commands = parse(text).commands
     except (NotBashError, UnprovenError):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from dogu.contract.tool import Kind
 
@@ -24,12 +25,11 @@ def strictest(*decisions: Decision) -> Decision:
     return min(decisions, key=_STRICTNESS.__getitem__, default=Decision.ALLOW)
 
 
-@dataclass(frozen=True, slots=True)
-class CallFacts:
+class CallFacts(msgspec.Struct, frozen=True):
     """What the policy may know of a call, and nothing else.
 
     `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
-    no mode and no remembered rule may answer for the person. `is_built_in`: the list of built-in tools speaks of it too.
+    no mode and no remembered rule may answer for the person. `is_built_in`: the list of built-in tools names it too.
     """
 
     tool: str
@@ -40,8 +40,7 @@ class CallFacts:
     is_built_in: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCommand:
+class JudgedCommand(msgspec.Struct, frozen=True):
     """One simple command found in a shell text: its words as bash would see them, and what was thought of it.
 
     `rule` names the rule that spoke, None when none did.
@@ -53,8 +52,7 @@ class JudgedCommand:
     rule: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """`gate` is what the restrictions and the command itself allow; `decision` adds mode and remembered rules.
 
     `reason` is one sentence for the model and the person. `commands` are the simple commands of a shell text.
@@ -65,3 +63,11 @@ class Verdict:
     reason: str
     rule: str | None = None
     commands: tuple[JudgedCommand, ...] = ()
+
+
+class Judgement(msgspec.Struct):
+    """What is thought of a shell text: the gate, why, and each simple command."""
+
+    gate: Decision
+    reason: str
+    commands: list[JudgedCommand] = msgspec.field(default_factory=list[JudgedCommand])
