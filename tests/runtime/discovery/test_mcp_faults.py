@@ -200,10 +200,18 @@ for line in sys.stdin:
     message = json.loads(line)
     method = message.get("method")
     if method == "initialize":
-        if fault != "hang-init":
+        if fault == "modern-only":
+            send({"id": message["id"], "error": {"code": -32022, "message": "unsupported",
+                  "data": {"supported": ["2026-07-28"], "requested": message["params"]["protocolVersion"]}}})
+        elif fault != "hang-init":
             version = "1900-01-01" if fault == "bad-version" else message["params"]["protocolVersion"]
             answer(message, {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}},
                              "serverInfo": {"name": "faulty", "version": "1"}})
+    elif method == "server/discover":
+        answer(message, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete",
+                         "ttlMs": 0, "cacheScope": "private"})
+    elif fault == "modern-only" and "io.modelcontextprotocol/protocolVersion" not in message["params"]["_meta"]:
+        sys.exit(5)
     elif method == "tools/list":
         listed(message)
     elif method == "tools/call":
@@ -309,6 +317,12 @@ async def test_nobody_waits_for_a_server_that_hangs_longer_than_said(script: str
     async with opened(script, fault, wait_s=4) as runtime:
         assert "Still starting" in note_of(runtime)
         await good_works(runtime)
+
+
+async def test_a_server_that_knows_only_the_new_generation_is_met_there(script: str):
+    async with opened(script, "modern-only") as runtime:
+        assert (await result_of(runtime)).llm_content == "hello"
+        assert runtime.notes == ()
 
 
 async def test_noise_before_the_protocol_is_ignored_and_told(script: str):
