@@ -11,9 +11,11 @@ import pytest
 
 from dogu.contract.confirmation import CallContext
 from dogu.contract.content import Blob
-from dogu.contract.errors import ErrorKind
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
-from dogu.testing.workspace import check_tool, run_tool
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.questions import Approved, Declined, Question
+from dogu.testing.workspace import check_tool, executor_for, run_tool
 from dogu.tools import read_file
 from dogu.tools.read_file import ReadFile
 from dogu.workspace.files import LocalFiles
@@ -314,3 +316,78 @@ def test_the_description_of_a_call_names_path_and_lines(root: Path) -> None:
         reader.get_description(reader.validate_tool_params({"path": "a", "offset": 10, "limit": 5}))
         == "a (lines 11-15)"
     )
+
+
+@pytest.mark.parametrize("mode", ["default", "auto_edit", "plan", "yolo"])
+@pytest.mark.parametrize("name", [".env", "link", "sub/../.env"])
+async def test_a_file_of_secrets_is_asked_about_in_every_mode(root: Path, mode: str, name: str) -> None:
+    (root / ".env").write_text("KEY=hunter2")
+    (root / "link").symlink_to(".env")
+    (root / "sub").mkdir()
+    asked: list[Question] = []
+
+    async def confirm(question: Question) -> Approved:
+        asked.append(question)
+        return Approved()
+
+    call = ToolCall("1", "read_file", {"path": name})
+    refused = (await executor_for(tool(root), confirm=None, mode=mode).run(call)).result
+    assert refused.error is not None
+    assert refused.error.kind is ErrorKind.NOBODY_TO_ASK
+    assert "hunter2" not in f"{refused.llm_content} {refused.return_display}"
+    assert (await executor_for(tool(root), confirm=confirm, mode=mode).run(call)).result.llm_content == "KEY=hunter2"
+    (question,) = asked
+    assert question.always_rule is None
+    confirmation = question.confirmation
+    assert confirmation.reasons == (".env is for people only: it may hold passwords and keys.",)
+    assert str(root / ".env") in str(confirmation.display)
+    assert confirmation.reasons[0] in str(confirmation.display)
+    assert "hunter2" not in repr(confirmation)
+
+
+async def test_a_declined_file_of_secrets_is_not_read(root: Path) -> None:
+    (root / "id_rsa").write_text("PRIVATE")
+
+    async def confirm(_question: Question) -> Declined:
+        return Declined("no")
+
+    result = await run_tool(tool(root), confirm=confirm, path="id_rsa")
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.DECLINED
+
+
+async def test_an_approval_is_for_the_file_that_was_asked_about(root: Path) -> None:
+    (root / ".env").write_text("A")
+    (root / "id_rsa").write_text("B")
+    (root / "link").symlink_to(".env")
+
+    async def confirm(_question: Question) -> Approved:
+        (root / "link").unlink()
+        (root / "link").symlink_to("id_rsa")
+        return Approved()
+
+    for result in [
+        await run_tool(tool(root), confirm=confirm, path="link"),
+        await executed_unasked(root, ".env"),
+    ]:
+        assert result.error is not None
+        assert result.error.kind is ErrorKind.PROTECTED
+
+
+async def executed_unasked(root: Path, name: str) -> ToolResult:
+    try:
+        return await tool(root).execute(read_file.ReadFileArgs(path=name), CallContext())
+    except ToolError as error:
+        return ToolResult.failed(error)
+
+
+async def test_nobody_is_asked_for_ordinary_and_missing_files(root: Path) -> None:
+    (root / ".env.example").write_text("KEY=")
+    assert (await run_tool(tool(root), confirm=None, path=".env.example")).llm_content == "KEY="
+    (root / ".geminiignore").write_text(".netrc\n")
+    (root / ".netrc").write_text("x")
+    kinds = {".env": ErrorKind.NOT_FOUND, ".netrc": ErrorKind.IGNORED, "../.env": ErrorKind.OUTSIDE_WORKSPACE}
+    for name, kind in kinds.items():
+        result = await run_tool(tool(root), confirm=None, path=name)
+        assert result.error is not None
+        assert result.error.kind is kind

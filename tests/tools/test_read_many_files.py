@@ -90,13 +90,35 @@ async def test_include_adds_and_exclude_takes_away(root: Path) -> None:
 
 
 async def test_usual_clutter_is_left_out_unless_named_or_wanted(root: Path) -> None:
-    lay(root, "a.js", "node_modules/x/i.js", "dist/b.js", ".git/config", ".env")
+    lay(root, "a.js", "node_modules/x/i.js", "dist/b.js", ".git/config", ".tox")
     assert await names_read(root, ".") == ["a.js"]
     assert await names_read(root, "dist/*.js") == ["dist/b.js"]
     assert await names_read(root, "dist") == ["dist/b.js"]
-    assert await names_read(root, ".env") == [".env"]
+    assert await names_read(root, ".tox") == [".tox"]
     everything = await names_read(root, ".", use_default_excludes=False)
-    assert everything == [".env", ".git/config", "a.js", "dist/b.js", "node_modules/x/i.js"]
+    assert everything == [".git/config", ".tox", "a.js", "dist/b.js", "node_modules/x/i.js"]
+
+
+async def test_files_of_secrets_are_left_out_and_told_also_through_links_and_when_named(root: Path) -> None:
+    lay(root, "a.txt", ".env.local", "sub/.aws/credentials", ".env.example")
+    (root / "link").symlink_to(".env.local")
+    result = await read(root, ".", "link", ".env.local")
+    text = text_of(result.llm_content)
+    for name in (".env.local", "sub/.aws/credentials", "link"):
+        assert f"[Skipped {root / name}: " in text
+        assert f"content of {name}\n" not in text
+    assert ".env.* is for people only: it may hold passwords and keys. Ask with read_file]" in text
+    assert "content of .env.example\n" in text
+    assert "**Skipped 3 item(s):**" in str(result.return_display)
+
+
+async def test_secrets_alone_are_refused(root: Path) -> None:
+    lay(root, ".env")
+    result = await read(root, ".env")
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.PROTECTED
+    assert result.error.message.startswith(f"No file was read.\n[Skipped {root}/.env: .env is for people only")
+    assert (await read(root, ".env", "gone")).error is not None
 
 
 async def test_ignored_files_are_left_out_and_counted_but_read_when_named(root: Path) -> None:

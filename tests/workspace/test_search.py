@@ -316,6 +316,37 @@ PATTERNS = st.sampled_from(
 )
 
 
+def test_matches_in_files_of_secrets_are_told_but_not_shown(tmp_path: Path, engines: Engines) -> None:
+    make(tmp_path, {".env": "foo=1\nfoo=2\n", "a.txt": "foo\n", "in/id_rsa": "foo", ".env.example": "foo\n"})
+    result = search(tmp_path, engines, SearchQuery("foo", context_lines=1))
+    assert lines(result) == [(".env.example", 1, "foo"), ("a.txt", 1, "foo")]
+    assert (result.total, result.file_count) == (2, 2)
+    assert result.notes[-1] == (
+        "3 matches left out, in .env (.env is for people only: it may hold passwords and keys), "
+        "in/id_rsa (id_rsa is for people only: it is a private key): ask with read_file"
+    )
+
+
+def test_files_of_secrets_may_be_named(tmp_path: Path, engines: Engines) -> None:
+    make(tmp_path, {".env": "foo=1\n", "a.txt": "foo\n"})
+    for path, found in {".": [".env", "a.txt"], ".env": [".env"]}.items():
+        result = search(tmp_path, engines, SearchQuery("foo", path=path, names_only=True))
+        assert [file.path for file in result.files] == found
+        assert lines(result) == []
+
+
+@pytest.mark.parametrize("path", [".env", "link", "conf", ".aws", "sub/.aws", ".aws/inner"])
+def test_a_secret_file_is_known_by_what_was_searched(tmp_path: Path, engines: Engines, path: str) -> None:
+    make(tmp_path, {".env": "foo\n", "sub/.aws/credentials": "foo\n", "plain/inner/f": "foo\n"})
+    (tmp_path / "link").symlink_to(".env")
+    (tmp_path / "conf").symlink_to("sub/.aws")
+    (tmp_path / ".aws").symlink_to("plain")
+    result = search(tmp_path, engines, SearchQuery("foo", path=path))
+    assert (result.files, result.total) == ([], 0)
+    assert result.notes[-1].startswith("1 match left out, in ")
+    assert search(tmp_path, engines, SearchQuery("bar", path=path)).total == 0
+
+
 @given(st.lists(TEXTS, min_size=1, max_size=3), PATTERNS, st.booleans(), st.integers(0, 2))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_engine_gives_the_same_answer(
