@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dogu.app import Options
 
-COMMANDS = ("call", "tools", "policy", "undo", "sessions", "mcp", "doctor", "tour")
+COMMANDS = ("config", "call", "tools", "policy", "undo", "sessions", "mcp", "doctor", "tour")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,6 +103,10 @@ def _call_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--jsonl", action="store_true", help="read {id?, tool, args} lines, answer each with one line")
 
 
+def _config_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=["show", "trust", "untrust"], default="show")
+
+
 def _tools_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--declarations", action="store_true", help="print the FunctionDeclarations as sent, as JSON")
 
@@ -133,6 +137,7 @@ def _mcp_arguments(parser: ArgumentParser) -> None:
 _COMMAND_ARGUMENTS = {
     "": _main_arguments,
     "call": _call_arguments,
+    "config": _config_arguments,
     "tools": _tools_arguments,
     "policy": _policy_arguments,
     "undo": _undo_arguments,
@@ -153,8 +158,10 @@ An agent that reads, searches, edits and runs, in this folder, with nothing lost
   dogu undo                   take back the last change a session made
   dogu sessions               what was done, by which call
   dogu mcp                    serve the same tools to another agent, over MCP
+  dogu config                 the settings in force; trust this folder's own
   dogu doctor                 check the key, the sandbox, ripgrep, the settings
   dogu tour                   a short tour in a temporary copy of a sample project""",
+    "config": "Show the settings in force and where they come from; trust this folder's own settings, or don't.",
     "call": "Run one tool call, or calls from JSON lines, without a model.",
     "tools": "List the tools of this workspace.",
     "policy": "Say whether a shell command may run under the settings in force, and why.",

@@ -39,6 +39,7 @@ def run_print(options: Options, space: Namespace) -> int:
 
     async def answer() -> int:
         async with open_agent(options, model=model) as opened:
+            _tell(opened.runtime.notes)
             content = await opened.read_prompt(prompt)
             output_format = OutputFormat(space.output_format)
             return await print_answer(opened.agent, content, output_format, opened.session_id)
@@ -59,6 +60,7 @@ def run_terminal(options: Options, space: Namespace) -> int:
                 opened.runtime,
                 opened.read_prompt,
                 asked=confirm.asked,
+                yolo_is_disabled=opened.settings.tools.yolo_is_disabled,
                 greeting=opened.greeting(),
             )
             return await conversation.run(" ".join(space.question))
@@ -79,6 +81,7 @@ def run_call(options: Options, space: Namespace) -> int:
     async def call() -> int:
         confirm = TerminalConfirm(sys.stderr) if has_person else None
         async with open_runtime(options, confirm=confirm) as runtime:
+            _tell(runtime.notes)
             if space.jsonl:
                 return await call_lines(runtime, sys.stdin.buffer)
             return await call_once(runtime, space.tool, space.arguments, as_json=space.json)
@@ -106,6 +109,7 @@ def run_tools(options: Options, space: Namespace) -> int:
 
     async def show() -> int:
         async with open_runtime(options) as runtime:
+            _tell(runtime.notes)
             if space.declarations:
                 sys.stdout.write(
                     msgspec.json.format(msgspec.json.encode(runtime.registry.declarations)).decode() + "\n"
@@ -138,6 +142,15 @@ def run_sessions(options: Options, space: Namespace) -> int:
         return print_sessions(kept_sessions(options.state_folder, options.real_root))
     session = find_session(options, space.session or "")
     return print_entries(session, entries_of(options, session))
+
+
+def run_config(options: Options, space: Namespace) -> int:
+    """Show the settings in force, or say whether this folder's own may allow more than yours."""
+    from dogu.app.configuring import set_trust, show_settings
+
+    if space.action == "show":
+        return show_settings(options)
+    return set_trust(options, is_trusted=space.action == "trust")
 
 
 def run_policy(options: Options, space: Namespace) -> int:
@@ -184,6 +197,12 @@ def run_tour(options: Options, _space: Namespace) -> int:
 
     with tempfile.TemporaryDirectory(prefix="dogu-tour-") as folder:
         return _run(lambda: tour(folder))
+
+
+def _tell(notes: tuple[str, ...]) -> None:
+    """Say on standard error what went wrong when the runtime was opened."""
+    for note in notes:
+        sys.stderr.write(f"{note}\n")
 
 
 def _prompt(space: Namespace) -> str:

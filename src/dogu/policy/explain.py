@@ -53,7 +53,7 @@ def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> I
         row: dict[str, Any] = {}
         try:
             row = _row(line)
-            found = verdict_json(explain(row["command"], _rules_of(row, rules), _mode_of(row, mode)))
+            found = verdict_json(explain(_command_of(row), _rules_of(row, rules), _mode_of(row, mode)))
         except (ValueError, RestrictionError) as error:
             found = {**verdict_json(Verdict(Decision.DENY, Decision.DENY, str(error))), "error": str(error)}
         yield {"id": row.get("id"), **found}
@@ -66,10 +66,14 @@ def _row(line: bytes) -> dict[str, Any]:
         raise ValueError("the row is nested too deep") from error
     if not isinstance(row, dict):
         raise ValueError("a row is an object: {id?, command, coreTools?, excludeTools?, approvalMode?}")
-    found = cast("dict[str, Any]", row)
-    if not isinstance(found.get("command"), str):
-        raise ValueError('"command" is missing, or no text')
-    return found
+    return cast("dict[str, Any]", row)
+
+
+def _command_of(row: dict[str, Any]) -> str:
+    command = row.get("command")
+    if not isinstance(command, str):
+        raise ValueError('"command" is missing, or no text')  # noqa: TRY004  (it is the row that is wrong)
+    return command
 
 
 def _rules_of(row: dict[str, Any], rules: Rules) -> Rules:

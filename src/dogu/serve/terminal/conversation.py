@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,13 +48,14 @@ class Conversation:
         prepare: Prepare,
         *,
         asked: Container[str] = frozenset(),
+        yolo_is_disabled: bool = False,
         greeting: Sequence[str] = (),
-        commands: Mapping[str, Command] | None = None,
     ) -> None:
         self._agent = agent
         self._runtime = runtime
         self._prepare = prepare
         self._greeting = greeting
+        self._yolo_is_disabled = yolo_is_disabled
         self._out = sys.stdout
         self._style = Style.of(self._out)
         self._show = Show(self._out, self._style, asked)
@@ -66,7 +67,6 @@ class Conversation:
             "undo": Command("take back the last change, or /undo CALL, or /undo turn", self._undo),
             "done": Command("what this session changed, by call", self._done),
             "stats": Command("tokens used so far", self._stats),
-            **(commands or {}),
             "quit": Command("end (Ctrl-D does too)", self._quit),
         }
 
@@ -146,9 +146,12 @@ class Conversation:
         policy = self._runtime.policy
         if rest:
             try:
-                policy.mode = ApprovalMode(rest)
+                mode = ApprovalMode(rest)
             except ValueError:
                 return f"No approval mode {make_visible(rest, keep='')}: {', '.join(ApprovalMode)}."
+            if mode is ApprovalMode.YOLO and self._yolo_is_disabled:
+                return "The settings switch yolo off (security.disableYoloMode)."
+            policy.mode = mode
         return f"Approval mode: {policy.mode}"
 
     async def _undo(self, rest: str) -> str:

@@ -1,0 +1,86 @@
+"""`dogu config`, trust, doctor, policy explain: what is in force, and why."""
+
+from __future__ import annotations
+
+import json
+
+from e2e.program import Program
+
+
+def test_the_settings_in_force_are_shown_without_keys(program: Program):
+    (program.home / ".dogu").mkdir()
+    (program.home / ".dogu" / "settings.json").write_text(
+        '{"model": {"apiKey": "AIzaSecret"}, "excludeTools": ["glob"]}'
+    )
+    shown = program.run("config").stdout.decode()
+    assert "tools.exclude = ('glob',)" in shown
+    assert "settings.json:1" in shown
+    assert "AIzaSecret" not in shown
+
+
+def test_a_folder_may_only_restrict_until_it_is_trusted(program: Program):
+    folder = program.root / ".dogu"
+    folder.mkdir()
+    (folder / "settings.json").write_text('{"tools": {"approvalMode": "yolo"}}')
+    call = ("call", "write_file", "file_path=a.txt", "content=x")
+    assert program.run(*call).returncode == 56
+    assert b"trust this folder" in program.run("config").stdout
+    assert program.run("config", "trust").returncode == 0
+    assert program.run(*call).returncode == 0
+    assert program.run("config", "untrust").returncode == 0
+    assert program.run(*call).returncode == 56
+
+
+def test_an_excluded_command_is_refused_in_every_mode(program: Program):
+    (program.home / ".gemini").mkdir()
+    (program.home / ".gemini" / "settings.json").write_text('{"excludeTools": ["run_shell_command(rm)"]}')
+    (program.root / "a.txt").write_text("x")
+    done = program.run("call", "run_shell_command", "command=true && rm a.txt", "--approval-mode", "yolo", "--json")
+    assert json.loads(done.stdout)["error"]["kind"] == "refused"
+    assert (program.root / "a.txt").exists()
+
+
+def test_a_restriction_that_is_not_understood_stops_the_start(program: Program):
+    (program.home / ".gemini").mkdir()
+    (program.home / ".gemini" / "settings.json").write_text('{"excludeTools": ["run_shell_command(rm"]}')
+    done = program.run("call", "run_shell_command", "command=ls", "--approval-mode", "yolo")
+    assert done.returncode == 52
+    assert b"run_shell_command(rm" in done.stderr
+
+
+def test_a_verdict_is_explained_to_people_and_to_scripts(program: Program):
+    plain = program.run("policy", "explain", "git log > /etc/x").stdout.decode()
+    assert plain.startswith("verdict: ask")
+    rows = [
+        {"id": 1, "command": "git status; rm x", "coreTools": ["run_shell_command(git)"], "excludeTools": None},
+        {"id": 2, "command": "git status", "approvalMode": "yolo"},
+        {"id": 3},
+        {"id": 4, "command": "ls", "coreTools": ["run_shell_command("]},
+    ]
+    stdin = "\n".join([*map(json.dumps, rows), "{oops"]).encode()
+    answers = [
+        json.loads(line) for line in program.run("policy", "explain", "--jsonl", stdin=stdin).stdout.splitlines()
+    ]
+    assert [(answer["id"], answer["gate"]) for answer in answers] == [
+        (1, "deny"),
+        (2, "allow"),
+        (3, "deny"),
+        (4, "deny"),
+        (None, "deny"),
+    ]
+    assert answers[0]["commands"][1] == {
+        "words": ["rm", "x"],
+        "rule": None,
+        "verdict": "deny",
+        "reason": "rm is not among the commands allowed",
+    }
+    assert answers[1]["verdict"] == "allow"
+
+
+def test_the_doctor_tells_each_thing_and_what_to_do(program: Program):
+    done = program.run("doctor")
+    text = done.stdout.decode()
+    for word in ("system", "model", "sandbox", "ripgrep", "bash", "terminal", "settings"):
+        assert word in text
+    assert "GEMINI_API_KEY" in text
+    assert done.returncode == 0
