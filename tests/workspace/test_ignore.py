@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dogu.workspace.ignore import FolderRules, Ignore
-from dogu.workspace.ignore_lookup import why_ignored
+from dogu.workspace.ignore_lookup import hidden_from_models, why_ignored
 from dogu.workspace.roots import Roots
 
 NAMES = [
@@ -275,3 +275,17 @@ def test_a_hidden_file_stays_hidden_behind_a_symbolic_link(tmp_path: Path) -> No
     (tmp_path / ".geminiignore").write_text("secret\n")
     roots = Roots(str(tmp_path))
     assert [why_ignored(roots, name) for name in ["secret", "link", "."]] == ["gemini", "gemini", ""]
+
+
+def test_what_git_ignores_too_is_hidden_from_models(tmp_path: Path):
+    (tmp_path / "a/b").mkdir(parents=True)
+    for name in ["a/secret", "a/b/key", "a/b/open", "a/seen"]:
+        (tmp_path / name).write_text("x")
+    (tmp_path / "link").symlink_to("a/secret")
+    roots = Roots(str(tmp_path))
+    names = ["a/secret", "a/b/key", "a/b/open", "a/seen", "link", "gone", "."]
+    assert [hidden_from_models(roots, name) for name in names] == [""] * 7
+    (tmp_path / ".gitignore").write_text("secret\na/b/\nopen\n")
+    assert [hidden_from_models(roots, name) for name in names] == [""] * 7
+    (tmp_path / ".geminiignore").write_text("secret\nb/\n!b/open\n")
+    assert [hidden_from_models(roots, name) for name in names] == ["gemini", "gemini", "gemini", "", "gemini", "", ""]

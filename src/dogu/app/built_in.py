@@ -41,19 +41,20 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
     from dogu.tools.stop_background_job import StopBackgroundJob
     from dogu.tools.write_file import WriteFile
-    from dogu.workspace.environment import command_environment
-    from dogu.workspace.ignore_lookup import why_ignored
+    from dogu.workspace.ignore_lookup import hidden_from_models, why_ignored
     from dogu.workspace.search import ContentSearch
 
     roots, files, shell = parts.roots, parts.files, settings.shell
 
-    def hidden_by(path: str) -> str:
-        return why_ignored(roots, path)
+    def environment() -> dict[str, str]:
+        from dogu.workspace.environment import command_environment
+
+        return command_environment(os.environ, shell.environment)
 
     return [
         ListDirectory(roots),
-        ReadFile(files, roots, hidden_by),
-        ReadManyFiles(files, roots, hidden_by),
+        ReadFile(files, roots, lambda path: hidden_from_models(roots, path)),
+        ReadManyFiles(files, roots, lambda path: why_ignored(roots, path)),
         Glob(roots),
         GrepSearch(ContentSearch(roots, time_limit_s=settings.search.timeout_s)),
         Replace(files, roots, parts.repair),
@@ -61,7 +62,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         RunShellCommand(
             roots,
             parts.processes,
-            lambda: command_environment(os.environ, shell.environment),
+            environment,
             ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
             lambda: open_sandbox(settings),
         ),

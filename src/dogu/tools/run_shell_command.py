@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Annotated, Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from anyio import to_thread
@@ -23,9 +23,11 @@ from dogu.contract import (
     ToolResult,
 )
 from dogu.workspace.process import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
-from dogu.workspace.roots import Roots
-from dogu.workspace.sandbox import Sandbox
-from dogu.workspace.sandbox_watch import Signature, Watch, changes, fixed_places
+
+if TYPE_CHECKING:
+    from dogu.workspace.roots import Roots
+    from dogu.workspace.sandbox import Sandbox
+    from dogu.workspace.sandbox_watch import Signature, Watch
 
 _LONGEST_DESCRIPTION_CHARS = 120
 _MOST_SHOWN = 10
@@ -85,8 +87,13 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         self._processes = processes
         self._environment = environment
         self._limits = limits or ShellLimits()
-        self._watch = Watch(roots.all)
         self._find_sandbox = cache(find_sandbox or _no_sandbox)
+
+    @cached_property
+    def _watch(self) -> Watch:
+        from dogu.workspace.sandbox_watch import Watch
+
+        return Watch(self._roots.all)
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> RunShellCommandArgs:
         """Check the arguments; a command of nothing but spaces is none."""
@@ -127,6 +134,8 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
 
     async def execute(self, args: RunShellCommandArgs, context: CallContext) -> ToolResult:
         """Run it; cancelled, everything it started is ended first."""
+        from dogu.workspace.sandbox_watch import changes
+
         if isinstance(context.approved, RunShellCommandArgs):
             args = context.approved
         directory = self._open_directory(args)
@@ -156,6 +165,8 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         )
 
     def _surroundings(self) -> tuple[Mapping[str, str], Mapping[str, Any] | None, dict[str, Signature]]:
+        from dogu.workspace.sandbox_watch import fixed_places
+
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots.all
         confinement = None
         if sandbox is not None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from dogu.workspace.ignore import Ignore, Reason
 from dogu.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from dogu.workspace.ignore import Reason
 
 
 def why_ignored(roots: Roots, path: str) -> Reason:
@@ -17,7 +20,35 @@ def why_ignored(roots: Roots, path: str) -> Reason:
     return _why(roots, located) or _why(roots, roots.real(located))
 
 
+def hidden_from_models(roots: Roots, path: str) -> Reason:
+    """Return `gemini` where `.geminiignore` leaves out a path inside the roots, whatever git's rules say of it.
+
+    Next to nothing to find out where there is no such file. Links and errors as for `why_ignored`.
+    """
+    located = roots.locate(path)
+    return _gemini(roots, located) or _gemini(roots, roots.real(located))
+
+
+def _gemini(roots: Roots, path: str) -> Reason:
+    root = roots.root_of(path)
+    if not os.path.lexists(os.path.join(root, ".geminiignore")):
+        return ""
+    from dogu.workspace.ignore import Ignore
+
+    descriptor = roots.open_directory(root)
+    try:
+        rules = Ignore(root).root_rules(descriptor).without_git()
+    finally:
+        os.close(descriptor)
+    *folders, name = roots.relative(path).split("/")
+    for folder in folders:
+        rules = rules.entered(folder, rules.why_ignored(folder, is_folder=True))
+    return rules.why_ignored(name, is_folder=False)
+
+
 def _why(roots: Roots, path: str) -> Reason:
+    from dogu.workspace.ignore import Ignore
+
     root = roots.root_of(path)
     descriptor = roots.open_directory(root)
     try:
