@@ -40,10 +40,33 @@ def write_settings(folder: Path, settings: dict[str, Any]) -> None:
     (folder / ".dogu" / "settings.json").write_text(json.dumps(settings))
 
 
+@pytest.mark.requirement("api.custom.mcp_setting")
+@pytest.mark.requirement("api.custom.mcp_tools")
+@pytest.mark.requirement("api.custom.mcp_prefix")
 def test_a_server_s_tool_can_be_listed_and_called(program: Program, settings: dict[str, Any]):
     assert b"sums__add" in program.run("tools").stdout
     done = program.run("call", "--approval-mode", "yolo", "sums__add", "a=2", "b=3")
     assert (done.returncode, done.stdout) == (0, b"5\n")
+
+
+@pytest.mark.requirement("api.registry.mcp")
+def test_the_server_command_is_one_more_server(program: Program, settings: dict[str, Any], tmp_path: Path):
+    settings["mcp"] = {"serverCommand": f"{sys.executable} {tmp_path / 'server.py'}"}
+    write_settings(program.home, settings)
+    listed = program.run("tools").stdout
+    assert b"mcp__add" in listed
+    assert b"sums__add" in listed
+
+
+def test_a_server_that_can_t_start_is_told_on_standard_error_and_costs_nothing_else(
+    program: Program, settings: dict[str, Any]
+):
+    settings["mcpServers"]["gone"] = {"command": "no-such-program-anywhere"}
+    write_settings(program.home, settings)
+    done = program.run("call", "list_directory", "path=.")
+    assert done.returncode == 0
+    assert b"MCP server gone" in done.stderr
+    assert b"no-such-program-anywhere" in done.stderr
 
 
 def test_without_a_person_its_call_is_refused(program: Program, settings: dict[str, Any]):
