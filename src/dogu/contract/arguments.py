@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -37,10 +37,9 @@ def convert_arguments(
         _refuse_nul(tool, name, value)
     try:
         whole = {name: _whole(value) for name, value in named.items()}
-        converted: Any = msgspec.convert(whole, args_type, strict=False)
+        return cast("Any", msgspec.convert(whole, args_type, strict=False))
     except msgspec.ValidationError as error:
         raise _invalid(tool, _explain(error, named)) from error
-    return converted
 
 
 def _renamed(tool: str, raw: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:

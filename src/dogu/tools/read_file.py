@@ -14,8 +14,8 @@ import msgspec
 from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
 
 if TYPE_CHECKING:
+    from dogu.workspace.file_view import LineSlice
     from dogu.workspace.files import Files
-    from dogu.workspace.lines import LineSlice
     from dogu.workspace.roots import Roots
 
 TIME_LIMIT_S = 30.0
