@@ -91,7 +91,8 @@ else:
     import socket, uvicorn
     app = server.sse_app() if transport == "sse" else server.streamable_http_app()
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", int(sys.argv[2])))
     listener.listen()
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])
@@ -126,13 +127,20 @@ def stdio(script: str, **more: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def over_http(script: str, transport: str) -> Generator[str]:
-    with subprocess.Popen([sys.executable, script, transport], stdout=subprocess.PIPE, text=True) as process:
+def process_over_http(script: str, transport: str, port: str = "0") -> Generator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, script, transport, port]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            yield process, process.stdout.readline().strip()
         finally:
             process.kill()
+
+
+@contextmanager
+def over_http(script: str, transport: str) -> Generator[str]:
+    with process_over_http(script, transport) as (_, address):
+        yield address
 
 
 async def result_of(runtime: Runtime, name: str, /, **args: Any) -> ToolResult:
@@ -310,6 +318,31 @@ async def test_nothing_waits_for_a_slow_server_and_its_tools_come_later(tmp_path
             await anyio.sleep(0.01)
         names = [tool.name for tool in runtime.registry]
         assert names.index("slow__add") < names.index("real__add")  # the settings' order, not that of the answers
+
+
+@pytest.mark.parametrize(("transport", "path"), [("http", "/mcp"), ("sse", "/sse")])
+async def test_a_far_server_that_dies_in_a_call_fails_it_at_once_and_is_met_again(
+    tmp_path: Path, script: str, transport: str, path: str
+):
+    mark = tmp_path / "mark"
+    with process_over_http(script, transport) as (process, address):
+        async with opened(tmp_path, {"far": {"url": address + path}}) as runtime:
+            results: list[ToolResult] = []
+
+            async def hang() -> None:
+                results.append(await result_of(runtime, "far__hang", path=str(mark)))
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(hang)
+                await wait_for(mark, "begun")
+                process.kill()
+            assert results[0].error is not None
+            assert results[0].error.kind is ErrorKind.REMOTE_FAILED
+            assert "MCP server far" in results[0].error.message
+            with process_over_http(script, transport, address.rpartition(":")[2]):
+                for _ in range(2):
+                    again = await result_of(runtime, "far__add", a=2, b=3)
+                assert again.llm_content == "5"
 
 
 async def test_an_error_of_the_caller_s_own_comes_out_as_it_was(tmp_path: Path, script: str):
