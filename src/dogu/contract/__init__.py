@@ -1,4 +1,4 @@
-"""What a tool is: content, display, errors, result, confirmation, tool, declaration. A tool imports it all from here."""
+"""What a tool is: content, display, errors, result, confirmation, tool, declaration; a tool imports them from here."""
 
 from dogu.contract.confirmation import CallContext, Confirmation
 from dogu.contract.content import Blob, Content, Part, Text, parts_of, text_of
