@@ -340,9 +340,8 @@ async def test_a_far_server_that_dies_in_a_call_fails_it_at_once_and_is_met_agai
             assert results[0].error.kind is ErrorKind.REMOTE_FAILED
             assert "MCP server far" in results[0].error.message
             with process_over_http(script, transport, address.rpartition(":")[2]):
-                for _ in range(2):
-                    again = await result_of(runtime, "far__add", a=2, b=3)
-                assert again.llm_content == "5"
+                await result_of(runtime, "far__add", a=2, b=3)  # may still find out that the session is gone
+                assert (await result_of(runtime, "far__add", a=2, b=3)).llm_content == "5"
 
 
 async def test_an_error_of_the_caller_s_own_comes_out_as_it_was(tmp_path: Path, script: str):

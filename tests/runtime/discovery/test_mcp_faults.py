@@ -178,6 +178,8 @@ def started():
     if fault == "exit-at-start":
         sys.stderr.write("no licence\n")
         sys.exit(4)
+    if fault == "late" and not os.path.exists(os.path.join(sys.argv[2], "ready")):
+        sys.exit(4)
     if fault == "stdout-noise":
         raw(b"\x1b[32mstarting\x1b[0m\nlistening\n\n")
     if fault == "bom":
@@ -300,6 +302,17 @@ async def test_a_server_that_can_t_start_is_told_and_the_others_work(script: str
         assert told in note_of(runtime)
         assert bad_tools(runtime) == []
         await good_works(runtime)
+
+
+async def test_a_server_that_couldn_t_start_is_tried_again(script: str):
+    async with opened(script, "late") as runtime:
+        assert "could not be started" in note_of(runtime)
+        (Path(script).parent / "ready").write_text("")
+        for _ in range(1000):
+            if bad_tools(runtime):
+                break
+            await anyio.sleep(0.02)
+        assert (await result_of(runtime)).llm_content == "hello"
 
 
 @pytest.mark.parametrize("fault", ["hang-init", "hang-list"])

@@ -19,6 +19,7 @@ _START_TIMEOUT_S = 30.0
 _MOST_BACK_OFF_S = 60.0
 _MOST_TIMES_EXTENDED = 6
 _LONGEST_WAIT_S = 5.0
+_MOST_TRIES = 6
 
 
 class McpServer:
@@ -48,14 +49,19 @@ class McpServer:
         self._changed = anyio.Event()
 
     async def run(self) -> None:
-        """Keep the server running until cancelled: after a death it starts again when a call wants it."""
+        """Keep the server running until cancelled: after a death it starts again when a call wants it.
+
+        One that could not be started is tried again by itself a few times, after 2, 4, 8 s and so on.
+        """
         while True:
             await self._live()
             self._deaths += 1
-            self._not_before = anyio.current_time() + min(_MOST_BACK_OFF_S, 2.0 ** (self._deaths - 2))
+            wait_s = 2.0 ** min(10, self._deaths - 2 if self._was_listed else self._deaths)
+            self._not_before = anyio.current_time() + min(_MOST_BACK_OFF_S, wait_s)
             self._wanted = anyio.Event()
             self.settled.set()
-            await self._wanted.wait()
+            if self._was_listed or self._deaths >= _MOST_TRIES:
+                await self._wanted.wait()
             await anyio.sleep(max(0.0, self._not_before - anyio.current_time()))
 
     async def _live(self) -> None:
@@ -73,7 +79,7 @@ class McpServer:
                 raise
             how = _reason(_first_of(known))
         self._problem = _with_tail(how, self._last)
-        if not self._was_listed:
+        if not self._was_listed and self._deaths == 0:
             self._say(f"it could not be started: {self._problem}")
 
     async def _live_once(self) -> None:
@@ -84,7 +90,8 @@ class McpServer:
             with anyio.fail_after(_START_TIMEOUT_S):
                 await connection.greet()
                 await self._list(connection)
-            self._was_listed = True
+            if not self._was_listed:
+                self._was_listed, self._deaths = True, 0
             self._connection = connection
             self.settled.set()
             async with anyio.create_task_group() as group:
