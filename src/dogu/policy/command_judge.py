@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dogu.policy.dangers import Danger, dangers_of, is_risky_variable, redirect_danger
-from dogu.policy.programs import GIT_VALUE_OPTIONS, Effect
+from dogu.policy.dangers import dangers_of, redirect_danger
+from dogu.policy.names import GIT_VALUE_OPTIONS
+from dogu.policy.programs import Danger, Effect
 from dogu.policy.rules import Rule
+from dogu.policy.shell_checks import is_risky_variable
 from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest
-from dogu.policy.wrappers import SHELLS, ShellText, inner_commands
+from dogu.policy.wrappers import SHELLS, ShellText, Tool, inner_commands
 from dogu.workspace.shell_syntax import (
     Command,
     CommandKind,
@@ -155,7 +157,7 @@ class _Judge:
         except UnprovenError as error:
             self.note(Decision.ASK, f"its words can't be known: {error}")
             words = command.words
-        if expand_braces_changed(command.words[0], words):
+        if "{" in command.words[0].raw and words[0] is not command.words[0]:  # a name out of braces counts as computed
             words = [Word((), ""), *command.words[1:]]
         self._words(words, command, depth, is_defined=command.words[0].text in defined)
 
@@ -174,7 +176,7 @@ class _Judge:
                 verdict, reason = Decision.ASK, danger.reason
         self._add(words, verdict, reason, rule)
         if not is_defined:
-            self._inner(name, words, command, depth)
+            self._inner(name, words, command, depth, rule)
 
     def _counts(self, danger: Danger, rule: Rule | None, words: Sequence[Word]) -> bool:
         """Whether a danger isn't covered: by the words of the rule itself, or by a list that only excludes."""
@@ -211,22 +213,33 @@ class _Judge:
                 possible = rule
         return False, possible
 
-    def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int) -> None:
+    def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
         for inner in inner_commands(name, words):
-            if not isinstance(inner, ShellText):
+            if isinstance(inner, Tool):
+                self._tool(inner.words, command, depth)
+            elif not isinstance(inner, ShellText):
                 self._words(inner, command, depth)
             elif inner.value is not None:
                 self.text(inner.value, depth + 1)
-            elif name in SHELLS:
-                self._standard_input(name, words, command, depth)
-            else:
+            elif name not in SHELLS:
                 self._ask_if_restricted(f"what {name} would run can't be known")
+            elif rule is None or rule.words is None or len(rule.words) < 2:
+                self._standard_input(name, words, command, depth)
+
+    def _tool(self, words: Sequence[Word], command: Command, depth: int) -> None:
+        """What a project's runner starts: refused when excluded; under a list of allowed commands a question."""
+        if self._core is None:
+            self._words(words, command, depth)
+            return
+        name = _program(words[0].value) if words else None
+        if name is None or self._by_lists(name, words)[0] is not Decision.ALLOW:
+            self.note(Decision.ASK, f"it runs {_shown([word.text for word in words])}, which no rule allows")
 
     def _standard_input(self, name: str, words: Sequence[Word], command: Command, depth: int) -> None:
         """A shell without a text: its script is a file, or comes on standard input."""
         texts = [each.target.value for each in command.redirects if each.operator in ("<<", "<<<")]
         if command.piped_from is not None:
-            texts.append(_printed(command.piped_from.words))
+            texts.append(_printed(command.piped_from))
         takes_input = all((word.value or "") in ("-s", "-e", "-x", "-u", "-") for word in words[1:])
         if takes_input and len(texts) == 1 and texts[0] is not None:
             self.text(texts[0], depth + 1)
@@ -236,11 +249,6 @@ class _Judge:
     def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
         shown = tuple(word.text for word in words) or ("",)
         self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
-
-
-def expand_braces_changed(first: Word, words: Sequence[Word]) -> bool:
-    """Whether the command's name comes out of braces: then it counts as computed."""
-    return "{" in first.raw and bool(words) and words[0] is not first
 
 
 def _program(value: str | None) -> str | None:
@@ -254,12 +262,17 @@ def _program(value: str | None) -> str | None:
 def _begins(rule: Sequence[str], words: Sequence[Word], name: str, *, is_loose: bool) -> bool | None:
     """Whether the words begin as the rule says; None when that can't be known."""
     values = [name or words[0].value, *(word.value for word in words[1:])]
-    if is_loose and values[0] is not None:
+    if not is_loose:
+        return _starts_with(values, rule) or _starts_with([words[0].value, *values[1:]], rule)
+    if values[0] is not None:
         values[0] = values[0].rpartition("/")[2] or values[0]
     found = _starts_with(values, rule)
-    if found or not is_loose or values[0] is None or values[0] != rule[0]:
+    if found or values[0] is None or values[0] != rule[0]:
         return found
-    return _starts_with([values[0], *_operands(values[0], values[1:])], rule)
+    found = _starts_with([values[0], *_operands(values[0], values[1:])], rule)
+    if found is False and values[0] != "git" and _starts_with([values[0], *_operands("", values[1:])], rule):
+        return None
+    return found
 
 
 def _starts_with(values: Sequence[str | None], rule: Sequence[str]) -> bool | None:
@@ -272,25 +285,29 @@ def _starts_with(values: Sequence[str | None], rule: Sequence[str]) -> bool | No
 
 
 def _operands(name: str, values: Sequence[str | None]) -> list[str | None]:
-    """The words that are no options; git's options that take a value take it with them."""
+    """The words that are no options; git's options that take a value take it with them, and so do all of ""."""
     found: list[str | None] = []
     skip = False
     for value in values:
         if skip:
             skip = False
-        elif value is not None and value.startswith("-"):
-            skip = name == "git" and not found and value in GIT_VALUE_OPTIONS
+        elif value is not None and value.startswith(("-", "+")):
+            takes_value = value in GIT_VALUE_OPTIONS if name == "git" else not name and "=" not in value
+            skip = takes_value and not found
         else:
             found.append(value)
     return found
 
 
-def _printed(words: Sequence[Word]) -> str | None:
-    """What `echo` or a plain `printf` prints; None when that can't be known."""
-    values = [word.value for word in words]
-    if not values or None in values or values[0] not in ("echo", "printf"):
+def _printed(command: Command) -> str | None:
+    """What `echo`, a plain `printf` or `cat` with a text given prints; None when that can't be known."""
+    values = [word.value for word in command.words]
+    if not values or None in values or values[0] not in ("echo", "printf", "cat"):
         return None
     known = [value or "" for value in values[1:]]
+    if values[0] == "cat":
+        texts = [each.target.value for each in command.redirects if each.operator in ("<<", "<<<")]
+        return texts[0] if len(texts) == 1 and len(command.redirects) == 1 and not known else None
     if values[0] == "echo":
         return None if any(value.startswith("-") or "\\" in value for value in known[:1]) else " ".join(known)
     return known[0].replace("\\n", "\n") if len(known) == 1 and "%" not in known[0] else None

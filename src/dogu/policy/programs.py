@@ -34,6 +34,15 @@ class Row:
     is_exact: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Danger:
+    """The word at `index` (0 is the program) has an effect that needs a rule of its own, or a question."""
+
+    index: int
+    effect: Effect
+    reason: str
+
+
 _R, _W, _N = Effect.RUNS, Effect.WRITES, Effect.REACHES
 
 ROWS: tuple[Row, ...] = (
@@ -90,7 +99,6 @@ ROWS: tuple[Row, ...] = (
     # finding and searching
     Row("find", "-delete", _W, "removes files", is_exact=True),
     Row("find", "-fprint -fprint0 -fprintf -fls", _W, "writes a file", is_exact=True),
-    Row("find", "-exec -execdir -ok -okdir", _R, "runs a program", is_exact=True),
     Row("fd fdfind", "-x --exec -X --exec-batch", _R, "runs a program"),
     Row("rg", "--pre --hostname-bin", _R, "runs a program for each file"),
     Row("ag", "--pager", _R, "runs a program"),
@@ -108,7 +116,6 @@ ROWS: tuple[Row, ...] = (
         _R,
         "takes code from a file, or writes one",
     ),
-    Row("tee", "", _W, "writes files"),
     Row("sponge", "", _W, "writes a file"),
     Row("split csplit", "", _W, "writes files"),
     Row("truncate shred fallocate", "", _W, "changes files"),
@@ -160,42 +167,9 @@ ROWS: tuple[Row, ...] = (
     Row("mount umount losetup swapon swapoff", "", _N, "changes the machine's file systems"),
     # network
     Row("ssh sftp scp slogin autossh", "-o -F -E -S -W -D -L -R -J -w", _R, "sets options that can run programs"),
-    Row(
-        "curl",
-        "-o --output -O --remote-name -K --config -T --upload-file --output-dir -D --dump-header -c --cookie-jar "
-        "--trace --trace-ascii --libcurl -J --remote-header-name --stderr -w --etag-save --hsts --alt-svc --netrc-file "
-        "--engine -F --form --create-file-mode",
-        _W,
-        "writes or uploads files",
-    ),
     Row("curl", "-d --data --data-binary --data-raw --data-urlencode --json -X --request", _N, "sends data"),
-    Row(
-        "wget",
-        "-O --output-document -o --output-file -a --append-output -P --directory-prefix -i --input-file "
-        "--use-askpass --post-file --body-file -e --execute --config -N -r -m -x --save-cookies --warc-file",
-        _W,
-        "writes files, or takes commands",
-    ),
     Row("nc ncat netcat socat telnet ftp tftp", "", _N, "opens connections, and can run programs on them"),
-    Row(
-        "openssl",
-        "-engine -provider -out -engine_impl -config -provider-path",
-        _R,
-        "loads code or writes a file",
-        is_exact=True,
-    ),
     # interpreters
-    Row("python python2 python3 pypy pypy3", "-c -m -i", _R, "runs code given in its arguments, or a module"),
-    Row(
-        "node nodejs deno bun",
-        "-e --eval -p --print -r --require --import --loader --experimental-loader -i",
-        _R,
-        "runs code given in its arguments",
-    ),
-    Row("perl", "-e -E -M -m -I -d -x -n -p", _R, "runs code given in its arguments"),
-    Row("ruby", "-e -r -I -x -n -p", _R, "runs code given in its arguments"),
-    Row("php", "-r -B -R -F -E -d -S -a", _R, "runs code given in its arguments"),
-    Row("lua luajit", "-e -l -i", _R, "runs code given in its arguments"),
     Row(
         "Rscript R julia elixir iex erl ghci scala groovy jshell",
         "-e --eval -E -i --shell",
@@ -209,11 +183,7 @@ ROWS: tuple[Row, ...] = (
         "runs code that isn't judged",
     ),
     Row("bc dc", "-f --file", _R, "takes its commands from a file"),
-    Row("sqlite3", "-cmd -init .shell .system .output .once", _R, "runs commands", is_exact=True),
-    Row("psql mysql", "-c --command -f --file -o --output -e --execute -L --log-file", _R, "runs commands"),
     # builders, packages, containers
-    Row("make gmake", "-f --file --makefile -C --directory -I --eval -E", _R, "takes its recipes from elsewhere"),
-    Row("go", "-exec -toolexec -vettool -overlay -modfile -o", _R, "runs a program or writes elsewhere", is_exact=True),
     Row("go", "", _R, "runs what a comment says", "generate"),
     Row("go", "", _R, "fetches and runs a program", "run"),
     Row("cargo", "--config --manifest-path -Z --target-dir -C", _R, "sets configuration that can run programs"),
@@ -289,42 +259,116 @@ ROWS: tuple[Row, ...] = (
         "loads code or writes files",
     ),
     Row("ffmpeg convert magick", "", _W, "writes files"),
+    # network: what curl and wget write is looked at with its value (programs_checks)
+    Row(
+        "curl",
+        "-K --config -T --upload-file --output-dir -O --remote-name --remote-name-all -J --remote-header-name --libcurl "
+        "--etag-save --hsts --alt-svc --netrc-file --engine -F --form --proxy -x --preproxy --unix-socket "
+        "--abstract-unix-socket --doh-url --cert -E --key",
+        _W,
+        "writes or uploads files, or goes another way",
+    ),
+    Row(
+        "wget",
+        "-i --input-file --use-askpass --post-file --body-file -e --execute --config -r --recursive -m --mirror -x "
+        "--force-directories --save-cookies --warc-file -p --page-requisites -a --append-output -o --output-file -P "
+        "--directory-prefix",
+        _W,
+        "writes files, or takes commands",
+    ),
+    Row("ssh", "-I", _R, "loads code"),
+    Row("sftp", "-b -D", _R, "takes commands from a file, or runs a program"),
+    Row(
+        "openssl",
+        "-engine --engine -provider --provider -out -config -provider-path -writerand",
+        _R,
+        "loads code or writes a file",
+        is_exact=True,
+    ),
+    Row("openssl", "", _N, "opens connections", "s_client"),
+    Row("openssl", "", _N, "opens connections", "s_server"),
+    Row("openssl", "", _R, "loads code", "engine"),
+    Row(
+        "psql mysql", "-c --command -f --file -o --output -e --execute -L --log-file --tee --pager", _R, "runs commands"
+    ),
+    Row("mysql psql", "--tee --pager --init-command", _W, "writes files or runs programs"),
+    Row(
+        "make gmake",
+        "-f --file --makefile -C --directory -I --include-dir --eval -E -e --environment-overrides",
+        _R,
+        "takes its recipes from elsewhere",
+    ),
+    Row(
+        "go",
+        "-exec -toolexec -vettool -overlay -modfile -o -gccgoflags -compiler -C -outputdir --exec --toolexec --vettool "
+        "--overlay --modfile --compiler",
+        _R,
+        "runs a program or writes elsewhere",
+        is_exact=True,
+    ),
+    Row("go", "", _R, "fetches and builds a program", "install"),
+    Row("go", "", _R, "runs a tool", "tool"),
+    Row("go", "", _N, "opens a program", "bug"),
+    Row("go", "", _N, "changes settings", "env -w"),
+    Row("go", "", _N, "changes settings", "work"),
+    Row("cargo", "", _N, "publishes", "publish"),
+    Row("cargo", "", _R, "passes options to the compiler", "rustc"),
+    Row("cargo", "", _N, "changes settings", "login"),
+    Row("cargo", "+", _R, "uses another toolchain"),
+    Row("npm pnpm yarn", "", _R, "runs a program in a package", "explore"),
+    Row("npm pnpm yarn", "", _R, "opens an editor", "edit"),
+    Row("npm pnpm yarn", "", _R, "changes settings", "set"),
+    Row("npm pnpm yarn", "", _R, "changes settings", "config edit"),
+    Row("npm pnpm yarn", "", _R, "changes settings", "config delete"),
+    Row("npm pnpm yarn", "", _R, "changes what scripts run", "pkg set"),
+    Row("npm pnpm yarn", "", _R, "changes what scripts run", "set-script"),
+    Row("npm pnpm yarn", "", _R, "fetches and runs a program", "create"),
+    Row("npm pnpm yarn", "", _N, "changes what is published", "unpublish"),
+    Row("bun deno", "", _R, "fetches and runs code", "create"),
+    Row("bun deno", "", _R, "runs code that is typed", "repl"),
+    Row("deno", "", _R, "runs code given in its arguments", "eval"),
+    Row("deno", "", _R, "installs a program", "install"),
+    Row("deno", "-A --allow-all --allow-run --allow-ffi", _R, "may run programs"),
+    Row("pip pip3", "", _N, "changes settings", "config set"),
+    Row("pip pip3", "", _R, "opens an editor", "config edit"),
+    Row("pip pip3", "", _N, "changes settings", "config unset"),
+    Row("kubectl", "--exec-command", _R, "runs a program"),
+    Row("tree", "-R", _W, "writes a file in each folder"),
+    Row("rsync", "-M", _R, "passes options on"),
+    Row(
+        "pytest py.test",
+        "--junitxml --junit-xml --pdbcls --log-file --html --report-log --resultlog",
+        _W,
+        "writes a file or loads code",
+    ),
+    Row("gpg gpg2", "--import --delete-keys --edit-key --gen-key", _W, "changes keys"),
+    Row("export", "-f", _R, "hands a function to programs"),
+    Row("declare typeset local", "-n", _R, "makes a name stand for another"),
+    Row("unset", "-f", _R, "removes a function"),
+    Row("git", "-s --strategy", _R, "runs the program of a strategy", "pull"),
+    Row("git", "-s --strategy", _R, "runs the program of a strategy", "rebase"),
+    Row("git", "--strategy", _R, "runs the program of a strategy", "cherry-pick"),
+    Row("git", "--strategy", _R, "runs the program of a strategy", "revert"),
+    Row("git", "--filters --textconv", _R, "runs configured programs", "cat-file"),
+    Row("git", "", _R, "opens an editor", "config edit"),
+    Row("git", "", _R, "opens an editor", "notes edit"),
 )
 
-RISKY_VARIABLES = frozenset(
-    "PATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH BASH_ENV ENV SHELLOPTS BASHOPTS "
-    "PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME SHELL EDITOR VISUAL PAGER MANPAGER BROWSER LESSOPEN LESSCLOSE LESS "
-    "PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT PYTHONBREAKPOINT NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT "
-    "PERL5DB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH LUA_PATH LUA_CPATH LUA_INIT "
-    "PHP_INI_SCAN_DIR PHPRC CC CXX CPP LD AR AS FC CFLAGS CXXFLAGS LDFLAGS MAKEFLAGS MAKEFILES GNUMAKEFLAGS MFLAGS "
-    "RUSTC RUSTC_WRAPPER RUSTFLAGS RUSTDOC GOFLAGS GOENV GOROOT GOPATH SUDO_ASKPASS SSH_ASKPASS SSH_AUTH_SOCK "
-    "TAR_OPTIONS RIPGREP_CONFIG_PATH GREP_OPTIONS XDG_CONFIG_HOME XDG_DATA_HOME TERMINFO TERMCAP HISTFILE "
-    "GCONV_PATH LOCPATH NLSPATH MALLOC_TRACE RES_OPTIONS HOSTALIASES OPENSSL_CONF OPENSSL_ENGINES OPENSSL_MODULES "
-    "TMPDIR DOCKER_HOST DOCKER_CONFIG KUBECONFIG AWS_CONFIG_FILE HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy "
-    "https_proxy all_proxy CURL_HOME WGETRC NETRC EXECIGNORE FCEDIT TIMEFORMAT BASH_LOADABLES_PATH".split()
-)
-RISKY_PREFIXES = (
-    "GIT_",
-    "LD_",
-    "DYLD_",
-    "BASH_FUNC_",
-    "npm_config_",
-    "NPM_CONFIG_",
-    "PIP_",
-    "UV_",
-    "CARGO_",
-    "RUSTUP_",
-)
-
-GIT_COMMANDS = frozenset(
-    "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap "
-    "check-ref-format checkout checkout-index cherry cherry-pick clean clone column commit commit-graph commit-tree "
-    "config count-objects describe diff diff-files diff-index diff-tree fetch for-each-ref format-patch fsck gc grep "
-    "help init log ls-files ls-remote ls-tree merge merge-base merge-file merge-tree mv name-rev notes pull push "
-    "range-diff read-tree rebase reflog remote repack replace request-pull reset restore rev-list rev-parse revert rm "
-    "shortlog show show-branch show-ref sparse-checkout stash status submodule switch symbolic-ref tag "
-    "update-index update-ref var verify-commit verify-tag version whatchanged worktree write-tree".split()
-)
-GIT_VALUE_OPTIONS = frozenset(
-    "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split()
-)
+VALUE_LETTERS = {
+    "sort": "ktSTo",
+    "curl": "AbCdDeEFhHKmoPQrtTuUwxXyYz",
+    "wget": "oaePOtTUQlABDIXRwi",
+    "ssh": "bcDEeFIiJLlmOopQRSWw",
+    "scp": "cFiJloPSXD",
+    "sftp": "BbcDFiJloPRSsX",
+    "rsync": "efTBM",
+    "tree": "LPIoTH",
+    "rg": "efgtTABCmjMEr",
+    "less": "bhjkoOpPtTxyz",
+    "man": "CRLmMSsePpErTZH",
+    "pip": "rtci",
+    "make": "CfIjlOoWE",
+    "pytest": "kmpcnorW",
+    "gcc": "oBIlLDUx",
+}
+"""Letters of short options that take a value: in a cluster of options, what follows such a letter is no option."""

@@ -1,4 +1,4 @@
-"""Programs that run the program named in their arguments, as data: how to find that one.
+"""The commands inside of a command: what a wrapper runs besides itself.
 
 Pure: words in, the commands inside of them out. What isn't listed here is taken to run only itself.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dogu.policy.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 SHELLS = frozenset("sh bash dash ash rbash ksh mksh zsh".split())
@@ -25,122 +26,27 @@ class ShellText:
     value: str | None
 
 
-Inner: TypeAlias = list[Word] | ShellText
+@dataclass(frozen=True)
+class Tool:
+    """A command that a project's own runner starts: it must not be excluded, and needn't be listed."""
+
+    words: list[Word]
+
+
+Inner: TypeAlias = list[Word] | ShellText | Tool
 UNKNOWN = ShellText(None)
 _DATA = Word((Part(PartKind.VARIABLE, "..."),), "...")
 
 
-@dataclass(frozen=True)
-class Wrapper:
-    """How a program is told what to run.
-
-    `values` are options that take the next word as value, `skip` counts operands before the command, `assigns` takes
-    `NAME=value` operands first, `shell` are options whose value is a text for a shell, `joins` means that all operands
-    together are one, `inert` are options with which nothing is run, `adds` means that unknown arguments are appended,
-    `each` that every operand is a text for a shell.
-    """
-
-    values: frozenset[str] = frozenset()
-    skip: int = 0
-    assigns: bool = False
-    shell: frozenset[str] = frozenset()
-    joins: bool = False
-    inert: frozenset[str] = frozenset()
-    adds: bool = False
-    each: bool = False
-
-
-def _wrapper(values: str = "", *, shell: str = "", inert: str = "", **more: bool | int) -> Wrapper:
-    return Wrapper(frozenset(values.split()), shell=frozenset(shell.split()), inert=frozenset(inert.split()), **more)  # pyright: ignore[reportArgumentType]  (flags and one count)
-
-
-_ARCHITECTURES = "x86_64 i386 i486 i586 i686 linux32 linux64 uname26 aarch64 armv7l ppc64le s390x"
-
-WRAPPERS: dict[str, Wrapper] = {
-    "env": _wrapper("-u --unset -C --chdir -a --argv0", shell="-S --split-string", assigns=True),
-    "command": _wrapper(inert="-v -V -pv -pV"),
-    "builtin": _wrapper(),
-    "exec": _wrapper("-a"),
-    "nohup": _wrapper(),
-    "nice": _wrapper("-n --adjustment"),
-    "ionice": _wrapper("-c --class -n --classdata", inert="-p --pid -P --pgid -u --uid"),
-    "chrt": _wrapper("-T -P -D", skip=1, inert="-p --pid -m --max"),
-    "taskset": _wrapper(skip=1, inert="-p --pid"),
-    "numactl": _wrapper("-i -m -N -C -l -p", inert="-H --hardware -s --show"),
-    "prlimit": _wrapper("-p --pid"),
-    "choom": _wrapper("-n --adjust -p --pid"),
-    "cpulimit": _wrapper("-l -p -e"),
-    "timeout": _wrapper("-s --signal -k --kill-after", skip=1),
-    "stdbuf": _wrapper("-i --input -o --output -e --error"),
-    "setsid": _wrapper(),
-    "setarch": _wrapper(),
-    "sudo": _wrapper(
-        "-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot",
-        assigns=True,
-        inert="-l --list -v --validate -k -K -V -e --edit",
-    ),
-    "doas": _wrapper("-u -C", assigns=True),
-    "pkexec": _wrapper("--user"),
-    "chroot": _wrapper(skip=1),
-    "unshare": _wrapper("-S --setuid -G --setgid -R --root -w --wd --propagation --setgroups --kill-child -l"),
-    "nsenter": _wrapper("-t --target -S --setuid -G --setgid -W --wdns"),
-    "setpriv": _wrapper("--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig"),
-    "capsh": _wrapper(each=True),
-    "flock": _wrapper("-w --wait --timeout -E --conflict-exit-code", skip=1, shell="-c --command"),
-    "script": _wrapper("-E -I -O -B -T -o -m", shell="-c --command"),
-    "watch": _wrapper("-n --interval -q --equexit", joins=True),
-    "time": _wrapper("-f --format -o --output"),
-    "strace": _wrapper("-e -o -s -a -P -u -E -b -p -I -O -S -U -X", inert="-V --version"),
-    "ltrace": _wrapper("-e -o -s -a -u -p -n -A -D -l -x"),
-    "perf": _wrapper("-e -o -F -p -C"),
-    "valgrind": _wrapper(),
-    "catchsegv": _wrapper(),
-    "xvfb-run": _wrapper("-e -f -n -p -s -w"),
-    "dbus-run-session": _wrapper("--config-file --dbus-daemon"),
-    "dbus-launch": _wrapper(),
-    "systemd-run": _wrapper("-p -u -M -H --property --unit --slice --uid --gid"),
-    "systemd-inhibit": _wrapper(),
-    "firejail": _wrapper(),
-    "proot": _wrapper("-r -b -w -q"),
-    "fakeroot": _wrapper("-l -s -i -b"),
-    "faketime": _wrapper("-f", skip=1),
-    "eatmydata": _wrapper(),
-    "rlwrap": _wrapper("-f -b -H -C -D -l -p -P -q -s -S -t -w"),
-    "unbuffer": _wrapper(),
-    "caffeinate": _wrapper("-t -w"),
-    "torsocks": _wrapper(),
-    "proxychains": _wrapper("-f"),
-    "proxychains4": _wrapper("-f"),
-    "busybox": _wrapper(inert="--list --list-full --help"),
-    "toybox": _wrapper(),
-    "ifne": _wrapper(),
-    "chronic": _wrapper(),
-    "pee": _wrapper(each=True),
-    "mispipe": _wrapper(each=True),
-    "parallel": _wrapper(
-        "-j --jobs -a --arg-file -I -n -N -S --colsep --delay --timeout --joblog", adds=True, joins=True
-    ),
-    "xargs": _wrapper(
-        "-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars -R -J", adds=True
-    ),
-    "run-one": _wrapper(),
-    "softlimit": _wrapper(),
-    "chpst": _wrapper("-u -U -b -e -n -l -L -m -d -o -p -f -c -t"),
-    "setuidgid": _wrapper(skip=1),
-    "su-exec": _wrapper(skip=1),
-    "gosu": _wrapper(skip=1),
-    "su": _wrapper("-s --shell -g -G", shell="-c --command --session-command"),
-    "runuser": _wrapper("-u -g -G -s", shell="-c --command --session-command"),
-    "sg": _wrapper(skip=1, shell="-c", joins=True),
-    "dumb-init": _wrapper(),
-    "tini": _wrapper("-p -e"),
-    **{name: _wrapper() for name in _ARCHITECTURES.split()},
-}
-
-_CALLBACKS = _wrapper("-d -n -O -s -u -c", shell="-C")
+_CALLBACKS = wrapper("-d -n -O -s -u -c", shell="-C")
 _FINDS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _BATCHES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
-_LOADER = _wrapper("--library-path --preload --audit --argv0")
+_SWITCH = wrapper("-s --shell -g -G -u --user -w", shell="-c --command --session-command")
+_PARALLEL = wrapper(
+    "-j --jobs -a --arg-file -I -n -N -S --colsep --delay --timeout --joblog -P -L -d --tmpdir --results"
+)
+_PACKAGE_RUN = wrapper("-p --package", shell="-c --call")
+_LOADER = wrapper("--library-path --preload --audit --argv0")
 _IS_LOADER = re.compile(r"ld(?:-linux|-musl)?[^/]*\.so[^/]*")
 
 
@@ -149,10 +55,20 @@ def inner_commands(name: str, words: Sequence[Word]) -> list[Inner]:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
-    wrapper = WRAPPERS.get(name) or (_LOADER if _IS_LOADER.fullmatch(name) else None)
-    if wrapper is None:
+    runner = RUNNERS.get(name)
+    if runner is not None:
+        return _run_by(*runner, words)
+    found = WRAPPERS.get(name) or (_LOADER if _IS_LOADER.fullmatch(name) else None)
+    if found is None:
         return []
-    return _wrapped(wrapper, _with_data(words) if wrapper.adds else words)
+    return _wrapped(found, _with_data(words) if found.adds else words)
+
+
+def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner]:
+    operands = [at for at, word in enumerate(words) if at and not (word.value or "").startswith("-")]
+    if not operands or words[operands[0]].value not in subcommands.split():
+        return []
+    return [Tool(each) if isinstance(each, list) else each for each in _wrapped(how, words[operands[0] :])]
 
 
 def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
@@ -161,20 +77,54 @@ def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
         value = words[at].value
         if value is None:
             return [UNKNOWN]
+        if value == "-" and wrapper.assigns:
+            at += 1
+            continue
         if not value.startswith("-") or value == "-":
             break
         at += 1
         if value == "--":
             break
-        option, equals, attached = value.partition("=")
-        if option in wrapper.inert:
-            return []
-        shell_text = _shell_option(wrapper, option, equals, attached, words[at : at + 1])
-        if shell_text is not None:
-            return [shell_text]
-        if not equals and option in wrapper.values:
-            at += 1
+        step = _option(wrapper, value, words[at:])
+        if not isinstance(step, int):
+            return step
+        at += step
     return _operands(wrapper, words[at:])
+
+
+def _option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> list[Inner] | int:
+    """How many more words the option takes; or what it runs, when that settles it."""
+    option, equals, attached = value.partition("=")
+    if option in wrapper.inert:
+        return []
+    if value.startswith("--"):
+        if _is_one_of(option, wrapper.shell):
+            return [ShellText(attached if equals else following[0].value if following else None)]
+        return 0 if equals or not _is_one_of(option, wrapper.values) else 1
+    if option in wrapper.values and len(option) > 2:
+        return 0 if equals else 1
+    for place, letter in enumerate(value[1:], 2):
+        short = f"-{letter}"
+        if short in wrapper.inert:
+            return []
+        rest = value[place:]
+        if short in wrapper.shell:
+            text = ShellText(rest.removeprefix("=") or (following[0].value if following else None))
+            return [text] if rest or short != "-S" else [_with_rest(text, following[1:])]
+        if short in wrapper.values:
+            return 0 if rest else 1
+    return 0
+
+
+def _with_rest(text: ShellText, rest: Sequence[Word]) -> ShellText:
+    """The text that `env -S` splits, and the words that it puts behind."""
+    values = [text.value, *(word.value for word in rest)]
+    return ShellText(None if None in values else " ".join(value or "" for value in values))
+
+
+def _is_one_of(option: str, options: frozenset[str]) -> bool:
+    """Whether a long option is among these, abbreviated perhaps."""
+    return option in options or any(each.startswith(option) for each in options if len(option) > 3)
 
 
 def _with_data(words: Sequence[Word]) -> list[Word]:
@@ -190,18 +140,6 @@ def _with_data(words: Sequence[Word]) -> list[Word]:
         _DATA if at not in options and any(mark in word.text for mark in marks) else word
         for at, word in enumerate(words)
     ]
-
-
-def _shell_option(
-    wrapper: Wrapper, option: str, equals: str, attached: str, following: Sequence[Word]
-) -> ShellText | None:
-    """The text that an option such as `-c` or a cluster such as `-qc` hands to a shell."""
-    if option in wrapper.shell:
-        return ShellText(attached if equals else following[0].value if following else None)
-    short = {each[1] for each in wrapper.shell if len(each) == 2}
-    if not option.startswith("--") and short and option[-1] in short:
-        return ShellText(following[0].value if following else None)
-    return None
 
 
 def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
@@ -274,7 +212,8 @@ def _found(words: Sequence[Word]) -> list[Inner]:
             start = at + 1
             while at < len(words) and words[at].text not in (";", "+"):
                 at += 1
-            found.append(list(words[start:at]) or UNKNOWN)
+            command = [_DATA if "{}" in word.text else word for word in words[start:at]]
+            found.append(command or UNKNOWN)
         at += 1
     return found
 
@@ -301,6 +240,38 @@ def _debugger(words: Sequence[Word]) -> list[Inner]:
     return found
 
 
+def _switched(words: Sequence[Word]) -> list[Inner]:
+    """`su`, whose options may follow the user's name."""
+    for at, word in enumerate(words[1:], 1):
+        found = _option(_SWITCH, word.value or "", words[at + 1 :]) if (word.value or "").startswith("-") else 0
+        if not isinstance(found, int):
+            return found
+    return _wrapped(_SWITCH, words) if words[0].text.endswith("runuser") else [UNKNOWN]
+
+
+def _parallel(words: Sequence[Word]) -> list[Inner]:
+    """GNU parallel: a command before `:::` or none, and then its arguments are commands."""
+    marks = [at for at, word in enumerate(words) if word.text in (":::", "::::", ":::+", "::::+")]
+    end = marks[0] if marks else len(words)
+    found = _wrapped(_PARALLEL, words[:end])
+    if not found:
+        arguments = [word for word in words[end + 1 :] if word.text != ":::"]
+        is_listed = bool(marks) and words[end].text == ":::"
+        return [ShellText(word.value) for word in arguments] if is_listed and arguments else [UNKNOWN]
+    command = found[0]
+    if not isinstance(command, list):
+        return found
+    if len(command) == 1:
+        return [UNKNOWN] if command[0].text.startswith("{") else [ShellText(command[0].value)]
+    seen = [_DATA if "{" in word.text else word for word in command]
+    return [[*seen, _DATA] if _runs_more(seen[0]) else seen]
+
+
+def _package_run(words: Sequence[Word]) -> list[Inner]:
+    found = [each for each in _wrapped(_PACKAGE_RUN, words) if not isinstance(each, list)]
+    return [each for each in found if isinstance(each, ShellText) and each.value is not None]
+
+
 def _evaluated(words: Sequence[Word]) -> list[Inner]:
     return _joined(words[1:])
 
@@ -317,4 +288,7 @@ _SPECIAL: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
     **dict.fromkeys(("fd", "fdfind"), _batched),
     **dict.fromkeys(("mapfile", "readarray"), _called_back),
     "gdb": _debugger,
+    **dict.fromkeys(("su", "runuser"), _switched),
+    "parallel": _parallel,
+    **dict.fromkeys(("npx", "bunx", "pipx", "uvx"), _package_run),
 }

@@ -189,10 +189,16 @@ class _Parser:
                 return
             self._take_word(word)
             self.reader.skip_blanks()
-            if word == "time" and self._bare_word_ahead() in ("-p", "--"):
-                raise UnprovenError("options of time")
+            if word == "time":
+                self._skip_options_of_time()
             if self.reader.peek() in ("", "\n", ";", "&", "|", ")"):
                 raise NotBashError(f"no command after {word!r}")
+
+    def _skip_options_of_time(self) -> None:
+        for option in ("-p", "--"):
+            if self._bare_word_ahead() == option:
+                self._take_word(option)
+                self.reader.skip_blanks()
 
     # one command
 
@@ -205,7 +211,10 @@ class _Parser:
         if character == "(":
             self._parenthesis()
             return
-        opener = self._openers.get(self._bare_word_ahead())
+        word = self._bare_word_ahead()
+        opener = self._openers.get(word)
+        if word in _CLOSERS and word != "]]":
+            raise NotBashError(f"{word!r} where a command should be")
         if opener is None:
             self._simple()
         else:

@@ -1,0 +1,176 @@
+"""Programs that run the program named in their arguments, as data: how to find that one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """How a program is told what to run.
+
+    `values` are options that take the next word as value, `skip` counts operands before the command, `assigns` takes
+    `NAME=value` operands first, `shell` are options whose value is a text for a shell, `joins` means that all operands
+    together are one, `inert` are options with which nothing is run, `adds` means that unknown arguments are appended,
+    `each` that every operand is a text for a shell.
+    """
+
+    values: frozenset[str] = frozenset()
+    skip: int = 0
+    assigns: bool = False
+    shell: frozenset[str] = frozenset()
+    joins: bool = False
+    inert: frozenset[str] = frozenset()
+    adds: bool = False
+    each: bool = False
+
+
+def wrapper(values: str = "", *, shell: str = "", inert: str = "", **more: bool | int) -> Wrapper:
+    """Make a row; lists of options are separated by blanks."""
+    return Wrapper(frozenset(values.split()), shell=frozenset(shell.split()), inert=frozenset(inert.split()), **more)  # pyright: ignore[reportArgumentType]  (flags and one count)
+
+
+_ARCHITECTURES = "x86_64 i386 i486 i586 i686 linux32 linux64 uname26 aarch64 armv7l ppc64le s390x"
+
+WRAPPERS: dict[str, Wrapper] = {
+    "env": wrapper("-u --unset -C --chdir -a --argv0", shell="-S --split-string", assigns=True),
+    "command": wrapper(inert="-v -V -pv -pV"),
+    "builtin": wrapper(),
+    "exec": wrapper("-a"),
+    "nohup": wrapper(),
+    "nice": wrapper("-n --adjustment"),
+    "ionice": wrapper("-c --class -n --classdata", inert="-p --pid -P --pgid -u --uid"),
+    "chrt": wrapper("-T -P -D", skip=1, inert="-p --pid -m --max"),
+    "taskset": wrapper(skip=1, inert="-p --pid"),
+    "numactl": wrapper("-i -m -N -C -l -p", inert="-H --hardware -s --show"),
+    "prlimit": wrapper("-p --pid"),
+    "choom": wrapper("-n --adjust -p --pid"),
+    "cpulimit": wrapper("-l -p -e"),
+    "timeout": wrapper("-s --signal -k --kill-after", skip=1),
+    "stdbuf": wrapper("-i --input -o --output -e --error"),
+    "setsid": wrapper(),
+    "setarch": wrapper(),
+    "sudo": wrapper(
+        "-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot",
+        assigns=True,
+        inert="-l --list -v --validate -K -V",
+    ),
+    "doas": wrapper("-u -C", assigns=True),
+    "pkexec": wrapper("--user"),
+    "chroot": wrapper(skip=1),
+    "unshare": wrapper("-S --setuid -G --setgid -R --root -w --wd --propagation --setgroups --kill-child -l"),
+    "nsenter": wrapper("-t --target -S --setuid -G --setgid -W --wdns"),
+    "setpriv": wrapper("--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig"),
+    "capsh": wrapper(each=True),
+    "flock": wrapper("-w --wait --timeout -E --conflict-exit-code", skip=1, shell="-c --command"),
+    "script": wrapper("-E -I -O -B -T -o -m", shell="-c --command"),
+    "watch": wrapper("-n --interval -q --equexit", joins=True),
+    "flatpak-spawn": wrapper(),
+    "time": wrapper("-f --format -o --output"),
+    "strace": wrapper("-e -o -s -a -P -u -E -b -p -I -O -S -U -X", inert="-V --version"),
+    "ltrace": wrapper("-e -o -s -a -u -p -n -A -D -l -x"),
+    "valgrind": wrapper(),
+    "catchsegv": wrapper(),
+    "xvfb-run": wrapper("-e -f -n -p -s -w"),
+    "dbus-run-session": wrapper("--config-file --dbus-daemon"),
+    "dbus-launch": wrapper(),
+    "entr": wrapper(),
+    "watchexec": wrapper("-w -e -f -i -s -d --watch --exts --filter --ignore"),
+    "nodemon": wrapper("-w -e -i --watch --ext --ignore", shell="-x --exec"),
+    "lldb": wrapper("-o -s -p -n"),
+    "torify": wrapper(),
+    "tsocks": wrapper(),
+    "nocache": wrapper(),
+    "trickle": wrapper("-d -u -w -t -l -n"),
+    "schedtool": wrapper("-a -n -p"),
+    "envdir": wrapper(skip=1),
+    "envuidgid": wrapper(skip=1),
+    "s6-setuidgid": wrapper(skip=1),
+    "with-contenv": wrapper(),
+    "run-this-one": wrapper(),
+    "daemonize": wrapper("-c -e -o -p -l -u -E"),
+    "daemon": wrapper("-n -u -p -o -l"),
+    "cgexec": wrapper("-g"),
+    "aa-exec": wrapper("-p -n"),
+    "ssh-agent": wrapper("-a -E -t -P", inert="-k"),
+    "dtruss": wrapper(),
+    "ktrace": wrapper("-f -t"),
+    "truss": wrapper("-o -s -p"),
+    "heaptrack": wrapper("-o"),
+    "ccache": wrapper("-F -M -o"),
+    "scan-build": wrapper("-o"),
+    "bear": wrapper("-o --output"),
+    "cross-env": wrapper(assigns=True),
+    "cross-env-shell": wrapper(joins=True, assigns=True),
+    "sem": wrapper("-j --jobs --id", joins=True),
+    "uftrace": wrapper(),
+    "systemd-run": wrapper("-p -u -M -H --property --unit --slice --uid --gid"),
+    "systemd-inhibit": wrapper(),
+    "firejail": wrapper(),
+    "proot": wrapper("-r -b -w -q"),
+    "fakeroot": wrapper("-l -s -i -b"),
+    "faketime": wrapper(skip=1),
+    "eatmydata": wrapper(),
+    "rlwrap": wrapper("-f -b -H -C -D -l -p -P -q -s -S -t -w"),
+    "unbuffer": wrapper(),
+    "caffeinate": wrapper("-t -w"),
+    "torsocks": wrapper(),
+    "proxychains": wrapper("-f"),
+    "proxychains4": wrapper("-f"),
+    "busybox": wrapper(inert="--list --list-full --help"),
+    "toybox": wrapper(),
+    "ifne": wrapper(),
+    "chronic": wrapper(),
+    "pee": wrapper(each=True),
+    "mispipe": wrapper(each=True),
+    "xargs": wrapper(
+        "-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars -R -J", adds=True
+    ),
+    "run-one": wrapper(),
+    "softlimit": wrapper("-a -c -d -f -l -m -o -p -r -s -t"),
+    "chpst": wrapper("-u -U -b -e -n -l -L -m -d -o -p -f -c -t"),
+    "setuidgid": wrapper(skip=1),
+    "su-exec": wrapper(skip=1),
+    "gosu": wrapper(skip=1),
+    "sg": wrapper(skip=1, shell="-c", joins=True),
+    "dumb-init": wrapper(),
+    "tini": wrapper("-p -e"),
+    **{name: wrapper() for name in _ARCHITECTURES.split()},
+}
+
+RUNNERS: dict[str, tuple[str, Wrapper]] = {
+    "poetry": ("run", wrapper()),
+    "pipenv": ("run", wrapper()),
+    "uv": (
+        "run",
+        wrapper("--with --python -p --extra --group --env-file --project --directory --package --with-editable"),
+    ),
+    "hatch": ("run", wrapper()),
+    "pdm": ("run", wrapper("-p --project")),
+    "rye": ("run", wrapper()),
+    "conda": ("run", wrapper("-n --name -p --prefix --cwd")),
+    "mamba": ("run", wrapper("-n --name -p --prefix --cwd")),
+    "micromamba": ("run", wrapper("-n --name -p --prefix --cwd")),
+    "bundle": ("exec", wrapper()),
+    "rbenv": ("exec", wrapper()),
+    "pyenv": ("exec", wrapper()),
+    "asdf": ("exec", wrapper()),
+    "mise": ("exec x", wrapper("-c -j")),
+    "direnv": ("exec", wrapper(skip=1)),
+    "op": ("run", wrapper("--env-file")),
+    "doppler": ("run", wrapper("-p -c --project --config", shell="--command")),
+    "aws-vault": ("exec", wrapper(skip=1)),
+    "chamber": ("exec", wrapper(skip=1)),
+    "dotenv": ("run", wrapper("-f --file")),
+    "dotenvx": ("run", wrapper("-f")),
+    "perf": ("stat record trace", wrapper("-e -o -F -p -C -r -g -c")),
+    "rr": ("record", wrapper("-o")),
+    "nix": ("develop shell run", wrapper("-c --command")),
+    "toolbox": ("run", wrapper("-c --container")),
+    "npm": ("exec x", wrapper("-p --package -w --workspace", shell="-c --call")),
+    "pnpm": ("exec dlx", wrapper("-C --filter -F", shell="-c")),
+    "yarn": ("exec dlx run", wrapper("--cwd")),
+    "bun": ("x", wrapper()),
+}
+"""Programs that run another one under a subcommand: what they run is looked for among the excluded, and is the
+project's own otherwise."""
