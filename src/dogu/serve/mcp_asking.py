@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _KEY = "confirmation"
 _LONGEST_QUESTION_CHARS = 20_000
+_PATIENCE_S = 600.0  # a client that went away without a word must not hold up the questions of others
 _ONCE, _ALWAYS, _NO = "yes", "always", "no"
 
 
@@ -103,7 +106,10 @@ async def _ask_by_request(asked: AskedCall, question: Question, form: mcp_types.
 
     context = asked.context
     try:
-        answer = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+        with anyio.fail_after(_PATIENCE_S):
+            answer = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+    except TimeoutError as error:
+        raise _nobody(question, f"nobody answered within {_PATIENCE_S:g} s") from error
     except (MCPError, ValidationError) as error:
         raise _nobody(question, f"the client could not ask: {error}") from error
     return _outcome(answer, question)
