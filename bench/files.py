@@ -57,10 +57,13 @@ def _replace(folder: str) -> None:
     path = os.path.join(folder, "large.txt")
 
     def make() -> None:
+        # In pieces: a child's peak memory counts what its parent had when it was started.
         with open(path, "wb") as file:
-            file.write(
-                b"some text in a line of a large file\n" * 700_000 + b"THE PLACE\n" + b"and more text\n" * 1_800_000
-            )
+            for _ in range(700):
+                file.write(b"some text in a line of a large file\n" * 1_000)
+            file.write(b"THE PLACE\n")
+            for _ in range(1_800):
+                file.write(b"and more text\n" * 1_000)
 
     args = f'{{"file_path": "{path}", "old_string": "THE PLACE", "new_string": "the place"}}'
     _inside("replace in a 50 MB file", _command(folder, "replace", args), "0.5 s, 200 MB", make)

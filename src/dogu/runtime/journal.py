@@ -96,13 +96,14 @@ class Journal:
         with self._lock:
             old = MISSING
             if change.old is not None:
-                old = state_of_file(change.old, change.old_mode or 0, 0, change.old_digest)
+                old = State("file", change.old_mode or 0, change.old.status.st_size, change.old.digest, where=0)
             mode = UNKNOWN_MODE if change.old_mode is None else change.old_mode
-            new = state_of_file(change.new, mode, digest=change.new_digest)
+            new = State("file", mode, len(change.new), change.new_digest)
             made = [ChangeRecord(os.fsencode(path), MISSING, _NEW_FOLDER) for path in change.made]
             written = ChangeRecord(os.fsencode(change.path), old, new)
             record = self._record("changes", (*made, written))
-            self._log.append(record, [change.old or b""], durable=True)
+            content = change.old.blocks() if change.old else ()
+            self._log.append(record, content, durable=True, content_bytes=old.size)
 
     def after_write(self, change: FileChange, done: bool) -> None:
         """Take back the note of a write that failed; see `WriteObserver`."""

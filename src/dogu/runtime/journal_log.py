@@ -6,11 +6,13 @@ the end, left by a kill or a crash, counts as not written and is cut off by the 
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -84,23 +86,31 @@ class JournalLog:
         self.path = path
         self._read_to = 0
 
-    def append(self, record: Record, contents: Sequence[bytes] = (), *, durable: bool = False) -> None:
+    def append(
+        self, record: Record, contents: Iterable[bytes] = (), *, durable: bool = False, content_bytes: int | None = None
+    ) -> None:
         """Add a record. A file state's `where` in it counts from the beginning of `contents` and is made absolute.
 
-        With `durable` it is on the disk when this returns.
+        With `durable` it is on the disk when this returns. Contents that are made as they are taken need their
+        `content_bytes` told; an error in making them leaves no record. Raises OSError when they are more or fewer.
         """
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        data_bytes = sum(map(len, contents))
+        if content_bytes is None:
+            contents = [*contents]
+            content_bytes = sum(map(len, contents))
         with self._locked() as descriptor:
             start = self._end_of_whole_records(descriptor)
             body = msgspec.msgpack.encode(record)
-            head = _HEAD.pack(_MAGIC, len(body), data_bytes, zlib.crc32(body))
+            head = _HEAD.pack(_MAGIC, len(body), content_bytes, zlib.crc32(body))
             os.ftruncate(descriptor, start)
-            for piece in (head + body, *contents):
-                _write_at(descriptor, piece, start)
-                start += len(piece)
-            if durable:
-                os.fsync(descriptor)
+            try:
+                end = start + len(head + body) + content_bytes
+                _write_pieces(descriptor, chain((head + body,), contents), start, end)
+                if durable:
+                    os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, start)
+                raise
 
     def read_new(self) -> list[Record]:
         """Return the records added since the last call, whoever added them, with absolute places of contents."""
@@ -176,6 +186,14 @@ def _placed(record: Record, start: int) -> Record:
 
 def _moved(state: State, start: int) -> State:
     return state if state.where < 0 else msgspec.structs.replace(state, where=state.where + start)
+
+
+def _write_pieces(descriptor: int, pieces: Iterable[bytes], offset: int, end: int) -> None:
+    for piece in pieces:
+        _write_at(descriptor, piece, offset)
+        offset += len(piece)
+    if offset != end:
+        raise OSError(errno.EIO, "A content has changed its length while it was kept")
 
 
 def _write_at(descriptor: int, data: bytes, offset: int) -> None:

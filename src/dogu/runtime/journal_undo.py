@@ -13,7 +13,7 @@ from dogu.runtime.journal_entries import Change
 from dogu.runtime.journal_log import MISSING, UNKNOWN_MODE, State
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter
 from dogu.workspace.beneath import Place
-from dogu.workspace.files import digest_of
+from dogu.workspace.digest import digest_of
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import temporary_name
 from dogu.workspace.roots import Roots
@@ -61,9 +61,9 @@ def present_state(roots: Roots, path: str, like: State = MISSING) -> State:
         os.close(place.parent)
 
 
-def state_of_file(data: bytes, mode: int, where: int = -1, digest: str = "") -> State:
-    """Return the state of a file with this content and these permission bits; `digest` spares working it out."""
-    return State("file", mode, len(data), digest or digest_of(data), b"", where)
+def state_of_file(data: bytes, mode: int, where: int = -1) -> State:
+    """Return the state of a file with this content and these permission bits."""
+    return State("file", mode, len(data), digest_of(data), b"", where)
 
 
 def digest_by_stamp(size: int, mtime_ns: int) -> str:

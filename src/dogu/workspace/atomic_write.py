@@ -11,16 +11,17 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.beneath import Place, is_regular
+from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.file_attributes import copy_attributes
 from dogu.workspace.pending_writes import PendingWrites, RestoreError, temporary_name
-from dogu.workspace.syscalls import Syscalls, read_all, write_all
+from dogu.workspace.syscalls import Syscalls, blocks_of, read_all, write_all
 
 LARGEST_BYTES = 1 << 30
 _LOCK_WAIT_S = 10.0
@@ -31,11 +32,45 @@ _TRIES = 3
 
 
 class OldFile(msgspec.Struct, frozen=True):
-    """The file as found under the lock: open for reading, its bytes, its fstat."""
+    """The file as found under the lock: open for reading, the digest of its bytes, its fstat.
 
+    The bytes aren't kept: beside the new ones, they would be a second copy of a large file.
+    """
+
+    path: str
     descriptor: int
-    data: bytes
+    digest: str
     status: os.stat_result
+    syscalls: Syscalls
+
+    def blocks(self) -> Iterator[bytes]:
+        """Read it piece by piece. Raises `ToolError` (STALE) at the end when they aren't the bytes found before."""
+        from hashlib import sha256
+
+        digest = sha256()
+        for block in blocks_of(self.syscalls, self.descriptor, LARGEST_BYTES + 1):
+            digest.update(block)
+            yield block
+        if digest.hexdigest() != self.digest:
+            raise _stale(self.path)
+
+    def read(self) -> bytes:
+        """Read all of it; see `blocks`."""
+        data = read_all(self.syscalls, self.descriptor, LARGEST_BYTES + 1)
+        if digest_of(data) != self.digest:
+            raise _stale(self.path)
+        return data
+
+    def holds(self, data: bytes) -> bool:
+        """Tell whether its bytes are these."""
+        if len(data) != self.status.st_size:
+            return False
+        at = 0
+        for block in blocks_of(self.syscalls, self.descriptor, LARGEST_BYTES + 1):
+            if data[at : at + len(block)] != block:
+                return False
+            at += len(block)
+        return at == len(data)
 
 
 class _InPlaceError(Exception):
@@ -61,7 +96,7 @@ class AtomicWriter:
                 check(old)
                 if old is None:
                     self._create(folder, place, data)
-                elif old.data != data:
+                elif not old.holds(data):
                     self._replace(folder, place, data, old)
             finally:
                 if old is not None:
@@ -94,7 +129,8 @@ class AtomicWriter:
                 raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), place.path)
             if status.st_size > LARGEST_BYTES:
                 raise ToolError(ErrorKind.TOO_LARGE, f"File too large to be overwritten: {place.path}.")
-            return OldFile(descriptor, read_all(self._syscalls, descriptor, LARGEST_BYTES + 1), status)
+            digest = digest_of_blocks(blocks_of(self._syscalls, descriptor, LARGEST_BYTES + 1))
+            return OldFile(place.path, descriptor, digest, status, self._syscalls)
         except BaseException:
             self._close(descriptor)
             raise
@@ -115,7 +151,7 @@ class AtomicWriter:
             try:
                 self._name_new(folder, name, place.name)
             except FileExistsError as error:
-                raise _stale(place) from error
+                raise _stale(place.path) from error
             try:
                 self._sync(folder)
             except OSError:
@@ -186,30 +222,31 @@ class AtomicWriter:
         try:
             now = self._syscalls.status_of(folder, name)
         except FileNotFoundError as error:
-            raise _stale(place) from error
+            raise _stale(place.path) from error
         if (now.st_dev, now.st_ino) == (old.status.st_dev, old.status.st_ino):
             if (now.st_size, now.st_mtime_ns) == (old.status.st_size, old.status.st_mtime_ns):
                 return
-            if read_all(self._syscalls, old.descriptor, LARGEST_BYTES + 1) == old.data:
-                return
-        raise _stale(place)
+            old.read()
+            return
+        raise _stale(place.path)
 
     def _write_in_place(self, folder: int, place: Place, data: bytes, old: OldFile) -> None:
         descriptor = self._syscalls.open(folder, place.name, os.O_RDWR)
         try:
             self._check_unchanged(folder, place.name, place, old)
-            with self._pending.in_place(place.path, old.data, data):
+            before = old.read()
+            with self._pending.in_place(place.path, before, data):
                 try:
-                    self._overwrite(descriptor, data, old)
+                    self._overwrite(descriptor, data, len(before), old)
                 except BaseException:
-                    self._put_back(descriptor, place, old)
+                    self._put_back(descriptor, place, before)
                     raise
         finally:
             self._close(descriptor)
 
-    def _overwrite(self, descriptor: int, data: bytes, old: OldFile) -> None:
+    def _overwrite(self, descriptor: int, data: bytes, old_bytes: int, old: OldFile) -> None:
         write_all(self._syscalls, descriptor, data)
-        if len(data) < len(old.data):
+        if len(data) < old_bytes:
             self._syscalls.truncate(descriptor, len(data))
         mode = stat.S_IMODE(old.status.st_mode)
         if stat.S_IMODE(self._syscalls.status(descriptor).st_mode) != mode:
@@ -217,11 +254,11 @@ class AtomicWriter:
             self._syscalls.set_mode(descriptor, mode)
         self._syscalls.fsync(descriptor)
 
-    def _put_back(self, descriptor: int, place: Place, old: OldFile) -> None:
+    def _put_back(self, descriptor: int, place: Place, before: bytes) -> None:
         for attempt in range(_TRIES):
             try:
-                write_all(self._syscalls, descriptor, old.data)
-                self._syscalls.truncate(descriptor, len(old.data))
+                write_all(self._syscalls, descriptor, before)
+                self._syscalls.truncate(descriptor, len(before))
                 self._syscalls.fsync(descriptor)
             except OSError as error:
                 if attempt == _TRIES - 1:
@@ -287,6 +324,6 @@ def _lock(folder: int, path: str) -> None:
         return
 
 
-def _stale(place: Place) -> ToolError:
-    message = f"File changed while it was being written: {place.path}. Nothing was written; read it again."
+def _stale(path: str) -> ToolError:
+    message = f"File changed while it was being written: {path}. Nothing was written; read it again."
     return ToolError(ErrorKind.STALE, message)

@@ -19,6 +19,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import beneath
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
 from dogu.workspace.beneath import Place
+from dogu.workspace.digest import digest_of
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites, RestoreError
 from dogu.workspace.protected import protected_reason, secret_reason
@@ -45,16 +46,15 @@ class FileContent(msgspec.Struct, frozen=True):
 class FileChange(msgspec.Struct, frozen=True):
     """One write: `path` absolute and without links; `old` and `old_mode` None for a new file.
 
-    `made` are the folders made for it, absolute, outermost first. The digests are those of `old` (empty for a new file)
-    and `new`.
+    `made` are the folders made for it, absolute, outermost first. `old` can be read until `before_write` returns;
+    `new_digest` is that of `new`.
     """
 
     path: str
-    old: bytes | None
+    old: OldFile | None
     new: bytes
     old_mode: int | None = None
     made: tuple[str, ...] = ()
-    old_digest: str = ""
     new_digest: str = ""
 
 
@@ -113,13 +113,6 @@ class Files(Protocol):
     def secret_reason(self, path: str) -> str | None:
         """Say why showing the content of `path` to a model must be asked, or None."""
         ...
-
-
-def digest_of(data: bytes) -> str:
-    """Return the hex digest by which a file's content is known."""
-    from hashlib import sha256  # processors help with it: twice as fast as blake2b on a large file
-
-    return sha256(data).hexdigest()
 
 
 class LocalFiles:
@@ -252,15 +245,12 @@ class LocalFiles:
         told: list[FileChange] = []
 
         def check(old: OldFile | None) -> None:
-            if old is None:
-                old_digest, change = "", FileChange(place.path, None, data, None, place.made, new_digest=digest)
-            else:
-                old_digest, mode = digest_of(old.data), stat.S_IMODE(old.status.st_mode)
-                change = FileChange(place.path, old.data, data, mode, place.made, old_digest, digest)
-            _check_expected(place.path, old_digest, expected)
-            if old_digest == digest:
+            found = old.digest if old else ""
+            _check_expected(place.path, found, expected)
+            if found == digest:
                 return
-            told.append(change)
+            mode = stat.S_IMODE(old.status.st_mode) if old else None
+            told.append(FileChange(place.path, old, data, mode, place.made, digest))
             for observer in self._observers:
                 observer.before_write(told[0])
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
 
+_BLOCK_BYTES = 1 << 20
 _NO_REPLACE = 1
 _EXCHANGE = 2
 
@@ -112,6 +114,14 @@ def write_all(syscalls: Syscalls, descriptor: int, data: bytes) -> None:
     offset = 0
     while offset < len(view):
         offset += syscalls.pwrite(descriptor, view[offset:], offset)
+
+
+def blocks_of(syscalls: Syscalls, descriptor: int, limit: int) -> Iterator[bytes]:
+    """Read from offset 0 to the end, or to `limit` bytes, a bounded piece at a time."""
+    offset = 0
+    while offset < limit and (block := syscalls.pread(descriptor, min(limit - offset, _BLOCK_BYTES), offset)):
+        yield block
+        offset += len(block)
 
 
 def read_all(syscalls: Syscalls, descriptor: int, limit: int) -> bytes:
