@@ -125,6 +125,49 @@ def test_edit_first_writes_what_the_person_wrote(program: Program, talk: Talk):
     assert (program.root / "a.txt").read_text() == "three\n"
 
 
+def test_an_edit_merged_with_a_change_made_during_the_question_is_shown_again(program: Program, talk: Talk):
+    turns = edit_turns(program)
+    path = program.root / "a.txt"
+    path.write_text("one\nmore\nlast\n")
+    with FakeGemini(turns) as server:
+        child = talk(**key(server))
+        say(child, "change it")
+        child.expect(r"\[s\]top")
+        path.write_text("one\nmore\nchanged by hand\n")
+        child.send("y")
+        child.expect("That is all.")
+        assert "merged" in seen(child)
+        assert "+two" in seen(child)
+        child.expect("›")
+        say(child, "/undo")
+        child.expect("restored: ")
+        child.expect("›")
+        leave(child)
+    assert path.read_text() == "one\nmore\nchanged by hand\n"
+
+
+def test_what_the_person_wrote_is_kept_when_it_cannot_be_done(program: Program, talk: Talk):
+    editor = program.home / "editor.sh"
+    editor.write_text(
+        '#!/bin/sh\ngrep -q kept "$1" && sed -i s/한/x/ "$1" || printf \'日本語のテスト kept 한\' > "$1"\n'
+    )
+    editor.chmod(0o755)
+    turns = edit_turns(program)
+    (program.root / "a.txt").write_bytes("日本語のテスト one".encode("cp932"))
+    with FakeGemini(turns) as server:
+        child = talk(**key(server, EDITOR=str(editor)))
+        say(child, "change it")
+        child.expect(r"\[s\]top")
+        child.send("e")
+        child.expect("can't hold")
+        child.expect(r"\[s\]top")
+        child.send("e")
+        child.expect("That is all.")
+        child.expect("›")
+        leave(child)
+    assert (program.root / "a.txt").read_bytes() == "日本語のテスト kept x".encode("cp932")
+
+
 def test_always_shows_its_rule_and_asks_no_more(program: Program, talk: Talk):
     turns = [Turn(calls=[call("run_shell_command", command=f"echo {word}")]) for word in ("first", "second")]
     with FakeGemini([*turns, Turn(text="That is all.")]) as server:

@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 import stat
@@ -5,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.journal import Journal, tidy
 from dogu.runtime.journal_undo import UndoReport
+from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.roots import Roots
 from dogu.workspace.snapshot import SnapshotLimits
@@ -93,6 +96,36 @@ async def test_a_created_file_goes_with_its_folders_but_not_with_others_files(se
     report = session.journal.undo()
     assert session.tree().keys() == {"a", "a/other"}
     assert [(os.path.basename(each.path), "other files" in each.reason) for each in report.refused] == [("a", True)]
+    assert report.done
+
+
+async def test_what_could_not_be_brought_back_can_be_undone_again(session: Session):
+    session.path("f").write_text("old")
+    before = session.tree()
+
+    def act() -> None:
+        session.path("f").unlink()
+        session.path("g").write_text("new")
+
+    await session.command(act)
+    writes, failing = AtomicWriter.write, [True]
+
+    def write(self: AtomicWriter, *args: Any) -> None:
+        if failing:
+            failing.clear()
+            raise PermissionError(errno.EACCES, "no")
+        writes(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AtomicWriter, "write", write)
+        report = session.journal.undo()
+        assert (report.done, report.needs_force) == (False, False)
+        assert changed(report, session) == {"g": "removed"}
+        assert [session.name(each.path) for each in report.refused] == ["f"]
+        report = session.journal.undo()
+    assert report.done
+    assert changed(report, session) == {"f": "brought back"}
+    assert session.tree() == before
 
 
 async def test_a_later_change_by_somebody_else_is_not_undone_unless_forced(session: Session):

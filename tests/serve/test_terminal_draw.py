@@ -25,6 +25,11 @@ def test_a_diff_is_painted_and_its_blanks_can_be_seen():
     assert "\x1b[32m+y·→\t\x1b[0m" in draw(diff, COLORED)
 
 
+def test_tabs_at_the_beginning_of_changed_lines_can_be_seen():
+    diff = FileDiff("/a", "", "", "@@ -1 +1 @@\n-    x\ty\n+\t  x\ty\n \tz\n")
+    assert draw(diff, PLAIN) == "@@ -1 +1 @@\n-    x\ty\n+→\t  x\ty\n \tz"
+
+
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "\x1b]0;title\x07", "\u202e", "\x9b31m", "\r"])
 def test_nothing_hostile_reaches_the_terminal(hostile: str):
     displays = [

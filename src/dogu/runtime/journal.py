@@ -138,12 +138,15 @@ class Journal:
                 refused += [Refusal(path, why) for path, why in broken.items()]
                 refused += [self._explained(each, chosen[-1]) for each in restorer.objections(net)]
                 if refused:
-                    return UndoReport(refused=tuple({each.path: each for each in refused}.values()))
+                    return UndoReport(refused=tuple({each.path: each for each in refused}.values()), needs_force=True)
             self._keep_present(net, chosen)
             possible = {path: change for path, change in net.items() if path not in {each.path for each in refused}}
             restored, failed = restorer.restore(possible)
-            numbers = tuple(entry.number for entry in reversed(chosen))
-            self._log.append(self._record("undone", numbers=numbers), durable=True)
+            # What failed now may go well later: the calls stay open for that.
+            is_over = force or all(each.is_final for each in failed)
+            numbers = tuple(entry.number for entry in reversed(chosen)) if is_over else ()
+            if is_over:
+                self._log.append(self._record("undone", numbers=numbers), durable=True)
             self._now = None
             return UndoReport(numbers, tuple(restored), (*refused, *failed))
 

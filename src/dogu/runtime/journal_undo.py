@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.journal_entries import Change
 from dogu.runtime.journal_log import MISSING, UNKNOWN_MODE, State
-from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter
+from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
 from dogu.workspace.beneath import Place
 from dogu.workspace.digest import digest_of
 from dogu.workspace.os_errors import explain
@@ -20,25 +22,28 @@ from dogu.workspace.roots import Roots
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A path that wasn't brought back, and why."""
+    """A path that wasn't brought back, and why; `is_final`: trying again would not help."""
 
     path: str
     reason: str
+    is_final: bool = False
 
 
 class UndoReport(msgspec.Struct, frozen=True):
-    """What an undo did. When `refused` names a conflict and nothing was forced, nothing was changed at all.
+    """What an undo did. When it `needs_force`, `refused` says why and nothing was changed at all.
 
-    `calls` are the numbers of the calls undone, the newest first; `restored` pairs each path with what was done to it.
+    `calls` are the numbers of the calls undone, the newest first; empty also when a path failed that may yet be brought
+    back: then the calls can be undone again. `restored` pairs each path with what was done to it.
     """
 
     calls: tuple[int, ...] = ()
     restored: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refusal, ...] = ()
+    needs_force: bool = False
 
     @property
     def done(self) -> bool:
-        """Whether anything was undone."""
+        """Whether the calls count as undone."""
         return bool(self.calls)
 
 
@@ -100,6 +105,10 @@ def _state_in(folder: int, name: str, like: State) -> State:
         return state_of_file(stream.read(), mode)
 
 
+class _OthersInsideError(ToolError):
+    """A folder that we made holds what others put there."""
+
+
 class Restorer:
     """Brings paths back to a state; `content` finds what a state's file held."""
 
@@ -141,6 +150,8 @@ class Restorer:
         for path in [*sorted(away, reverse=True), *sorted(back)]:
             try:
                 what = self._restore_one(path, changes[path].before)
+            except _OthersInsideError as error:
+                refused.append(Refusal(path, error.message, is_final=True))
             except ToolError as error:
                 refused.append(Refusal(path, error.message))
             except OSError as error:
@@ -185,9 +196,14 @@ class Restorer:
                 raise ToolError(ErrorKind.NOT_FOUND, "what it held before was too large to be kept")
             if now.kind == "file" and not now.mode & 0o222:
                 _set_mode(place, now.mode | 0o200)
-            self._writer.write(place, data, lambda _old: None)
+            self._writer.write(place, data, partial(_refuse_changed, now))
         # Also for a file that is back: the umask may have had its say.
         _set_mode(place, before.mode)
+
+
+def _refuse_changed(now: State, old: OldFile | None) -> None:
+    if (old.digest if old else "") != (now.digest if now.kind == "file" else ""):
+        raise ToolError(ErrorKind.STALE, "somebody changed it in this very moment")
 
 
 def _remove(place: Place, now: State) -> None:
@@ -195,7 +211,9 @@ def _remove(place: Place, now: State) -> None:
         try:
             os.rmdir(place.name, dir_fd=place.parent)
         except OSError as error:
-            raise ToolError(ErrorKind.IO_ERROR, f"the folder holds other files ({error.strerror})") from error
+            if error.errno != errno.ENOTEMPTY:
+                raise
+            raise _OthersInsideError(ErrorKind.IO_ERROR, "the folder stays, for it holds other files") from error
     elif now.kind != "missing":
         try:
             os.unlink(place.name, dir_fd=place.parent)

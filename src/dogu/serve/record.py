@@ -15,14 +15,16 @@ from dogu.workspace.visible import make_visible
 
 
 def undo_lines(report: UndoReport) -> list[str]:
-    """Say what was brought back and what wasn't, a line each."""
+    """Say what was brought back and what wasn't, a line each; never empty."""
     lines = [f"{what}: {_shown(path)}" for path, what in report.restored]
-    if report.refused and not report.done:
-        lines.append("Nothing was undone, because it would undo others' work too:")
-    lines += [f"  {_shown(refusal.path)}: {refusal.reason}" for refusal in report.refused]
-    if report.refused and not report.done:
-        lines.append("--force undoes it all the same.")
-    return lines
+    if report.refused:
+        lines.append("Not brought back:" if report.restored else "Nothing was undone:")
+        lines += [f"  {_shown(refusal.path)}: {refusal.reason}" for refusal in report.refused]
+    if report.needs_force:
+        lines.append("--force undoes all that can be, whatever was changed since.")
+    elif not report.done:
+        lines.append("Undo again when that is put right.")
+    return lines or ["All was already as before."]
 
 
 def entry_lines(entry: Entry) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from anyio import to_thread
 
-from dogu.contract.display import FileDiff
+from dogu.contract.display import Display, FileDiff
 from dogu.contract.errors import ToolError
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.serve.terminal.draw import draw
@@ -24,30 +24,31 @@ from dogu.workspace.visible import make_visible
 class TerminalConfirm:
     """Asks on the terminal. `editor` is a command line; None means `$VISUAL`, `$EDITOR`, else `vi`.
 
-    `asked` holds the ids of the calls whose proposal was shown.
+    `asked` holds what was shown of the proposals asked about, by the ids of their calls.
     """
 
     def __init__(self, out: TextIO | None = None, style: Style | None = None, editor: str | None = None) -> None:
         self._out = out or sys.stdout
         self._style = style or Style.of(self._out)
-        self.asked: set[str] = set()
+        self.asked: dict[str, Display] = {}
         self._editor = editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
 
     async def __call__(self, question: Question) -> Outcome:
         """Draw the question, wait for a key, and return what it means."""
-        self.asked.add(question.call.call_id)
+        self.asked[question.call.call_id] = question.confirmation.display
         self._draw(question)
         can_edit = question.confirmation.revise is not None
         allowed = "ynrs" + ("a" if question.always_rule else "") + ("e" if can_edit else "")
+        draft = question.confirmation.editable_text or ""
         while True:
             self._write(self._choices(question, can_edit))
             key = await read_key(allowed)
             self._write(f" {key or 'stop'}\n")
             if key == "e":
-                edited = await to_thread.run_sync(self._edit, question)
-                if edited is None:
-                    continue
-                return Approved(edited)
+                draft, can_be_done = await to_thread.run_sync(self._edit, question, draft)
+                if can_be_done:
+                    return Approved(draft)
+                continue
             return await self._outcome(key)
 
     async def go_on(self, question: str) -> bool:
@@ -100,25 +101,26 @@ class TerminalConfirm:
         except (KeyboardInterrupt, EOFError):
             return ""
 
-    def _edit(self, question: Question) -> str | None:
-        """Let the person edit the proposal; None when they left it, or the result can't be done."""
+    def _edit(self, question: Question, draft: str) -> tuple[str, bool]:
+        """Let the person edit the draft; return it, and whether it was changed and can be done."""
         confirmation = question.confirmation
-        before = confirmation.editable_text or ""
         try:
-            edited = self._in_editor(before, _suffix(question))
+            edited = self._in_editor(draft, _suffix(question))
         except OSError as error:
             self._write(f"\nThe editor {self._editor!r} could not be started: {error}. Set $EDITOR.\n")
-            return None
-        if edited is None or edited == before:
+            return draft, False
+        if edited is None or edited == (confirmation.editable_text or ""):
             self._write("\nUnchanged.\n")
-            return None
+            return draft, False
         try:
             revised = confirmation.revise(edited) if confirmation.revise else confirmation
         except ToolError as error:
+            # Kept: the next [e] goes on from it.
             self._write(f"\n{make_visible(error.message)}\n")
-            return None
+            return edited, False
         self._write("\n" + draw(revised.display, self._style) + "\n")
-        return edited
+        self.asked[question.call.call_id] = revised.display
+        return edited, True
 
     def _in_editor(self, text: str, suffix: str) -> str | None:
         with tempfile.NamedTemporaryFile(

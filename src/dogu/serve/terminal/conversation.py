@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.agent.loop import Agent
-from dogu.contract import Content, ToolError
+from dogu.contract import Content, Display, ToolError
 from dogu.models.events import ModelError
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.runtime import Runtime
@@ -47,7 +47,7 @@ class Conversation:
         runtime: Runtime,
         prepare: Prepare,
         *,
-        asked: Container[str] = frozenset(),
+        asked: dict[str, Display] | None = None,
         yolo_is_disabled: bool = False,
         greeting: Sequence[str] = (),
     ) -> None:
@@ -64,7 +64,7 @@ class Conversation:
             "help": Command("what can be typed here", self._help),
             "tools": Command("the tools the model has", self._tools),
             "mode": Command("show or set the approval mode: default, auto_edit, plan, yolo", self._mode),
-            "undo": Command("take back the last change, or /undo CALL, or /undo turn", self._undo),
+            "undo": Command("take back the last change; /undo CALL, /undo to CALL, /undo turn; --force", self._undo),
             "done": Command("what this session changed, by call", self._done),
             "stats": Command("tokens used so far", self._stats),
             "quit": Command("end (Ctrl-D does too)", self._quit),
@@ -157,8 +157,14 @@ class Conversation:
     async def _undo(self, rest: str) -> str:
         journal = self._runtime.journal
         words = rest.removesuffix("--force").strip()
-        turn, call_id = (journal.turn, "") if words == "turn" else (0, words)
-        undo = partial(journal.undo, call_id=call_id, turn=turn, force=rest.endswith("--force"))
+        undo = partial(journal.undo, force=rest.endswith("--force"))
+        match words.split():
+            case ["turn"]:
+                undo = partial(undo, turn=journal.turn)
+            case ["to", name]:
+                undo = partial(undo, to=name)
+            case _:
+                undo = partial(undo, call_id=words)
         try:
             report = await to_thread.run_sync(undo)
         except ToolError as error:

@@ -45,7 +45,12 @@ def _with_blanks(line: str) -> str:
     if sign not in "+-":
         return line
     kept = text.rstrip(" \t")
-    return sign + kept + text[len(kept) :].replace(" ", "·").replace("\t", "→\t")
+    blank = len(kept) - len(kept.lstrip("\t "))
+    return sign + _tabs_shown(kept[:blank]) + kept[blank:] + _tabs_shown(text[len(kept) :].replace(" ", "·"))
+
+
+def _tabs_shown(blanks: str) -> str:
+    return blanks.replace("\t", "→\t")
 
 
 def _draw_command(preview: CommandPreview, style: Style) -> str:

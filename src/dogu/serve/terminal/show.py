@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container
 from typing import TextIO
 
 from dogu.agent.loop import TurnEnded
-from dogu.contract import FileDiff, ToolResult
+from dogu.contract import Display, ToolResult
 from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.serve.terminal.draw import draw
@@ -18,14 +17,18 @@ _MOST_LIVE_LINES = 20
 
 
 class Show:
-    """Prints events; a diff just approved (`asked` holds its call's id) and output seen live are not repeated."""
+    """Prints events; output seen live is not repeated, nor a diff just approved.
+
+    `asked` holds what a question showed, by its call's id, until the call has finished. What was done otherwise, such
+    as merged with a change made meanwhile, is shown.
+    """
 
     def __init__(
-        self, out: TextIO | None = None, style: Style | None = None, asked: Container[str] = frozenset()
+        self, out: TextIO | None = None, style: Style | None = None, asked: dict[str, Display] | None = None
     ) -> None:
         self._out = out or sys.stdout
         self._style = style or Style.of(self._out)
-        self._asked = asked
+        self._asked = {} if asked is None else asked
         self._is_in_text = False
         self._live_lines: dict[str, int] = {}
 
@@ -59,8 +62,8 @@ class Show:
                 self._live(call_id, text)
             case CallFinished(call=call, display_name=name, result=result):
                 was_live = self._live_lines.pop(call.call_id, 0) > 0
-                is_known = was_live or (isinstance(result.return_display, FileDiff) and call.call_id in self._asked)
-                self._finished(name, result, is_known)
+                was_shown = self._asked.pop(call.call_id, None) == result.return_display
+                self._finished(name, result, was_live or was_shown)
 
     def _finished(self, name: str, result: ToolResult, is_known: bool) -> None:
         if result.error:

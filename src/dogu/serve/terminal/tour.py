@@ -6,6 +6,7 @@ import os
 import sys
 
 from dogu.agent.loop import Agent, EndReason
+from dogu.contract.display import Display
 from dogu.runtime.questions import Approved, Outcome, Question
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.terminal.draw import draw
@@ -52,11 +53,11 @@ class TourConfirm:
 
     def __init__(self) -> None:
         self._style = Style.of(sys.stdout)
-        self.asked: set[str] = set()
+        self.asked: dict[str, Display] = {}
 
     async def __call__(self, question: Question) -> Outcome:
         """Draw the question and approve it."""
-        self.asked.add(question.call.call_id)
+        self.asked[question.call.call_id] = question.confirmation.display
         title = self._style.paint(f"? {question.confirmation.title}", "yellow", "bold")
         print(f"{title}\n{draw(question.confirmation.display, self._style)}")
         print(self._style.paint("yes (the tour says it for you)", "dim"), flush=True)
