@@ -1,6 +1,6 @@
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from dogu.contract.confirmation import CallContext
 from dogu.contract.display import CommandPreview, TerminalOutput
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
+from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallOutput
-from dogu.testing.workspace import check_tool, run_tool
+from dogu.runtime.questions import Approved, Declined, Outcome, Question
+from dogu.testing.workspace import check_tool, executor_for, run_tool
 from dogu.tools.run_shell_command import RunShellCommand, RunShellCommandArgs, ShellLimits
 from dogu.workspace import sandbox_places
 from dogu.workspace.environment import command_environment
@@ -156,7 +158,9 @@ async def test_the_question_shows_the_command_and_takes_an_edited_one(tool: RunS
         question.revise(" ")
 
 
-async def test_a_refusal_of_the_sandbox_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+async def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[bool], RunShellCommand]]:
+    """Make the tool in a sandbox that holds files, with and without a person; only `root` may be written."""
     sandbox = Sandbox.detect()
     if sandbox.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
         pytest.skip("this machine has no sandbox for files")
@@ -164,13 +168,84 @@ async def test_a_refusal_of_the_sandbox_is_told_as_such(tmp_path: Path, monkeypa
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     (tmp_path / "root").mkdir()
     async with LocalProcesses() as processes:
-        tool = RunShellCommand(Roots(str(tmp_path / "root")), processes, lambda: environment, None, lambda: sandbox)
-        result = await run_tool(tool, command="echo x > ../outside")
-        assert "\nError: The sandbox may have refused a part of this (bash: line 1: ../outside: " in told(result)
-        assert isinstance(result.return_display, TerminalOutput)
-        assert "The sandbox may have refused" in result.return_display.notes[1]
-        assert not (tmp_path / "outside").exists()
-        assert "\nError: (none)\n" in told(await run_tool(tool, command="echo x > inside"))
+
+        def make(has_person: bool) -> RunShellCommand:
+            roots = Roots(str(tmp_path / "root"))
+            return RunShellCommand(roots, processes, lambda: environment, None, lambda: sandbox, has_person=has_person)
+
+        yield make
+
+
+Confined = Callable[[bool], RunShellCommand]
+
+
+async def test_a_refusal_of_the_sandbox_is_told_as_such(confined: Confined, tmp_path: Path) -> None:
+    tool = confined(False)
+    result = await run_tool(tool, command="echo x > ../outside")
+    assert "\nError: The sandbox may have refused a part of this (bash: line 1: ../outside: " in told(result)
+    assert isinstance(result.return_display, TerminalOutput)
+    assert "The sandbox may have refused" in result.return_display.notes[1]
+    assert not (tmp_path / "outside").exists()
+    assert "\nError: (none)\n" in told(await run_tool(tool, command="echo x > inside"))
+
+
+class Person:
+    """Answers every question alike and remembers what was asked."""
+
+    def __init__(self, answer: Outcome) -> None:
+        self.answer = answer
+        self.questions: list[Question] = []
+
+    async def __call__(self, question: Question) -> Outcome:
+        self.questions.append(question)
+        return self.answer
+
+
+async def test_what_the_sandbox_refused_runs_outside_when_a_person_says_so(confined: Confined, tmp_path: Path) -> None:
+    person = Person(Approved())
+    executor = executor_for(confined(True), confirm=person, mode="yolo")
+    call = ToolCall("test", "run_shell_command", {"command": "echo x > ../outside"})
+    first = await executor.run(call)
+    assert "call it again unchanged" in told(first.result)
+    assert not person.questions
+    second = await executor.run(call)
+    assert (tmp_path / "outside").read_text() == "x\n"
+    assert "Ran outside the sandbox" in told(second.result)
+    assert isinstance(second.result.return_display, TerminalOutput)
+    assert "Ran outside the sandbox, as the user allowed." in second.result.return_display.notes
+    [question] = person.questions
+    assert "OUTSIDE" in question.confirmation.title
+    assert question.always_rule is None
+    assert "runs it once outside" in question.verdict.reason
+    await executor.run(call)
+    assert len(person.questions) == 2
+
+
+async def test_other_commands_stay_in_the_sandbox_after_a_refusal(confined: Confined, tmp_path: Path) -> None:
+    person = Person(Approved())
+    executor = executor_for(confined(True), confirm=person, mode="yolo")
+    for command in ("echo x > ../outside", "echo y > ../outside", "echo x > ../outside "):
+        result = (await executor.run(ToolCall("test", "run_shell_command", {"command": command}))).result
+        assert "The sandbox may have refused" in told(result)
+    assert not person.questions
+    assert not (tmp_path / "outside").exists()
+
+
+async def test_a_person_who_declines_is_not_asked_for_ever(confined: Confined, tmp_path: Path) -> None:
+    person = Person(Declined())
+    executor = executor_for(confined(True), confirm=person, mode="yolo")
+    call = ToolCall("test", "run_shell_command", {"command": "echo x > ../outside"})
+    kinds = [(await executor.run(call)).result.error for _ in range(5)]
+    assert [error and error.kind for error in kinds] == [None, ErrorKind.DECLINED, ErrorKind.DECLINED, None, None]
+    assert not (tmp_path / "outside").exists()
+
+
+async def test_without_a_person_nothing_runs_outside(confined: Confined, tmp_path: Path) -> None:
+    executor = executor_for(confined(False), confirm=None, mode="yolo")
+    call = ToolCall("test", "run_shell_command", {"command": "echo x > ../outside"})
+    for _ in range(2):
+        assert "the user can run it themselves" in told((await executor.run(call)).result)
+    assert not (tmp_path / "outside").exists()
 
 
 async def test_a_change_of_what_runs_later_is_told(tool: RunShellCommand, tmp_path: Path) -> None:

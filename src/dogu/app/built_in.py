@@ -27,6 +27,7 @@ class Parts(msgspec.Struct, frozen=True):
     files: LocalFiles
     processes: LocalProcesses
     repair: Repair | None
+    has_person: bool = False
 
 
 def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
@@ -65,6 +66,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
             environment,
             ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
             lambda: open_sandbox(settings),
+            has_person=parts.has_person,
         ),
         BackgroundJobs(parts.processes),
         StopBackgroundJob(parts.processes),

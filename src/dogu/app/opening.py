@@ -145,10 +145,10 @@ async def _open(
     tidy(os.path.dirname(folder.path))
     freed = settings.tools.writable_protected_paths
     files = LocalFiles(roots, [journal], pending=pending, unprotected=freed)
-    processes = LocalProcesses()
+    processes = LocalProcesses(output_folder=folder.path)
     rules = rules_of(settings)
     remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
-    built_in = built_in_tools(settings, Parts(roots, files, processes, repair))
+    built_in = built_in_tools(settings, Parts(roots, files, processes, repair, confirm is not None))
     registry = ToolRegistry([*(tool for tool in built_in if rules.tool_exists(tool.name)), *tools])
     notes = _put_right(pending, roots) + await _discover(settings, registry, processes, roots.primary)
     executor = Executor(

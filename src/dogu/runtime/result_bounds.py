@@ -44,4 +44,4 @@ class ResultBounds:
         if self._keep is None:
             return shorter
         path = self._keep(call.call_id, text)
-        return f"{shorter}\n[The whole output ({len(text)} characters) is kept in {path}: read_file reads it.]"
+        return f"{shorter}\n[The whole result ({len(text)} characters) is kept in {path}: read_file reads it.]"

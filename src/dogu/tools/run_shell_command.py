@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _LONGEST_DESCRIPTION_CHARS = 120
 _MOST_SHOWN = 10
+_MOST_OFFERS = 2  # a client of MCP has the same question made twice for one answer
+_OUTSIDE = "The sandbox may have refused a part of it before: this runs it once outside, with all that you may do."
 
 
 class RunShellCommandArgs(msgspec.Struct, kw_only=True):
@@ -59,6 +61,13 @@ class ShellLimits(msgspec.Struct, frozen=True):
     idle_timeout_s: float | None = IDLE_TIMEOUT_S
 
 
+class ApprovedCommand(msgspec.Struct, frozen=True):
+    """The tool's proposal: what to run, and whether a person was asked to let it run outside the sandbox."""
+
+    args: RunShellCommandArgs
+    is_outside: bool = False
+
+
 class RunShellCommand(Tool[RunShellCommandArgs]):
     """Run a command line with `bash -c` in the project and return what it printed and how it ended.
 
@@ -74,7 +83,8 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     kind = Kind.EXECUTE
     aliases = {"dir_path": "directory"}
 
-    # `find_sandbox` is asked once, when the first command runs: finding out costs some 10 ms.
+    # `find_sandbox` is asked once, when the first command runs: finding out costs some 10 ms. `has_person` says that
+    # questions find somebody: what the sandbox refused is then offered to be run outside when it is asked for again.
     def __init__(
         self,
         roots: Roots,
@@ -82,12 +92,16 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         environment: Callable[[], Mapping[str, str]],
         limits: ShellLimits | None = None,
         find_sandbox: Callable[[], Sandbox | None] | None = None,
+        *,
+        has_person: bool = False,
     ) -> None:
         self._roots = roots
         self._processes = processes
         self._environment = environment
         self._limits = limits or ShellLimits()
         self._find_sandbox = cache(find_sandbox or _no_sandbox)
+        self._has_person = has_person
+        self._offers_left: dict[tuple[str, str], int] = {}  # of commands that the sandbox refused, by where they ran
 
     @cached_property
     def _watch(self) -> Watch:
@@ -116,37 +130,50 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         """Show the command as it will run; it can be edited first."""
         os.close(self._open_directory(args))
 
+        is_outside = self._offers_left.get(self._key(args), 0) > 0
+        if is_outside:
+            self._offers_left[self._key(args)] -= 1
+
         def revise(text: str) -> Confirmation:
             edited = self.validate_tool_params({**msgspec.structs.asdict(args), "command": text})
-            return self._question(edited, revise)
+            return self._question(ApprovedCommand(edited, is_outside), revise)
 
-        return self._question(args, revise)
+        return self._question(ApprovedCommand(args, is_outside), revise)
 
-    def _question(self, args: RunShellCommandArgs, revise: Callable[[str], Confirmation]) -> Confirmation:
+    def _question(self, proposal: ApprovedCommand, revise: Callable[[str], Confirmation]) -> Confirmation:
+        args, is_outside = proposal.args, proposal.is_outside
         directory = self._roots.locate(args.directory or "")
         return Confirmation(
-            "Run this command?",
+            "Run this command OUTSIDE the sandbox?" if is_outside else "Run this command?",
             CommandPreview(args.command, directory, args.description or ""),
-            proposal=args,
+            proposal=proposal,
             editable_text=args.command,
             revise=revise,
+            always_ask=is_outside,
+            reasons=(_OUTSIDE,) if is_outside else (),
         )
 
     async def execute(self, args: RunShellCommandArgs, context: CallContext) -> ToolResult:
         """Run it; cancelled, everything it started is ended first."""
         from dogu.workspace.sandbox_watch import changes
 
-        if isinstance(context.approved, RunShellCommandArgs):
-            args = context.approved
+        is_outside = False
+        if isinstance(context.approved, ApprovedCommand):
+            args, is_outside = context.approved.args, context.approved.is_outside
         directory = self._open_directory(args)
         try:
-            environment, confinement, before = await to_thread.run_sync(self._surroundings)
+            environment, confinement, before = await to_thread.run_sync(self._surroundings, is_outside)
             command = self._command(args, directory, environment, confinement)
             result = await self._processes.run(command, context.report)
             after = await to_thread.run_sync(self._watch.snapshot)
         finally:
             os.close(directory)
-        return _told(args, result, [*self._refusals(result), *_warnings(changes(before, after))])
+        if is_outside:
+            self._offers_left[self._key(args)] = _MOST_OFFERS  # it is known to need it; each time is asked for
+            remarks = ["Ran outside the sandbox, as the user allowed."]
+        else:
+            remarks = self._refusals(args, result)
+        return _told(args, result, [*remarks, *_warnings(changes(before, after))])
 
     def _command(
         self,
@@ -164,22 +191,34 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             confinement=confinement,
         )
 
-    def _surroundings(self) -> tuple[Mapping[str, str], Mapping[str, Any] | None, dict[str, Signature]]:
+    def _surroundings(
+        self, is_outside: bool
+    ) -> tuple[Mapping[str, str], Mapping[str, Any] | None, dict[str, Signature]]:
         from dogu.workspace.sandbox_watch import fixed_places
 
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots.all
         confinement = None
-        if sandbox is not None:
+        if sandbox is not None and not is_outside:
             environment = sandbox.environment(environment)
             confinement = sandbox.confine(roots, environment, fixed_places(roots))
         return environment, confinement, self._watch.snapshot()
 
-    def _refusals(self, result: ProcessResult) -> list[str]:
+    def _refusals(self, args: RunShellCommandArgs, result: ProcessResult) -> list[str]:
         sandbox = self._find_sandbox()
         if sandbox is None or (result.exit_code == 0 and not result.stderr):
             return []
         sentence = sandbox.denial(result.stdout, result.stderr)
-        return [sentence] if sentence else []
+        if not sentence:
+            return []
+        if self._has_person and self._offers_left.setdefault(self._key(args), _MOST_OFFERS):
+            return [
+                sentence,
+                "If it is needed, call it again unchanged: the user is asked to let it run outside, once.",
+            ]
+        return [sentence, "If it is needed, say so in your answer: the user can run it themselves."]
+
+    def _key(self, args: RunShellCommandArgs) -> tuple[str, str]:
+        return args.command, self._roots.locate(args.directory or "")
 
     def _open_directory(self, args: RunShellCommandArgs) -> int:
         return self._roots.open_directory(args.directory or ".")
@@ -199,6 +238,10 @@ def _warnings(changed: list[str]) -> list[str]:
 
 
 def _told(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str]) -> ToolResult:
+    files = [
+        f"More of {stream} is in {path}: read_file reads it." for stream, path in result.output_files.items() if path
+    ]
+    remarks = [*remarks, *files]
     fields = {
         "Command": args.command,
         "Directory": args.directory or "(root)",
@@ -228,6 +271,5 @@ def _shown(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str])
     if result.background_pids:
         notes.append(f"Still running in the background: {', '.join(map(str, result.background_pids))}.")
     notes += remarks
-    notes += [f"More of {stream} is in {path}" for stream, path in result.output_files.items() if path]
     between = "\n" if result.stdout and result.stderr and not result.stdout.endswith("\n") else ""
     return TerminalOutput(args.command, result.stdout + between + result.stderr, result.exit_code, tuple(notes))

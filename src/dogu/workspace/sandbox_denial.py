@@ -29,7 +29,6 @@ def sentence(output: str, *, network: bool) -> str:
             without = "" if network else ", and there is no network"
             return (
                 f"The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
-                f"temporary folders, can't read keys and credentials{without}. If it is needed, say so: the user can "
-                "run it outside."
+                f"temporary folders, can't read keys and credentials{without}."
             )
     return ""
