@@ -45,8 +45,31 @@ def test_a_phrase_for_what_was_there_is_a_placeholder_in_any_comment_syntax(phra
 @pytest.mark.parametrize(
     "line",
     [
+        "-- ... rest of the query ...",
+        "{/* ... existing JSX ... */}",
+        '" ... rest of vimrc',
+        "! ... rest of subroutine",
+        '"""... rest of code ..."""',
+        "{{!-- rest of the code --}}",
+        "{{/* existing code */}}",
+        "@REM rest of code",
+        "<!-- ... remaining list items here ... -->",
+    ],
+)
+def test_with_an_ellipsis_the_parts_may_be_called_anything(line: str) -> None:
+    assert is_omission(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "",
         "...",
+        '"""Unchanged."""',
+        "# the rest of the words",
+        "# Reading the rest of the words ...",
+        "# existing users",
+        "# existing users ...",
         "    ...",
         "# ...",
         "// Loading existing users...",

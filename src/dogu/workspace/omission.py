@@ -35,9 +35,10 @@ def is_omission(line: str) -> bool:
     if found is None or not found["phrase"]:
         return False
     head, phrase, tail = found["head"], found["phrase"], found["tail"]
-    if head[:1] in _QUOTES and tail.rstrip(",;")[-1:] == head[:1]:
-        return False  # a string, not a comment
     dots_before, dots_after = bool(_ELLIPSIS.search(head)), bool(_ELLIPSIS.search(tail))
+    is_block = head[:1] * 3 == head[:3] and (dots_before or dots_after)
+    if head[:1] in _QUOTES and tail.rstrip(",;")[-1:] == head[:1] and not is_block:
+        return False  # a string, not a comment
     if not _COMMENT.match(head) and not (dots_before and dots_after):
         return False
     return _says_so(phrase) or ((dots_before or dots_after) and _may_say_so(phrase, dots_before=dots_before))
@@ -58,7 +59,7 @@ _QUOTES = ("'", '"', "`")
 _ELLIPSIS = re.compile(r"\.{3,}|…+|⋯+|。{3,}|・{3,}")
 _EDGE = r"[^\w]*"
 _MARKS = re.compile(rf"(?P<head>{_EDGE}(?:\b(?:rem|dnl)\b{_EDGE})?)(?P<phrase>.*?)(?P<tail>{_EDGE})", re.I | re.S)
-_COMMENT = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{/\*|\{#|<%|@\*|\*|!|\"|'|\\|\.\.\s|rem|dnl|::", re.I)
+_COMMENT = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\*|!|\"|'|\\|\.\.\s|@?rem|dnl|::", re.I)
 
 # English
 
@@ -90,10 +91,12 @@ _SURE_ENGLISH = [
     rf"same\s+(?:code\s+)?as\s+{_any('before above previously original')}",
 ]
 _LIKELY_ENGLISH = [
-    r"(?:the\s+)?(?:rest|remainder)",
+    rf"(?:the\s+)?(?:rest|remainder)(?:\s+of(?:\s+{_WORD}){{1,3}})?",
     _OLD_PART,
     rf"(?:(?:the\s+)?(?:{_WORD}\s+)?{_PART}\s+)?{_TAIL}",
 ]
+# With an ellipsis before it, whatever the parts are called: `... existing JSX ...`.
+_ANY_OLD_PART = re.compile(rf"(?:the\s+)?{_any('existing remaining')}(?:\s+{_WORD}){{1,2}}(?:\s+{_HERE})?", re.I)
 _VAGUE = re.compile(rf"(?:the\s+)?{_any('previous original other current same')}\b", re.I)
 
 # Japanese, Chinese, Korean: what is left, what it is, that it stays
@@ -147,4 +150,5 @@ def _may_say_so(phrase: str, *, dots_before: bool) -> bool:
     """Say whether the phrase, with an ellipsis, says so; `other cases...` says so only after one."""
     if _VAGUE.match(phrase) and not dots_before:
         return False
-    return _likely().fullmatch(_ORDER.sub("", phrase, count=1)) is not None
+    phrase = _ORDER.sub("", phrase, count=1)
+    return _likely().fullmatch(phrase) is not None or (dots_before and _ANY_OLD_PART.fullmatch(phrase) is not None)
