@@ -215,3 +215,15 @@ async def test_a_proposal_of_somebody_else_is_not_taken(tool: WriteFile, workspa
     args = tool.validate_tool_params({"file_path": "f", "content": "x"})
     await tool.execute(args, CallContext(approved="something"))
     assert (workspace / "f").read_text() == "x"
+
+
+async def test_new_hidden_and_look_alike_characters_are_told_and_old_ones_are_not(tool: WriteFile, workspace: Path):
+    (workspace / "f").write_text("kept\u200b\n")
+    args = tool.validate_tool_params({"file_path": "f", "content": "kept\u200b\nuser\u202e\np\u0430ypal\n"})
+    confirmation = await tool.should_confirm_execute(args)
+    assert confirmation is not None
+    assert isinstance(confirmation.display, FileDiff)
+    notes = " ".join(confirmation.display.notes)
+    assert "U+202E RIGHT-TO-LEFT OVERRIDE (line 2)" in notes
+    assert "U+0430 CYRILLIC SMALL LETTER A (line 3)" in notes
+    assert "U+200B" not in notes

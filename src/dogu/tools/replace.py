@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, FileDiff, Kind, Tool, ToolError, ToolResult
+from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
 
 if TYPE_CHECKING:
-    from dogu.workspace.edit_match import Edit, Refusal
-    from dogu.workspace.edit_match.repair import Repair, RepairRequest
-    from dogu.workspace.files import FileContent, Files
+    from dogu.workspace.edit_match import Edit, Refusal, Repair, RepairRequest
+    from dogu.workspace.files import Files
     from dogu.workspace.roots import Roots
-    from dogu.workspace.text import DecodedText
-    from dogu.workspace.text_detect import Encoding
+    from dogu.workspace.text_change import TextChange
 
-_HEAD_BYTES = 8192
 _MOST_ATTEMPTS = 3
-_LONGEST_DIFF_CHARS = 4000
 
 
 class ReplaceArgs(msgspec.Struct, kw_only=True):
@@ -41,34 +37,6 @@ class ReplaceArgs(msgspec.Struct, kw_only=True):
     expected_replacements: Annotated[
         int | None, msgspec.Meta(description="How often old_string is in the file; every occurrence is replaced.")
     ] = 1
-
-
-class _Base(msgspec.Struct, frozen=True):
-    """What an edit was worked out from: the file's digest and text, and what a person should know of it.
-
-    Its bytes aren't kept: beside the text they would be a second copy of a large file.
-    """
-
-    path: str
-    digest: str
-    text: str
-    encoding: Encoding
-    notes: tuple[str, ...]
-
-
-class _Proposal(msgspec.Struct, frozen=True):
-    """Exactly what will be written, over exactly what; `told` is what the model will hear when it is."""
-
-    path: str
-    data: bytes
-    base: _Base | None
-    told: str
-    display: FileDiff
-
-    @property
-    def expected(self) -> str:
-        """The digest that the file must still have, empty for a new file."""
-        return self.base.digest if self.base else ""
 
 
 class _Unplaced(msgspec.Struct, frozen=True):
@@ -120,14 +88,17 @@ class Replace(Tool[ReplaceArgs]):
 
     async def execute(self, args: ReplaceArgs, context: CallContext) -> ToolResult:
         """Write what was approved, merged into what others changed elsewhere meanwhile, or fail as stale."""
-        if isinstance(context.approved, _Proposal):
+        from dogu.workspace.text_change import TextChange
+
+        if isinstance(context.approved, TextChange):
             return await to_thread.run_sync(self._write, context.approved)
         return await to_thread.run_sync(self._write, await self._propose(args))
 
     # what would be written
 
-    async def _propose(self, args: ReplaceArgs) -> _Proposal:
-        from dogu.workspace.edit_match.messages import refusal_error
+    async def _propose(self, args: ReplaceArgs) -> TextChange:
+        from dogu.workspace.edit_match import refusal_error
+        from dogu.workspace.text_change import stale_error
 
         path = self._absolute(args.file_path)
         expected = args.expected_replacements
@@ -136,38 +107,38 @@ class Replace(Tool[ReplaceArgs]):
         if not args.old_string:
             return await to_thread.run_sync(self._creation, path, args.new_string)
         planned = await to_thread.run_sync(self._plan, path, (args.old_string, args.new_string), expected)
-        if isinstance(planned, _Proposal):
+        if not isinstance(planned, _Unplaced):
             return planned
         if self._repair is not None and _is_repairable(planned.refusal):
             answer = await self._repair(_request(path, planned.text, args, planned.refusal))
             if answer is not None:
                 again = await to_thread.run_sync(self._plan, path, answer, expected, True)
-                if isinstance(again, _Proposal):
+                if not isinstance(again, _Unplaced):
                     return again
                 if again.digest != planned.digest:
-                    raise _stale(path, "repaired")
+                    raise stale_error(path, "repaired")
         raise refusal_error(path, planned.refusal, expected)
 
     def _plan(
         self, path: str, strings: tuple[str, str], expected: int | None, repaired: bool = False
-    ) -> _Proposal | _Unplaced:
+    ) -> TextChange | _Unplaced:
         """Work out the change, or say why not; `strings` put right must be there exactly."""
-        from dogu.workspace.edit_match import Refusal, match_edit
-        from dogu.workspace.edit_match.messages import receipt
+        from dogu.workspace.edit_match import Refusal, match_edit, receipt
+        from dogu.workspace.text_change import base_of, change_text, hidden_notes, read_text
 
-        content, text = self._read(path)
+        content, text = read_text(self._files, path)
         found = match_edit(text.text, *strings, expected, exact_only=repaired)
         if isinstance(found, Refusal):
             return _Unplaced(found, text.text, content.digest)
         _refuse_new_strays(text.text, found)
         data = text.splice(found.replacements)
-        base = _base_of(content, text)
+        base = base_of(content, text)
         # From here on the old bytes are in nobody's way.
         del content, text
         how = receipt(found, repaired)
         told = f"Successfully modified file: {path} ({len(found.lines)} replacements)."
-        notes = [*([how] if how else []), *_hidden("".join(piece.body for piece in found.replacements))]
-        return self._proposal(base, data, " ".join(filter(None, (told, how))), notes)
+        notes = [*([how] if how else []), *hidden_notes("".join(piece.body for piece in found.replacements))]
+        return change_text(base, data, self._roots.relative(path), " ".join(filter(None, (told, how))), notes)
 
     def _absolute(self, path: str) -> str:
         if not os.path.isabs(path):
@@ -176,51 +147,20 @@ class Replace(Tool[ReplaceArgs]):
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
         return self._roots.locate(path)
 
-    def _read(self, path: str) -> tuple[FileContent, DecodedText]:
-        from dogu.workspace.media import is_binary
-        from dogu.workspace.text import decode
-
-        try:
-            content = self._files.read(path, remember=False)
-        except ToolError as error:
-            if error.kind is not ErrorKind.NOT_FOUND:
-                raise
-            message = f"File not found: {path}. Check the path, or send an empty old_string to create the file."
-            raise ToolError(ErrorKind.NOT_FOUND, message) from error
-        if is_binary(content.data[:_HEAD_BYTES]):
-            raise ToolError(ErrorKind.WRONG_FILE_TYPE, f"Cannot edit a binary file: {path}.")
-        return content, decode(content.data)
-
-    def _creation(self, path: str, text: str) -> _Proposal:
-        from dogu.workspace.diff import unified_diff
-        from dogu.workspace.edit_match.messages import omission_error
-        from dogu.workspace.omission import find_omission
-        from dogu.workspace.rewrite import rewrite
+    def _creation(self, path: str, text: str) -> TextChange:
+        from dogu.workspace.edit_match import refuse_omission
+        from dogu.workspace.text_change import create_text
 
         if self._files.exists(path):
             message = f"Failed to edit, file already exists: {path}. Send the text to replace as old_string."
             raise ToolError(ErrorKind.ALREADY_EXISTS, message)
-        omission = find_omission(text, "")
-        if omission is not None:
-            raise omission_error(path, *omission)
-        new = rewrite(None, text)
-        shown = self._roots.relative(path)
-        notes = (*new.notes, *_hidden(text))
-        diff = FileDiff(shown, None, new.text, unified_diff("", new.text, shown), notes)
-        return _Proposal(path, new.data, None, f"Created new file: {path} with provided content.", diff)
-
-    def _proposal(self, base: _Base, data: bytes, told: str, notes: list[str]) -> _Proposal:
-        from dogu.workspace.diff import unified_diff
-        from dogu.workspace.text import decode
-
-        new = decode(data, base.encoding).text
-        shown = self._roots.relative(base.path)
-        diff = FileDiff(shown, base.text, new, unified_diff(base.text, new, shown), (*notes, *base.notes))
-        return _Proposal(base.path, data, base, told, diff)
+        refuse_omission(path, text)
+        told = f"Created new file: {path} with provided content."
+        return create_text(path, text, self._roots.relative(path), told)
 
     # the question
 
-    def _question(self, proposal: _Proposal) -> Confirmation:
+    def _question(self, proposal: TextChange) -> Confirmation:
         reason = self._files.protected_reason(proposal.path)
         return Confirmation(
             f"{'Change' if proposal.expected else 'Create'} {proposal.display.path}?",
@@ -232,56 +172,29 @@ class Replace(Tool[ReplaceArgs]):
             reasons=(reason,) if reason else (),
         )
 
-    def _revised(self, proposal: _Proposal, text: str) -> _Proposal:
-        """Take the whole file's text as the person edited it, in the file's encoding and line endings."""
-        from dogu.workspace.rewrite import rewrite
+    def _revised(self, proposal: TextChange, text: str) -> TextChange:
+        from dogu.workspace.text_change import revise_text
 
         if proposal.base is None:
             return self._creation(proposal.path, text)
-        content, old = self._read(proposal.path)
-        if content.digest != proposal.expected:
-            raise _stale(proposal.path, "looked at")
-        new = rewrite(old, text)
         told = f"Successfully modified file: {proposal.path} (as edited by the user)."
-        return self._proposal(_base_of(content, old), new.data, told, list(new.notes))
+        return revise_text(proposal, self._files, text, told)
 
     # the write
 
-    def _write(self, proposal: _Proposal) -> ToolResult:
+    def _write(self, proposal: TextChange) -> ToolResult:
+        from dogu.workspace.text_change import merge_text
+
         for _ in range(_MOST_ATTEMPTS):
             try:
                 self._files.write(proposal.path, proposal.data, proposal.expected)
             except ToolError as error:
                 if error.kind is not ErrorKind.STALE or proposal.base is None:
                     raise
-                proposal = self._merged(proposal, proposal.base, error)
+                proposal = merge_text(proposal, proposal.base, self._files, error)
                 continue
             return ToolResult(proposal.told, proposal.display)
         raise ToolError(ErrorKind.STALE, f"{proposal.path} keeps changing while it is written. Nothing was written.")
-
-    def _merged(self, proposal: _Proposal, base: _Base, stale: ToolError) -> _Proposal:
-        from dogu.workspace.diff import unified_diff
-        from dogu.workspace.edit_match.merging import carry_over
-
-        content, theirs = self._read(proposal.path)
-        ours, is_same = proposal.display.new_text, theirs.encoding == base.encoding.codec
-        pieces = carry_over(base.text, ours, theirs.text) if is_same else None
-        if pieces is None:
-            changed = unified_diff(base.text, theirs.text, self._roots.relative(proposal.path))
-            message = (
-                f"File has changed since the edit was worked out, in the same place: {proposal.path}. "
-                f"Nothing was written. What changed:\n{changed[:_LONGEST_DIFF_CHARS]}\n"
-                "Read the file again and send an edit that fits."
-            )
-            raise ToolError(ErrorKind.STALE, message) from stale
-        merged = "The file had changed elsewhere meanwhile; the edit was merged with that."
-        told = proposal.told if merged in proposal.told else f"{proposal.told} {merged}"
-        return self._proposal(_base_of(content, theirs), theirs.splice(pieces), told, [merged])
-
-
-def _stale(path: str, meanwhile: str) -> ToolError:
-    message = f"File has changed while the edit was {meanwhile}: {path}. Nothing was written; read the file again."
-    return ToolError(ErrorKind.STALE, message)
 
 
 def _is_repairable(refusal: Refusal) -> bool:
@@ -302,29 +215,11 @@ def _refuse_new_strays(text: str, edit: Edit) -> None:
 
 
 def _request(path: str, text: str, args: ReplaceArgs, found: Refusal) -> RepairRequest:
-    from dogu.workspace.edit_match.messages import refusal_error
-    from dogu.workspace.edit_match.repair import RepairRequest, region_around
+    from dogu.workspace.edit_match import RepairRequest, refusal_error, region_around
 
     reason = refusal_error(path, found, args.expected_replacements).message
     region = region_around(text, found.lines)
     return RepairRequest(path, region, args.old_string, args.new_string, reason, found.nearest)
-
-
-def _hidden(text: str) -> list[str]:
-    from dogu.workspace.visible import hidden_characters
-
-    return [f"The new text {what}." for what in hidden_characters(text)]
-
-
-def _base_of(content: FileContent, old: DecodedText) -> _Base:
-    notes: list[str] = []
-    if not old.is_utf8 or old.bom:
-        notes.append(f"The file stays in {old.label}.")
-    if content.real_path not in ("", content.path):
-        notes.append(f"A symbolic link: the file written is {content.real_path}.")
-    if content.links > 1:
-        notes.append(f"The file has {content.links} names (hard links); all show the new content.")
-    return _Base(content.path, content.digest, old.text, old.detected, tuple(notes))
 
 
 def _first_line(text: str) -> str:

@@ -1,6 +1,7 @@
 """What writing a whole file would do: the very bytes, and the diff to show; nothing is written here.
 
-Above: the tools that write whole files. Below: `rewrite` (in the manner of the old file), `omission`, `diff`.
+Above: the tools that write whole files. Below: `rewrite` (in the manner of the old file), `text_change` (what to tell
+of the file), `omission`, `diff`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.omission import find_omission
 from dogu.workspace.rewrite import rewrite
 from dogu.workspace.text import decode
+from dogu.workspace.text_change import file_notes, hidden_notes
 
 
 class Overwrite(msgspec.Struct, frozen=True):
@@ -38,22 +40,15 @@ def plan_overwrite(path: str, old: FileContent | None, content: str, shown: str)
     if omission is not None:
         raise _placeholder(path, *omission)
     new = rewrite(old_text, content)
-    notes = (*new.notes, *_notes(old, was_binary))
-    diff = FileDiff(shown, None if old is None else before, new.text, unified_diff(before, new.text, shown), notes)
-    return Overwrite(path, new.data, old.digest if old else "", diff)
-
-
-def _notes(old: FileContent | None, was_binary: bool) -> list[str]:
-    notes: list[str] = []
-    if old is None:
-        return notes
+    notes = [*new.notes, *hidden_notes(new.text, before)]
     if was_binary:
         notes.append("The old content is binary and isn't shown.")
-    if old.real_path not in ("", old.path):
-        notes.append(f"A symbolic link: the file written is {old.real_path}.")
-    if old.links > 1:
-        notes.append(f"The file has {old.links} names (hard links); all show the new content.")
-    return notes
+    if old is not None:
+        notes += file_notes(old, old_text)
+    diff = FileDiff(
+        shown, None if old is None else before, new.text, unified_diff(before, new.text, shown), tuple(notes)
+    )
+    return Overwrite(path, new.data, old.digest if old else "", diff)
 
 
 def _placeholder(path: str, line: int, text: str) -> ToolError:

@@ -40,8 +40,6 @@ def rewrite(old: DecodedText | None, content: str) -> Rewrite:
         if settled != text:
             notes.append(f"Line endings follow the file's: {_ENDING_NAMES[dominant_line_ending(old.text)]}.")
         text = settled
-        if not old.is_utf8 or old.bom:
-            notes.append(f"The file stays in {old.label}.")
     return Rewrite(into.rewrite(text), text, tuple(notes))
 
 

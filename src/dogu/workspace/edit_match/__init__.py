@@ -3,4 +3,10 @@
 from dogu.workspace.edit_match.match import Edit as Edit
 from dogu.workspace.edit_match.match import Refusal as Refusal
 from dogu.workspace.edit_match.match import match_edit as match_edit
+from dogu.workspace.edit_match.messages import receipt as receipt
+from dogu.workspace.edit_match.messages import refusal_error as refusal_error
+from dogu.workspace.edit_match.messages import refuse_omission as refuse_omission
+from dogu.workspace.edit_match.repair import Repair as Repair
+from dogu.workspace.edit_match.repair import RepairRequest as RepairRequest
+from dogu.workspace.edit_match.repair import region_around as region_around
 from dogu.workspace.edit_match.result import Why as Why

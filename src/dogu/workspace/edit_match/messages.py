@@ -5,6 +5,7 @@ from __future__ import annotations
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.edit_match.match import Edit, LineSpan, Refusal
 from dogu.workspace.edit_match.result import Why
+from dogu.workspace.omission import find_omission
 
 _MOST_PLACES = 20
 _KINDS = {
@@ -53,10 +54,13 @@ def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolErro
     return ToolError(_KINDS[refusal.why], message)
 
 
-def omission_error(path: str, line: int, placeholder: str) -> ToolError:
-    """Make the error of a new file whose text has a placeholder for code left out."""
-    reason = f"line {line} of new_string stands for code left out: {placeholder!r}"
-    return refusal_error(path, Refusal(Why.OMISSION, reason), 1)
+def refuse_omission(path: str, text: str) -> None:
+    """Raise `ToolError` (OMISSION_PLACEHOLDER) for a new file whose text has a placeholder for code left out."""
+    omission = find_omission(text, "")
+    if omission is not None:
+        line, placeholder = omission
+        reason = f"line {line} of new_string stands for code left out: {placeholder!r}"
+        raise refusal_error(path, Refusal(Why.OMISSION, reason), 1)
 
 
 def _nowhere(path: str, refusal: Refusal, because: str, where: str) -> str:
