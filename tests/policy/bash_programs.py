@@ -124,7 +124,7 @@ class Programs:
             lambda d: f"for i in 1\ndo {inner(d)}\ndone",
             lambda d: f"for ((i=0;i<1;i++)); do {inner(d)}; done",
             lambda d: f"while :; do {inner(d)}; break; done",
-            lambda d: f"until {inner(d)}; do break; done" if False else f"while {inner(d)}; do break; done",
+            lambda d: f"while {inner(d)}; do break; done",
             lambda d: f"case {word(d)} in {word(d)}) {inner(d)};; (*) {inner(d)};; esac",
             lambda d: f"case a in a) {inner(d)} ;& b|c) {inner(d)}\nesac",
             self._function,
@@ -137,7 +137,7 @@ class Programs:
             lambda d: f"(({inner(d)}) )",
             lambda d: f"eval {self._quoted(inner(d))}",
             lambda d: f"trap {self._quoted(inner(d))} EXIT",
-            lambda d: f"{self._one_of('bash', 'sh')} {self._one_of('', '-e ', '--norc ' if False else '')}-c {self._quoted(inner(d))}",
+            lambda d: f"{self._one_of('bash', 'sh')} {self._one_of('', '-e ')}-c {self._quoted(inner(d))}",
             lambda d: f"bash <<'E'\n{inner(d)}\nE",
             lambda d: f"{self._name()} <<E\n{self._expansion(d)} x\nE",
             lambda d: f"cat <<-'E' | {self._simple(d)}\n\tx\n\tE",
@@ -147,6 +147,10 @@ class Programs:
             lambda d: f"cat <<E\nq\\\nE\n{self._simple(d)}\nE",
             lambda d: f"a=({word(d)} [1]={word(d)}) {self._simple(d)}",
             lambda d: f"a[{word(d)}]={word(d)} {self._simple(d)}",
+            lambda d: f"a=(['$({inner(d)})']={word(d)}); {self._simple(d)}",
+            lambda d: f"a['$({inner(d)})']=1 {self._simple(d)}",
+            lambda d: f"[[ {self._one_of('<', '>')}({inner(d)}) == {word(d)} ]]",
+            lambda d: f"[[ {word(d)} {self._one_of('<', '>', '=~', '!=', '-eq', '-nt')} {word(d)} || {word(d)} ]]",
         ]
 
     def _function(self, depth: int) -> str:
@@ -171,7 +175,7 @@ class Programs:
     def _wrapped(self, depth: int) -> str:
         start = self._one_of(
             "env", "env -i PATH=$PATH", "env A=1 -", "env -u A", "env A=1", "nice", "nice -n 5", "nice -5", "nohup", "timeout 1",
-            "timeout -s KILL 1", "command", "command --", "command -p" if False else "command", "builtin command", "exec", "exec -a x",
+            "timeout -s KILL 1", "command", "command --", "command", "builtin command", "exec", "exec -a x",
             "exec -la x", "eval", "builtin eval", "xargs <<< x", "xargs -n1 <<<x", "xargs -rn 1 <<< x", "xargs -I{} <<<x", "setsid",
             "stdbuf -oL", "env env", "command env", "\\env", "env -S", "env --", "xargs -0 -- <<< x", "find . -maxdepth 0 -exec",
             "coproc", "if", "then", "time", "!", "{", "function", "do", "[", "test", "[[",
@@ -198,7 +202,7 @@ class Programs:
         if depth > 0 and self._chance(0.45):
             return self._expansion(depth - 1)
         return self._one_of(
-            "x", "'a b'", '"a b"', "a\\ b", "-n", "1", "a;b".replace(";", "\\;"), "'$(rm)'", "'`rm`'", "\\$x", '"\\$(rm)"', "#x", "a#b",
+            "x", "'a b'", '"a b"', "a\\ b", "-n", "1", "a\\;b", "'$(rm)'", "'`rm`'", "\\$x", '"\\$(rm)"', "#x", "a#b",
             "{a,b}", "*", "~", "=", "a=b", "''", '""', "$x", '"$x"', "${x}", "$((1+1))", "$'a\\'b'", "';'", "'#'", "--", "-", "[a]",
             "\\\n", "a\\\nb", "$", "$$", "${#x}", "'\\'", '"\\\\"', "'\n'", "x\\#", "!", "then", "done", "}", "]]", "in", "esac",
         )  # fmt: skip
@@ -217,10 +221,12 @@ class Programs:
             f"$(cat <<E\n$({inner})\nE\n)", f'"$(cat <<\'E\'\n{word}\nE\n)"', f"${{x:='$y'`{flat}`}}", f"$((x[$({inner})]))",
             f"${{@:-$({inner})}}", f"${{x+}}$({inner})", f'"a `{flat}` b"', f"${{x:-\\}}$({inner})}}", f"${{x:-\"}}\"$({inner})}}",
             f"$(echo ')' ; {inner})", f'$(echo ")"; {inner})', f"$(echo \\); {inner})", f"{{a,$({inner})}}", f"${{!x$({inner})}}",
+            f"$(( '$({inner})' ))", f"${{x['$({inner})']}}", f"${{z:'$({inner})'}}", f"$[ '`{flat}`' ]", f"${{x:-'$({inner})'}}",
+            f"${{x[@]:'$({inner})'}}", f"${{HOME/'$({inner})'/x}}", f"$((x['`{flat}`']))", f"${{#x['$({inner})']}}",
         )  # fmt: skip
 
     def _arithmetic(self, depth: int) -> str:
-        return self._one_of("1", "x+1", f"$({self._list(depth)}) + 1", f"a[$({self._simple(depth)})]", "(1)", "1 << 2", "x='1'")
+        return self._one_of("1", "x+1", f"$({self._list(depth)}) + 1", f"a[$({self._simple(depth)})]", "(1)", "1 << 2", "x='1'", f"'$({self._simple(depth)})'")
 
     def _quoted(self, text: str) -> str:
         if "'" not in text:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dogu.policy.arithmetic import second_order_danger
 from dogu.policy.dangers import dangers_of, redirect_danger
 from dogu.policy.names import GIT_VALUE_OPTIONS
 from dogu.policy.programs import Danger, Effect
@@ -30,7 +31,7 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_SECOND_ORDER = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
+_SECOND_ORDER = re.compile(r"[A-Za-z_0-9]\[[^\]]*(?:\$\((?!\()|`|\$\{ )", re.DOTALL)
 _DEEPEST_TEXT = 8
 
 
@@ -78,7 +79,11 @@ class _Judge:
             return
         self._is_second_order = self._is_second_order or _SECOND_ORDER.search(text) is not None
         try:
-            self.script(parse(text), depth)
+            script = parse(text)
+            self.script(script, depth)
+            reason = second_order_danger(script) or circle_of_functions(script)
+            if reason:
+                self._ask_if_restricted(reason)
         except NotBashError as error:
             self.note(Decision.DENY, f"bash would refuse it: {error}")
         except UnprovenError as error:
@@ -150,8 +155,6 @@ class _Judge:
             self._ask_if_restricted("an array's subscript may run what a text holds")
         if not command.words:
             return
-        if command.function is not None and command.words[0].text == command.function:
-            self._ask_if_restricted(f"the function {command.function} calls itself")
         try:
             words = [each for word in command.words for each in expand_braces(word)]
         except UnprovenError as error:
@@ -249,6 +252,24 @@ class _Judge:
     def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
         shown = tuple(word.text for word in words) or ("",)
         self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
+
+
+def circle_of_functions(script: Script) -> str:
+    """Say which function comes to call itself; '' when none does."""
+    calls: dict[str, set[str]] = {}
+    for command in script.commands:
+        if command.function is not None and command.words:
+            calls.setdefault(command.function, set()).add(command.words[0].text)
+    for name in calls:
+        reached: set[str] = set()
+        waiting = [name]
+        while waiting:
+            for called in calls.get(waiting.pop(), set()) - reached:
+                reached.add(called)
+                waiting.append(called)
+        if name in reached:
+            return f"the function {name} calls itself"
+    return ""
 
 
 def _program(value: str | None) -> str | None:

@@ -90,7 +90,7 @@ def _cluster(how: Interpreter, text: str) -> tuple[set[str], str, bool]:
         seen.add(letter)
         if letter in how.values:
             return seen, "", place == len(text)
-        if not letter.isalpha():
+        if not letter.isalnum():
             break
     return seen, "", False
 

@@ -229,7 +229,9 @@ ROWS: tuple[Row, ...] = (
     Row("fc", "", _R, "runs commands of the history"),
     Row("source .", "", _R, "runs a script whose content isn't known"),
     Row("mapfile readarray", "-C", _R, "runs a callback"),
-    Row("set", "-o", _R, "changes how the shell works"),
+    Row("set", "-k", _R, "takes assignments from anywhere in a command"),
+    Row("bun", "-e --eval -p --print", _R, "runs code given in its arguments"),
+    Row("docker podman", "-c", _N, "talks to another machine", is_exact=True),
     Row("shopt", "-s", _R, "changes how the shell works"),
     Row("ulimit umask", "", _N, "changes limits"),
     # watching, waiting, the rest

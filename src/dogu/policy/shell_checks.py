@@ -78,7 +78,7 @@ def leaves(words: Sequence[Word]) -> Iterator[Danger]:
 
 def second_operand(words: Sequence[Word]) -> Iterator[Danger]:
     """`uniq IN OUT`, `xxd IN OUT`."""
-    found = operands_of(words, "fswlcgo")
+    found = operands_of(words, "lcgosR" if words[0].text.endswith("xxd") else "fsw")
     if len(found) > 1:
         yield Danger(found[1], Effect.WRITES, "the second operand is written to")
 

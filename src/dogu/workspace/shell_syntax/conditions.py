@@ -24,7 +24,7 @@ def read_condition(reader: Reader) -> list[Word]:
             read_newline(reader)
         elif character in "&|":
             words.append(_read_connective(reader))
-        elif character in "();<>":
+        elif character in "();<>" and not (character in "<>" and reader.peek(1) == "("):
             depth = _depth_after(depth, character)
             words.append(Word.literal(reader.take()))
         else:

@@ -11,6 +11,7 @@ from dogu.workspace.shell_syntax.tree import NotBashError, Part, PartKind, Unpro
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!_-]")
 _PARAMETER = re.compile(r"(?P<mark>[!#]?)(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!_-])")
+_EVALUATED = re.compile(r"\[|:\s*[^-=+?\s]")
 _BACKQUOTED = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _ANSI_C = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 
@@ -127,11 +128,15 @@ def _read_inner(reader: Reader, close: str, quoted: bool) -> tuple[Part, ...]:
 
     parts = PartList()
     text = reader.text
+    start = reader.position
     while reader.position < len(text):
         character = text[reader.position]
         if character == close:
             reader.position += 1
             return parts.finished()
+        if character == "'" and _EVALUATED.match(text, start, reader.position + 1):
+            read_live_quote(reader, parts)
+            continue
         if character == "'" and quoted:
             raise UnprovenError("a single quote inside of a quoted ${...}")
         if character in "<>" and reader.peek(1) == "(":
@@ -146,6 +151,18 @@ def _read_inner(reader: Reader, close: str, quoted: bool) -> tuple[Part, ...]:
     raise NotBashError("${ is not closed")
 
 
+def read_live_quote(reader: Reader, parts: PartList) -> None:
+    """Read single quotes in arithmetic or a subscript: they keep their text together, and don't keep it from running."""
+    end = reader.text.find("'", reader.position + 1)
+    if end < 0:
+        raise NotBashError("a single quote is not closed")
+    text = reader.text[reader.position + 1 : end]
+    if re.search(r"[$`]", text):
+        raise UnprovenError("a quotation in arithmetic or a subscript, which bash expands all the same")
+    reader.position = end + 1
+    parts.add(text, quoted=True)
+
+
 def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
     """Read up to and past `close`, `))` or `]`. Raises `NotBashError` where it turns out to be no arithmetic."""
     from dogu.workspace.shell_syntax.words import read_quoted_or_expansion
@@ -156,7 +173,10 @@ def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
     depth = 0
     while reader.position < len(reader.text):
         character = reader.text[reader.position]
-        if character in "\\'\"$`":
+        if character == "'":
+            read_live_quote(reader, parts)
+            continue
+        if character in '\\"$`':
             read_quoted_or_expansion(reader, parts)
             continue
         reader.position += 1

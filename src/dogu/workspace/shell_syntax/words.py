@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dogu.workspace.shell_syntax.expansions import read_backquotes, read_dollar, read_process
+from dogu.workspace.shell_syntax.expansions import read_backquotes, read_dollar, read_live_quote, read_process
 from dogu.workspace.shell_syntax.parts import PartList
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.tree import NotBashError, Part, PartKind, UnprovenError, Word
@@ -54,7 +54,7 @@ def _read_special(reader: Reader, parts: PartList, takes_assignment: bool, in_co
     if character in "\\'\"$`":
         read_quoted_or_expansion(reader, parts)
         return True
-    if character in "<>" and reader.peek(1) == "(" and not in_condition:
+    if character in "<>" and reader.peek(1) == "(":
         parts.append(read_process(reader))
         return True
     if character != "(":
@@ -142,7 +142,10 @@ def _read_subscript(reader: Reader, parts: PartList) -> None:
     open_brackets = 1
     while reader.position < len(reader.text):
         character = reader.text[reader.position]
-        if character in "\\'\"$`":
+        if character == "'":
+            read_live_quote(reader, parts)
+            continue
+        if character in '\\"$`':
             read_quoted_or_expansion(reader, parts)
             continue
         open_brackets += (character == "[") - (character == "]")
@@ -172,6 +175,15 @@ def _read_array(reader: Reader, parts: PartList) -> None:
             continue
         if character in "|&;(" or (character in "<>" and reader.peek(1) != "("):
             raise NotBashError(f"{character!r} in an array")
+        if character == "[":
+            reader.take()
+            start = reader.position
+            subscript = PartList()
+            _read_subscript(reader, subscript)
+            if re.search(r"\\[$`]", reader.text[start : reader.position]):
+                raise UnprovenError("an escape in a subscript, which bash expands all the same")
+            for part in subscript.finished():
+                parts.append(part)
         word = read_word(reader, takes_assignment=True)
         for part in word.parts:
             parts.append(part)
