@@ -121,7 +121,9 @@ def _policy_arguments(parser: ArgumentParser) -> None:
 def _undo_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("call", nargs="?", metavar="CALL", help="the call to undo (default: the last change)")
     parser.add_argument("--session", metavar="ID", help="the session (default: the last one of this folder)")
-    parser.add_argument("--to", action="store_true", help="undo everything back to CALL, CALL included")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--to", action="store_true", help="undo everything back to CALL, CALL included")
+    which.add_argument("--turn", action="store_true", help="undo all that was done for the same prompt")
     parser.add_argument("--force", action="store_true", help="undo although something changed the file since")
 
 

@@ -125,11 +125,11 @@ def run_tools(options: Options, space: Namespace) -> int:
 
 def run_undo(options: Options, space: Namespace) -> int:
     """Take back what a session of this folder changed."""
-    from dogu.app.undoing import undo
+    from dogu.app.undoing import Wish, undo
     from dogu.serve.record import print_undo
 
-    wish = {"to": space.call or ""} if space.to else {"call_id": space.call or ""}
-    return print_undo(undo(options, space.session or "", force=space.force, **wish))
+    wish = Wish(space.call or "", to=space.to, turn=space.turn, force=space.force)
+    return print_undo(undo(options, space.session or "", wish))
 
 
 def run_sessions(options: Options, space: Namespace) -> int:

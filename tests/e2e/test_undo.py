@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from dogu.testing.fake_gemini import FakeGemini
+from dogu.testing.turn import Turn
+from dogu.testing.turn import call as model_call
 from e2e.program import Program
 
 RAW = "日本語のテキスト\r\nlast".encode("cp932")
@@ -33,6 +38,21 @@ def test_the_last_change_is_taken_back_then_the_one_before_across_sessions(progr
     nothing = program.run("undo")
     assert nothing.returncode == 54
     assert b"no session" in nothing.stderr
+
+
+@pytest.mark.parametrize(("words", "left"), [((), {"a", "b"}), (("--turn",), set()), (("--to", "2"), {"a"})])
+def test_a_whole_turn_or_all_back_to_a_call_is_undone_from_outside(
+    program: Program, words: tuple[str, ...], left: set[str]
+):
+    calls = [model_call("write_file", file_path=name, content="new") for name in ("a", "b")]
+    calls.append(model_call("run_shell_command", command="echo more > c"))
+    with FakeGemini([Turn(calls=calls), Turn(text="Done.")]) as server:
+        environ = {"GEMINI_API_KEY": "key", "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        done = program.run("-p", "go", "--approval-mode", "yolo", environ=environ)
+    assert done.returncode == 0, done.stderr
+    assert b"Back to which call" in program.run("undo", "--to").stderr
+    assert program.run("undo", *words).returncode == 0
+    assert {path.name for path in program.root.iterdir()} == left
 
 
 def test_what_others_changed_since_is_not_undone_unless_told_to(program: Program):

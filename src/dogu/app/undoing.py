@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from dogu.app.options import Options
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.session_folder import KeptSession, kept_sessions
@@ -40,13 +42,36 @@ def _has_changes(options: Options, session: KeptSession) -> bool:
     return any(not entry.is_undone and not entry.is_undo for entry in entries_of(options, session))
 
 
-def undo(options: Options, session_id: str, *, call_id: str = "", to: str = "", force: bool = False) -> UndoReport:
-    """Undo the last call of a session, or the one named, or all back `to` one. Raises `ToolError`."""
+class Wish(msgspec.Struct, frozen=True):
+    """What to undo of a session: the last change, the `call` named, all back `to` it, or the whole `turn` it is of."""
+
+    call: str = ""
+    to: bool = False
+    turn: bool = False
+    force: bool = False
+
+
+def undo(options: Options, session_id: str, wish: Wish) -> UndoReport:
+    """Undo what is wished of a session. Raises `ToolError`."""
+    if wish.to and not wish.call:
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, "Back to which call? `dogu sessions show` numbers them.")
     journal = _journal(options, find_session(options, session_id))
     try:
-        return journal.undo(call_id=call_id, to=to, force=force)
+        if wish.to:
+            return journal.undo(to=wish.call, force=wish.force)
+        turn = _turn_of(journal.entries(), wish.call) if wish.turn else 0
+        return journal.undo(call_id="" if turn else wish.call, turn=turn, force=wish.force)
     finally:
         journal.close()
+
+
+def _turn_of(entries: list[Entry], call: str) -> int:
+    """Return the turn of the call named, or of the last change that isn't undone; 0 for calls without turns."""
+    for entry in reversed(entries):
+        is_open = bool(entry.changes) and not entry.is_undone and not entry.is_undo
+        if call in (entry.call_id, str(entry.number)) if call else is_open:
+            return entry.turn
+    return 0
 
 
 def _journal(options: Options, session: KeptSession) -> Journal:
