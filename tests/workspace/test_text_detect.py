@@ -110,3 +110,32 @@ def test_evidence_deep_in_a_file_of_long_ascii_lines_is_found() -> None:
 
 def test_one_long_line_of_legacy_text_is_judged_by_its_start() -> None:
     assert detect("配置文件读取失败，请检查路径。".encode("gb18030") * 20_000).codec == "gb18030"
+
+
+@pytest.mark.parametrize("has_extra", [True, False])
+@pytest.mark.parametrize(
+    ("codec", "found", "comments"),
+    [
+        ("euc-kr", "cp949", ["값 => 'ㄱㅏㅂㅅ'", "'ㅗㅏ'를 합친 글자", "초성 ㄱ과 종성 ㅂ"]),
+        ("euc-kr", "cp949", ["설정 파일을 읽는다", "값을 반환한다"]),
+        ("euc-jp", "euc_jp", ["あいうえお", "かきく", "引数がない"]),
+        ("euc-jp", "euc_jp", ["ファイルを開く", "値を返す"]),
+    ],
+)
+def test_a_few_korean_or_japanese_comments_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, has_extra: bool, codec: str, found: str, comments: list[str]
+):
+    if not has_extra:
+        monkeypatch.setitem(sys.modules, "chardetng_py", None)
+    code = "".join(f"x = f(x)  # {comment}\nreturn x\n" for comment in comments)
+    assert detect(code.encode(codec)).codec == found
+
+
+@pytest.mark.parametrize("has_extra", [True, False])
+@pytest.mark.parametrize("comment", ["例外処理", "文字列", "座標変換", "検索結果一覧", "更新日時", "未使用"])
+def test_japanese_comments_without_kana_are_never_korean(
+    monkeypatch: pytest.MonkeyPatch, has_extra: bool, comment: str
+):
+    if not has_extra:
+        monkeypatch.setitem(sys.modules, "chardetng_py", None)
+    assert detect(f"x = f(x)  # {comment}\n".encode("euc-jp")).codec != "cp949"

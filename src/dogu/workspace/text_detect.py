@@ -72,6 +72,17 @@ _LIVING = (
 _STRAY = re.compile("[\udc80-\udcff]")
 _IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
 _KANA = re.compile("[\u3041-\u30fe]")
+# Syllables that half of any Korean text is made of, and that hardly any Japanese text's bytes spell.
+_COMMON_HANGUL = re.compile(
+    "[이다의는에을를가하고지한은로기서도사인리자나시으과어스해대그보정들적수게일제라여아구전부상면있장동주만성"
+    "안공신유관오조비원무었중모국소경우마용내연위방요없것생화명반환값설문파니열와되된할합분류]"
+)
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+# What kanji with an inflected ending look like, read as Korean.
+_KANA_AFTER_KANJI = re.compile("[\uac00-\ud7a3][\u3131-\u3163]")
+_NOT_KOREAN = re.compile(
+    "[^\0-\x7f\u3131-\u3163\uac00-\ud7a3\u3000-\u303f\u2000-\u22ff\u25a0-\u266f\xa0-\xff\uff00-\uffef]"
+)
 _FORMED = re.compile("[^\0-\x7f\udc80-\udcff]")
 # How Latin text uses the upper half of CP1252: lone accented letters in words, double ones at most, and signs that
 # stand beside blanks, digits or ASCII.
@@ -193,6 +204,8 @@ def _evidence(data: bytes) -> bytes:
 
 def _guess(data: bytes) -> str:
     evidence = _evidence(data)
+    if _is_rather_korean(evidence):
+        return "cp949"
     for codec in ("cp932", "euc_jp"):
         if _is_half_kana(evidence, codec):
             return codec
@@ -200,6 +213,8 @@ def _guess(data: bytes) -> str:
     if codec == "cp1252" and not _is_latin(evidence):
         # Short East Asian words look like any bytes to a detector, but not like words of Latin letters.
         codec = _detector_answer(evidence, _EAST_ASIAN)
+    if codec == "cp949" and _is_rather_japanese(evidence):
+        return "euc_jp"
     return "cp950" if codec == "gb18030" and _is_rather_big5(evidence) else codec
 
 
@@ -212,6 +227,23 @@ def _is_rather_big5(evidence: bytes) -> bool:
     leads = traditional.encode("cp950", "ignore")[::2]
     common = sum(0xA4 <= lead <= 0xC6 for lead in leads)
     return _fits(evidence, "cp950") and common >= 0.8 * len(leads) > 0
+
+
+def _is_rather_korean(evidence: bytes) -> bool:
+    """Whether the bytes are Hangul syllables, many of them common ones, beside letters that EUC-JP has hiragana for."""
+    try:
+        text = evidence.decode("cp949")
+    except UnicodeDecodeError:
+        return False
+    syllables = _count(_HANGUL, text)
+    is_common = 3 * _count(_COMMON_HANGUL, text) >= syllables > 2 * _count(_KANA_AFTER_KANJI, text)
+    return is_common and not _NOT_KOREAN.search(text)
+
+
+def _is_rather_japanese(evidence: bytes) -> bool:
+    """Whether the bytes are EUC-JP too, and as Korean they hardly have a common syllable."""
+    text = evidence.decode("cp949", "ignore")
+    return 6 * _count(_COMMON_HANGUL, text) < _count(_FORMED, text) and _fits(evidence, "euc_jp")
 
 
 def _is_half_kana(evidence: bytes, codec: str) -> bool:
