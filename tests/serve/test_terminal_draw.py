@@ -74,6 +74,20 @@ def test_a_failure_is_told_and_text_before_it_ends_its_line():
     )
 
 
+@pytest.mark.parametrize("hostile", ["\x1b[2J", "\x1b]0;title\x07", "\u202e", "\x9b31m", "\r"])
+def test_a_tool_name_that_a_model_or_server_made_up_is_harmless(hostile: str):
+    call = ToolCall("1", f"no{hostile}tool", {})
+    failed = ToolResult.failed(ToolError(ErrorKind.UNKNOWN_TOOL, f"no {hostile}"))
+    assert hostile not in shown(CallStarted(call, call.name, hostile), CallFinished(call, call.name, failed))
+
+
+def test_how_a_command_ended_is_told_also_where_its_output_was_seen_live():
+    call = ToolCall("1", "run_shell_command", {})
+    result = ToolResult("...", TerminalOutput("x", "seen\n", 1, ("Exit code 1.", "The sandbox may have refused it.")))
+    text = shown(CallStarted(call, "Shell", "x"), CallOutput("1", "seen\n"), CallFinished(call, "Shell", result))
+    assert text == "● Shell  x\n  seen\n  Exit code 1.\n  The sandbox may have refused it.\n"
+
+
 def test_live_output_is_bounded():
     call = ToolCall("1", "run_shell_command", {})
     outputs = [CallOutput("1", f"line {n}\n") for n in range(500)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
+from msgspec.structs import replace
+
 from dogu.agent.loop import TurnEnded
-from dogu.contract import Display, ToolResult
+from dogu.contract import Display, TerminalOutput, ToolResult
 from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.serve.terminal.draw import draw
@@ -56,20 +58,25 @@ class Show:
         self._end_text()
         match event:
             case CallStarted(display_name=name, description=description):
-                line = f"{self._style.paint('●', 'cyan')} {self._style.paint(name, 'bold')}  "
+                line = f"{self._style.paint('●', 'cyan')} {self._style.paint(make_visible(name, keep=''), 'bold')}  "
                 self._write(line + make_visible(description, keep="") + "\n")
             case CallOutput(call_id=call_id, text=text):
                 self._live(call_id, text)
             case CallFinished(call=call, display_name=name, result=result):
                 was_live = self._live_lines.pop(call.call_id, 0) > 0
                 was_shown = self._asked.pop(call.call_id, None) == result.return_display
-                self._finished(name, result, was_live or was_shown)
+                self._finished(name, result, was_live, was_shown)
 
-    def _finished(self, name: str, result: ToolResult, is_known: bool) -> None:
+    def _finished(self, name: str, result: ToolResult, was_live: bool, was_shown: bool) -> None:
         if result.error:
             message = make_visible(result.error.message)
+            name = make_visible(name, keep="")  # of a tool there isn't, it is the model's own text
             self._write(f"  {self._style.paint('✗', 'red')} {name}: {_indented(message)}\n")
-        elif not is_known and (text := draw(result.return_display, self._style)):
+            return
+        display: Display = "" if was_shown else result.return_display
+        if was_live:  # its output was seen as it came; how it ended wasn't
+            display = replace(display, output="") if isinstance(display, TerminalOutput) else ""
+        if text := draw(display, self._style):
             self._write(f"  {_indented(text)}\n")
 
     def _live(self, call_id: str, text: str) -> None:
