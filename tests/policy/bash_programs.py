@@ -194,7 +194,7 @@ class Programs:
             f"$'\\x{ord(first):x}'{rest}", f"$'\\u{ord(first):04x}{rest}'", f"{first}\\\n{rest}", f"{first}\\{rest}", f'$"{name}"',
             f"{{{name},x}}", f"{first}{{{rest},y}}", f"{first}$@{rest}", f"{first}$z{rest}", f"$z{name}", f"$(echo {name})",
             f"`echo {name}`", f"${{z:-{name}}}", f"{first}?", f"[{first}]{rest}", f"{first}*", f"{name}\\\n", f"${{z}}{name}",
-            f"'{first}'\"{rest}\"", f"$'\\c?'", f"$'{first}\\{rest}'", f"{{{first}..{first}}}{rest}", f"{{x,{name}}}", f"{{,}}{name}",
+            f"'{first}'\"{rest}\"", "$'\\c?'", f"$'{first}\\{rest}'", f"{{{first}..{first}}}{rest}", f"{{x,{name}}}", f"{{,}}{name}",
             f'"{first}"{rest}', f"{name[:-1]}\\\n{name[-1]}", f"$'{name}\\0zz'",
         )  # fmt: skip
 

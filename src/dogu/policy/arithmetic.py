@@ -70,6 +70,10 @@ def _given(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
                 yield part.text, (Part(PartKind.LITERAL, part.operator[2:]), *part.inner)
     if command.kind is CommandKind.LOOP:
         yield command.name, [part for word in command.words for part in word.parts]
+    yield from _given_by_builtins(command)
+
+
+def _given_by_builtins(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
     program = command.words[0].text if command.kind is CommandKind.SIMPLE and command.words else ""
     if program in ("read", "mapfile", "readarray"):
         yield from ((word.text, None) for word in command.words[1:])

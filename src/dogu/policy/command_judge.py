@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from dogu.policy.arithmetic import second_order_danger
 from dogu.policy.dangers import dangers_of, redirect_danger
+from dogu.policy.effects import Danger, Effect
 from dogu.policy.names import GIT_VALUE_OPTIONS
-from dogu.policy.programs import Danger, Effect
 from dogu.policy.rules import Rule
 from dogu.policy.shell_checks import is_risky_variable
 from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest

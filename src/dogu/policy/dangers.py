@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from dogu.policy import program_checks, shell_checks
-from dogu.policy.names import GIT_COMMANDS, GIT_VALUE_OPTIONS
-from dogu.policy.programs import ROWS, VALUE_LETTERS, Danger, Effect, Row
+from dogu.policy.effects import Danger, Effect, Row
+from dogu.policy.git_checks import git_dangers
+from dogu.policy.names import GIT_VALUE_OPTIONS
+from dogu.policy.programs import ROWS, VALUE_LETTERS
 from dogu.policy.scripts import awk_dangers, sed_dangers
-from dogu.policy.shell_checks import leads_outside
 from dogu.workspace.shell_syntax import Redirect, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
@@ -27,7 +28,7 @@ def dangers_of(name: str, words: Sequence[Word]) -> Iterator[Danger]:
     name = versioned[1] if versioned else name
     rows = _ROWS_OF.get(name, [])
     if name == "git":
-        yield from _git(words)
+        yield from git_dangers(words, *_subcommand(name, words))
     subcommand_at, subcommand = _subcommand(name, words)
     for row in rows:
         yield from _by_row(row, words, subcommand_at, subcommand)
@@ -107,30 +108,6 @@ def _cluster(text: str, values: str) -> str:
     letters = re.split(r"[^A-Za-z0-9]", text[1:])[0]
     ends = [place for place, letter in enumerate(letters, 1) if letter in values]
     return letters[: ends[0]] if ends else letters
-
-
-def _git(words: Sequence[Word]) -> Iterator[Danger]:
-    at, subcommand = _subcommand("git", words)
-    for index, word in enumerate(words[1:at], 1):
-        if word.value == "-C" and index + 1 < len(words) and leads_outside(words[index + 1]):
-            yield Danger(index, Effect.RUNS, "-C uses a repository elsewhere, whose configuration can run programs")
-    first = subcommand.split(" ")[0]
-    rows = {row.under.split(" ")[0] for row in _ROWS_OF["git"]}
-    if at < len(words) and first not in GIT_COMMANDS and first not in rows:
-        yield Danger(at, Effect.REACHES, f"{first or words[at].text} may be an alias that runs anything")
-    if first == "config":
-        operands = [word for word in words[at + 1 :] if not word.text.startswith("-")]
-        reads = {"--get", "--get-all", "--list", "-l", "--get-regexp", "--get-urlmatch", "--show-origin"}
-        if len(operands) > 1 and operands[0].value not in ("get", "list") and not reads & {word.text for word in words}:
-            yield Danger(at, Effect.RUNS, "config changes settings that can name programs")
-    if first in ("clone", "init", "worktree"):
-        places = shell_checks.operands_of(words[at:], "bcou")
-        for index in places[1:] if first == "clone" else places:
-            if leads_outside(words[at + index]):
-                yield Danger(at + index, Effect.WRITES, "it makes a work tree outside of the workspace")
-    for index, word in enumerate(words[1:], 1):
-        if re.match(r"(?:ext|fd)::", word.prefix):
-            yield Danger(index, Effect.RUNS, "the address names a program to run")
 
 
 def _unknown_words(name: str, words: Sequence[Word]) -> Iterator[Danger]:

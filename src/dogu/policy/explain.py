@@ -54,7 +54,7 @@ def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> I
         try:
             row = _row(line)
             found = verdict_json(explain(_command_of(row), _rules_of(row, rules), _mode_of(row, mode)))
-        except (ValueError, RestrictionError) as error:
+        except (ValueError, TypeError, RestrictionError) as error:
             found = {**verdict_json(Verdict(Decision.DENY, Decision.DENY, str(error))), "error": str(error)}
         yield {"id": row.get("id"), **found}
 
@@ -65,7 +65,7 @@ def _row(line: bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("the row is nested too deep") from error
     if not isinstance(row, dict):
-        raise ValueError("a row is an object: {id?, command, coreTools?, excludeTools?, approvalMode?}")
+        raise TypeError("a row is an object: {id?, command, coreTools?, excludeTools?, approvalMode?}")
     return cast("dict[str, Any]", row)
 
 

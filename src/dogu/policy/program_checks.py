@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dogu.policy.programs import Danger, Effect
+from dogu.policy.effects import Danger, Effect
 from dogu.policy.shell_checks import is_risky_variable, operands_of
 from dogu.workspace.shell_syntax import Word
 
@@ -50,35 +50,33 @@ _SAFE_MODULES = frozenset(
 def interpreter(how: Interpreter, words: Sequence[Word]) -> Iterator[Danger]:
     """Yield the options that give code; without a script the code comes from standard input."""
     at = 1
-    while at < len(words):
+    while at < len(words) and words[at].text.startswith("-") and words[at].text not in ("-", "--"):
         text = words[at].text
         if text in how.harmless.split():
             return
-        if not text.startswith("-") or text in ("-", "--"):
-            break
-        if text.startswith("--"):
-            given = text.partition("=")[0]
-            if any(option == given for option in how.long.split()):
-                yield Danger(at, Effect.RUNS, "runs or loads code given in its arguments")
-                return
-            at += 1
-            continue
-        letters, module, takes_next = _cluster(how, text)
-        if module and how.runs == "ci":
-            name = module if module != "-" else words[at + 1].value if at + 1 < len(words) else None
-            if name not in _SAFE_MODULES:
-                yield Danger(at, Effect.RUNS, f"runs the module {name}")
-            return
-        if letters & set(how.runs):
-            yield Danger(at, Effect.RUNS, "runs or loads code given in its arguments")
+        reason, takes_next, is_last = _option(how, text, words[at + 1 : at + 2])
+        if reason:
+            yield Danger(at, Effect.RUNS, reason)
+        if reason or is_last:
             return
         at += 2 if takes_next else 1
-    if at < len(words) and words[at].text == "--":
-        at += 1
+    at += at < len(words) and words[at].text == "--"
     if at >= len(words):
         yield Danger(1, Effect.RUNS, "runs what it reads from standard input")
     elif _STANDARD_INPUT.fullmatch(words[at].text) or any(part.script for part in words[at].parts):
         yield Danger(at, Effect.RUNS, "runs what it reads from standard input")
+
+
+def _option(how: Interpreter, text: str, following: Sequence[Word]) -> tuple[str, bool, bool]:
+    """Why the option needs a question, whether it takes the next word, whether what follows belongs to a module."""
+    gives_code = "runs or loads code given in its arguments"
+    if text.startswith("--"):
+        return gives_code if text.partition("=")[0] in how.long.split() else "", False, False
+    letters, module, takes_next = _cluster(how, text)
+    if module:
+        name = module if module != "-" else following[0].value if following else None
+        return "" if name in _SAFE_MODULES else f"runs the module {name}", False, True
+    return gives_code if letters & set(how.runs) else "", takes_next, False
 
 
 def _cluster(how: Interpreter, text: str) -> tuple[set[str], str, bool]:
@@ -236,14 +234,17 @@ def gh(words: Sequence[Word]) -> Iterator[Danger]:
     elif f"{first}:{second}" in _GH_RISKS:
         yield Danger(found[1], Effect.REACHES, "changes what others see, or hands out a key")
     if first == "api":
-        long = ("--method", "--field", "--raw-field", "--input")
-        for at, value in _writes(words, "XfF", long, "XfFHqtp"):
-            if (value or "").upper() != "GET":
-                yield Danger(at, Effect.REACHES, "sends data")
+        yield from _gh_api(words)
     if (first, second) == ("repo", "clone"):
         for at, word in enumerate(words):
             if word.text.startswith(("-c", "--config", "-u", "--upload", "--template")):
                 yield Danger(at, Effect.RUNS, "hands git options that can run programs")
+
+
+def _gh_api(words: Sequence[Word]) -> Iterator[Danger]:
+    for at, value in _writes(words, "XfF", ("--method", "--field", "--raw-field", "--input"), "XfFHqtp"):
+        if (value or "").upper() != "GET":
+            yield Danger(at, Effect.REACHES, "sends data")
 
 
 _SQLITE_SAFE = frozenset("tables schema headers header mode databases indexes indices dump help quit width".split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from dogu.policy.programs import Danger, Effect
+from dogu.policy.effects import Danger, Effect
 from dogu.workspace.shell_syntax import Word
 
 _AWK_LITERAL = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dogu.policy.effects import Danger, Effect
 from dogu.policy.names import RISKY_PREFIXES, RISKY_VARIABLES
-from dogu.policy.programs import Danger, Effect
 from dogu.workspace.shell_syntax import Word
 
 _PROTECTED = re.compile(

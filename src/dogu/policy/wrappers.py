@@ -103,6 +103,11 @@ def _option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> list[Inn
         return 0 if equals or not _is_one_of(option, wrapper.values) else 1
     if option in wrapper.values and len(option) > 2:
         return 0 if equals else 1
+    return _cluster_option(wrapper, value, following)
+
+
+def _cluster_option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> list[Inner] | int:
+    """The same for a word of short options, such as `-nu`."""
     for place, letter in enumerate(value[1:], 2):
         short = f"-{letter}"
         if short in wrapper.inert:

@@ -152,7 +152,7 @@ def _read_inner(reader: Reader, close: str, quoted: bool) -> tuple[Part, ...]:
 
 
 def read_live_quote(reader: Reader, parts: PartList) -> None:
-    """Read single quotes in arithmetic or a subscript: they keep their text together, and don't keep it from running."""
+    """Read single quotes in arithmetic or a subscript: they don't keep what they hold from running."""
     end = reader.text.find("'", reader.position + 1)
     if end < 0:
         raise NotBashError("a single quote is not closed")

@@ -175,19 +175,23 @@ def _read_array(reader: Reader, parts: PartList) -> None:
             continue
         if character in "|&;(" or (character in "<>" and reader.peek(1) != "("):
             raise NotBashError(f"{character!r} in an array")
-        if character == "[":
-            reader.take()
-            start = reader.position
-            subscript = PartList()
-            _read_subscript(reader, subscript)
-            if re.search(r"\\[$`]", reader.text[start : reader.position]):
-                raise UnprovenError("an escape in a subscript, which bash expands all the same")
-            for part in subscript.finished():
-                parts.append(part)
-        word = read_word(reader, takes_assignment=True)
-        for part in word.parts:
-            parts.append(part)
+        _read_element(reader, parts)
         parts.add(" ", quoted=True)
+
+
+def _read_element(reader: Reader, parts: PartList) -> None:
+    """Read one element of an array, its subscript first when it has one."""
+    if reader.peek() == "[":
+        reader.take()
+        start = reader.position
+        subscript = PartList()
+        _read_subscript(reader, subscript)
+        if re.search(r"\\[$`]", reader.text[start : reader.position]):
+            raise UnprovenError("an escape in a subscript, which bash expands all the same")
+        for part in subscript.finished():
+            parts.append(part)
+    for part in read_word(reader, takes_assignment=True).parts:
+        parts.append(part)
 
 
 def _read_group(reader: Reader, parts: PartList) -> None:

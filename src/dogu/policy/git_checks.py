@@ -1,0 +1,45 @@
+"""What git is given that its rows can't say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from dogu.policy.effects import Danger, Effect
+from dogu.policy.names import GIT_COMMANDS
+from dogu.policy.programs import ROWS
+from dogu.policy.shell_checks import leads_outside, operands_of
+from dogu.workspace.shell_syntax import Word
+
+_KNOWN = GIT_COMMANDS | {row.under.split(" ")[0] for row in ROWS if row.programs == "git"}
+_READS_CONFIG = frozenset("--get --get-all --list -l --get-regexp --get-urlmatch --show-origin get list".split())
+
+
+def git_dangers(words: Sequence[Word], at: int, subcommand: str) -> Iterator[Danger]:
+    """Yield what is dangerous about a git command whose subcommand stands at `at`."""
+    first = subcommand.split(" ", maxsplit=1)[0]
+    for index, word in enumerate(words[1:at], 1):
+        if word.value == "-C" and index + 1 < len(words) and leads_outside(words[index + 1]):
+            yield Danger(index, Effect.RUNS, "-C uses a repository elsewhere, whose configuration can run programs")
+    if at < len(words) and first not in _KNOWN:
+        yield Danger(at, Effect.REACHES, f"{first or words[at].text} may be an alias that runs anything")
+    if first == "config":
+        yield from _config(words, at)
+    if first in ("clone", "init", "worktree"):
+        yield from _work_trees(words, at, first)
+    for index, word in enumerate(words[1:], 1):
+        if re.match(r"(?:ext|fd)::", word.prefix):
+            yield Danger(index, Effect.RUNS, "the address names a program to run")
+
+
+def _config(words: Sequence[Word], at: int) -> Iterator[Danger]:
+    operands = [word for word in words[at + 1 :] if not word.text.startswith("-")]
+    if len(operands) > 1 and not _READS_CONFIG & {word.text for word in words}:
+        yield Danger(at, Effect.RUNS, "config changes settings that can name programs")
+
+
+def _work_trees(words: Sequence[Word], at: int, subcommand: str) -> Iterator[Danger]:
+    places = operands_of(words[at:], "bcou")
+    for index in places[1:] if subcommand == "clone" else places:
+        if leads_outside(words[at + index]):
+            yield Danger(at + index, Effect.WRITES, "it makes a work tree outside of the workspace")
