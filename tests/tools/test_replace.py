@@ -328,6 +328,7 @@ async def test_it_can_be_edited_first(root: Path) -> None:
     result = await run_tool(tool(root), confirm=confirm, **args)
     assert result.error is None
     assert "as edited by the user" in str(result.llm_content)
+    assert "-    return size" in str(result.llm_content)
     wanted = CODE.replace("width * height", "0").replace("return size", "return 7")
     assert path.read_bytes() == wanted.replace("\n", "\r\n").encode()
 
@@ -336,8 +337,24 @@ async def test_a_new_file_can_be_edited_first(root: Path) -> None:
     async def confirm(_question: Question) -> Outcome:
         return Approved("mine\n")
 
-    await run_tool(tool(root), confirm=confirm, file_path=str(root / "n"), old_string="", new_string="theirs\n")
+    result = await run_tool(
+        tool(root), confirm=confirm, file_path=str(root / "n"), old_string="", new_string="theirs\n"
+    )
     assert (root / "n").read_text() == "mine\n"
+    assert "-theirs\n+mine" in str(result.llm_content)
+
+
+async def test_what_changed_elsewhere_while_the_person_edited_is_merged(root: Path) -> None:
+    path = code(root)
+
+    async def confirm(question: Question) -> Outcome:
+        path.write_text("# new\n" + CODE)
+        return Approved((question.confirmation.editable_text or "").replace("return 2", "return 3"))
+
+    args: dict[str, Any] = {"file_path": str(path), "old_string": "    return size", "new_string": "    return 2 * size"}
+    result = await run_tool(tool(root), confirm=confirm, **args)
+    assert path.read_text() == "# new\n" + CODE.replace("return size", "return 3 * size")
+    assert "merged" in str(result.llm_content)
 
 
 async def test_places_that_run_code_later_always_ask(root: Path) -> None:

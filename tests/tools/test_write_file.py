@@ -5,7 +5,7 @@ import pytest
 
 from dogu.contract.confirmation import CallContext
 from dogu.contract.display import FileDiff
-from dogu.contract.errors import ErrorKind
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.runtime.questions import Approved, Declined, Outcome, Question
 from dogu.testing.workspace import check_tool, run_tool
@@ -227,3 +227,24 @@ async def test_new_hidden_and_look_alike_characters_are_told_and_old_ones_are_no
     assert "U+202E RIGHT-TO-LEFT OVERRIDE (line 2)" in notes
     assert "U+0430 CYRILLIC SMALL LETTER A (line 3)" in notes
     assert "U+200B" not in notes
+
+
+async def test_a_file_changed_before_the_person_edited_the_proposal_is_stale(tool: WriteFile, workspace: Path):
+    (workspace / "f").write_text("old\n")
+    args = tool.validate_tool_params({"file_path": "f", "content": "new\n"})
+    confirmation = await tool.should_confirm_execute(args)
+    assert confirmation is not None
+    assert confirmation.revise is not None
+    (workspace / "f").write_text("old\nprecious\n")
+    with pytest.raises(ToolError) as caught:
+        confirmation.revise("newer\n")
+    assert caught.value.kind is ErrorKind.STALE
+
+
+async def test_the_model_hears_what_the_person_changed_of_its_proposal(tool: WriteFile, workspace: Path):
+    async def edit(question: Question) -> Approved:
+        return Approved("mine\n")
+
+    result = await run_tool(tool, confirm=edit, file_path="f", content="yours\n")
+    assert "-yours\n+mine" in str(result.llm_content)
+    assert (workspace / "f").read_text() == "mine\n"

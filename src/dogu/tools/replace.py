@@ -152,7 +152,8 @@ class Replace(Tool[ReplaceArgs]):
         from dogu.workspace.text_change import create_text
 
         if self._files.exists(path):
-            message = f"Failed to edit, file already exists: {path}. Send the text to replace as old_string."
+            what = "Send the text to replace as old_string, or use write_file to give the file a new content."
+            message = f"Failed to edit, file already exists: {path}. {what}"
             raise ToolError(ErrorKind.ALREADY_EXISTS, message)
         refuse_omission(path, text)
         told = f"Created new file: {path} with provided content."
@@ -173,12 +174,13 @@ class Replace(Tool[ReplaceArgs]):
         )
 
     def _revised(self, proposal: TextChange, text: str) -> TextChange:
-        from dogu.workspace.text_change import revise_text
+        from dogu.workspace.text_change import edited_note, revise_text
 
         if proposal.base is None:
-            return self._creation(proposal.path, text)
+            new = self._creation(proposal.path, text)
+            return msgspec.structs.replace(new, told=f"{new.told} {edited_note(proposal.display, text)}")
         told = f"Successfully modified file: {proposal.path} (as edited by the user)."
-        return revise_text(proposal, self._files, text, told)
+        return revise_text(proposal, proposal.base, self._files, text, told)
 
     # the write
 

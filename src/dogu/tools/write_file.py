@@ -55,18 +55,30 @@ class WriteFile(Tool[WriteFileArgs]):
         return await to_thread.run_sync(self._write, args, context.approved)
 
     def _question(self, path: str, content: str) -> Confirmation:
-        proposal = self._propose(path, content)
-        reason = self._files.protected_reason(path)
+        return self._asking(self._propose(path, content), content)
+
+    def _asking(self, proposal: Overwrite, content: str) -> Confirmation:
+        reason = self._files.protected_reason(proposal.path)
         new = proposal.display.old_text is None
         return Confirmation(
             f"{'Create' if new else 'Overwrite'} {proposal.display.path}?",
             proposal.display,
             proposal=proposal,
             editable_text=content,
-            revise=lambda text: self._question(path, text),
+            revise=lambda text: self._asking(self._revised(proposal, text), text),
             always_ask=reason is not None,
             reasons=(reason,) if reason else (),
         )
+
+    def _revised(self, proposal: Overwrite, text: str) -> Overwrite:
+        """Take the text as the person edited it, for the file as it was shown."""
+        from dogu.workspace.text_change import edited_note, stale_error
+
+        revised = self._propose(proposal.path, text)
+        if revised.expected != proposal.expected:
+            raise stale_error(proposal.path, "looked at")
+        note = edited_note(proposal.display, revised.display.new_text)
+        return msgspec.structs.replace(revised, note=note)
 
     def _write(self, args: WriteFileArgs, approved: object) -> ToolResult:
         from dogu.workspace.overwrite import Overwrite
@@ -74,7 +86,8 @@ class WriteFile(Tool[WriteFileArgs]):
         proposal = approved if isinstance(approved, Overwrite) else self._propose(args.file_path, args.content)
         self._files.write(proposal.path, proposal.data, proposal.expected)
         done = "Successfully overwrote file" if proposal.expected else "Successfully created and wrote to new file"
-        return ToolResult(f"{done}: {proposal.path}", proposal.display)
+        note = f". {proposal.note}" if proposal.note else ""
+        return ToolResult(f"{done}: {proposal.path}{note}", proposal.display)
 
     def _propose(self, path: str, content: str) -> Overwrite:
         from dogu.workspace.overwrite import plan_overwrite

@@ -20,12 +20,16 @@ from dogu.workspace.text_change import file_notes, hidden_notes
 
 
 class Overwrite(msgspec.Struct, frozen=True):
-    """Exactly what will be written to `path` (absolute), over exactly what: `expected` as in `Files.write`."""
+    """Exactly what will be written to `path` (absolute), over exactly what: `expected` as in `Files.write`.
+
+    `note` is what the model should hear besides.
+    """
 
     path: str
     data: bytes
     expected: str
     display: FileDiff
+    note: str = ""
 
 
 def plan_overwrite(path: str, old: FileContent | None, content: str, shown: str) -> Overwrite:

@@ -109,19 +109,30 @@ def create_text(path: str, text: str, shown: str, told: str) -> TextChange:
     return TextChange(path, new.data, None, told, diff)
 
 
-def revise_text(change: TextChange, files: Files, text: str, told: str) -> TextChange:
+def revise_text(change: TextChange, base: TextBase, files: Files, text: str, told: str) -> TextChange:
     """Take the whole file's text as the person edited it, in the file's encoding and line endings.
 
-    Raises `ToolError` (STALE when the file isn't as it was shown, UNENCODABLE).
+    What others changed elsewhere in the file meanwhile is merged. Raises `ToolError` (STALE when they changed the same
+    place, UNENCODABLE).
     """
     from dogu.workspace.rewrite import rewrite
 
     content, old = read_text(files, change.path)
-    if content.digest != change.expected:
-        raise stale_error(change.path, "looked at")
     new = rewrite(old, text)
-    notes = (*new.notes, *hidden_notes(new.text, old.text))
-    return change_text(base_of(content, old), new.data, change.display.path, told, notes)
+    told = f"{told} {edited_note(change.display, new.text)}"
+    if content.digest == change.expected:
+        notes = (*new.notes, *hidden_notes(new.text, old.text))
+        return change_text(base_of(content, old), new.data, change.display.path, told, notes)
+    merged = _merged(base, content, old, FileDiff(change.display.path, base.text, new.text, ""), told)
+    if merged is None:
+        raise _same_place_error(change, base, old)
+    return merged
+
+
+def edited_note(proposed: FileDiff, written: str) -> str:
+    """Tell the model how what is written differs from what it proposed."""
+    diff = unified_diff(proposed.new_text, written, proposed.path)
+    return f"The user edited the proposal first; what they changed of it:\n{diff[:_LONGEST_DIFF_CHARS]}"
 
 
 def merge_text(change: TextChange, base: TextBase, files: Files, stale: ToolError) -> TextChange:
@@ -129,21 +140,32 @@ def merge_text(change: TextChange, base: TextBase, files: Files, stale: ToolErro
 
     Raises `ToolError` (STALE) when they changed the same place.
     """
+    content, theirs = read_text(files, change.path)
+    merged = _merged(base, content, theirs, change.display, change.told)
+    if merged is None:
+        raise _same_place_error(change, base, theirs) from stale
+    return merged
+
+
+def _merged(base: TextBase, content: FileContent, theirs: DecodedText, ours: FileDiff, told: str) -> TextChange | None:
     from dogu.workspace.edit_match.merging import carry_over
 
-    content, theirs = read_text(files, change.path)
     is_same_encoding = theirs.encoding == base.encoding.codec
-    pieces = carry_over(base.text, change.display.new_text, theirs.text) if is_same_encoding else None
+    pieces = carry_over(base.text, ours.new_text, theirs.text) if is_same_encoding else None
     if pieces is None:
-        changed = unified_diff(base.text, theirs.text, change.display.path)
-        raise ToolError(
-            ErrorKind.STALE,
-            f"File has changed since the edit was worked out, in the same place: {change.path}. "
-            f"Nothing was written. What changed:\n{changed[:_LONGEST_DIFF_CHARS]}\n"
-            "Read the file again and send an edit that fits.",
-        ) from stale
-    told = change.told if _MERGED in change.told else f"{change.told} {_MERGED}"
-    return change_text(base_of(content, theirs), theirs.splice(pieces), change.display.path, told, [_MERGED])
+        return None
+    told = told if _MERGED in told else f"{told.rstrip()} {_MERGED}"
+    return change_text(base_of(content, theirs), theirs.splice(pieces), ours.path, told, [_MERGED])
+
+
+def _same_place_error(change: TextChange, base: TextBase, theirs: DecodedText) -> ToolError:
+    changed = unified_diff(base.text, theirs.text, change.display.path)
+    return ToolError(
+        ErrorKind.STALE,
+        f"File has changed since the edit was worked out, in the same place: {change.path}. "
+        f"Nothing was written. What changed:\n{changed[:_LONGEST_DIFF_CHARS]}\n"
+        "Read the file again and send an edit that fits.",
+    )
 
 
 def stale_error(path: str, meanwhile: str) -> ToolError:
