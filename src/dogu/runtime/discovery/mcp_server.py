@@ -168,7 +168,7 @@ class McpServer:
         )
 
     def _failed_call(self, tool: str, connection: Connection, error: BaseException) -> ToolError:
-        if _is_closed(error):
+        if not self.entry.command and _is_lost(error):
             connection.closed.set()
         if not connection.closed.is_set():
             message = f"The MCP server {self.entry.alias} failed in {tool}: {_reason(error)}."
@@ -207,9 +207,9 @@ class McpServer:
         return ToolError(ErrorKind.REMOTE_FAILED, message)
 
 
-def _is_closed(error: BaseException) -> bool:
-    """Whether the SDK says that the connection ended, or an HTTP server that it has forgotten the session."""
-    return getattr(error, "code", None) == -32000 or str(error) == "Session terminated"
+def _is_lost(error: BaseException) -> bool:
+    """Whether a far server is gone or, started anew, has forgotten the session; a new one costs little."""
+    return getattr(error, "code", None) == -32000 or "session" in str(error).lower()
 
 
 def _with_tail(what: str, connection: Connection | None) -> str:

@@ -22,8 +22,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from dogu.contract import JsonObject
 from dogu.runtime.discovery.mcp_entries import ServerEntry
@@ -88,11 +90,15 @@ class Connection:
         self._raw = raw
 
     async def greet(self) -> None:
-        """Agree on a protocol: the handshake, or 2026-07-28 where the server knows nothing else."""
+        """Agree on a protocol: the handshake, or 2026-07-28 where the server knows nothing else.
+
+        The handshake is first: a program may wait for it and nothing else, and after it the SDK tells at once when a
+        server over HTTP dies in a call.
+        """
         try:
             await self._session.initialize()
-        except MCPError as error:
-            if error.code in (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT):
+        except (MCPError, ValueError) as error:
+            if self.closed.is_set():
                 raise
             try:
                 await self._session.discover()
@@ -111,7 +117,7 @@ class Connection:
             found = page.get("tools")
             if not isinstance(found, list):
                 return tools, ["it listed its tools as something that is no list"]
-            tools += cast("list[object]", found)
+            tools += [tool for tool in cast("list[object]", found) if self._learn_headers(tool)]
             following = page.get("nextCursor")
             if not isinstance(following, str) or len(tools) > _MOST_TOOLS:
                 break
@@ -124,6 +130,28 @@ class Connection:
         if len(tools) > _MOST_TOOLS:
             return tools[:_MOST_TOOLS], [f"it has more than {_MOST_TOOLS} tools: the rest was left out"]
         return tools, []
+
+    def _learn_headers(self, tool: object) -> bool:
+        """Learn which arguments a tool of 2026-07-28 wants as HTTP headers; False for a tool that may not be used.
+
+        Source: the specification of 2026-07-28, `x-mcp-header`.
+        """
+        declared = cast("JsonObject", tool) if isinstance(tool, dict) else {}
+        name, schema = declared.get("name"), declared.get("inputSchema")
+        if not self._is_modern or not isinstance(name, str) or not isinstance(schema, dict):
+            return True
+        try:
+            if find_invalid_x_mcp_header(cast("JsonObject", schema)) is not None:
+                return False
+            found = x_mcp_header_map(cast("JsonObject", schema))
+        except FAILURES:
+            return True  # no schema that any tool can be made of: it is told later
+        self._session._x_mcp_header_maps[name] = found  # pyright: ignore[reportPrivateUsage]  (filled by the SDK only from lists it has checked as a whole)
+        return True
+
+    @property
+    def _is_modern(self) -> bool:
+        return self._session.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     async def call(self, name: str, arguments: JsonObject, progress: ProgressFnT) -> JsonObject:
         """Return the raw answer. Raises one of `FAILURES`; leaving it cancelled tells the server."""

@@ -149,6 +149,7 @@ class StdioLink:
                     text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await stdin.send(text.encode() + b"\n")
         except _GONE:
+            self.closed.set()  # a server that no longer listens is as good as gone
             await self._deliver.aclose()
 
     async def read_errors(self) -> None:
