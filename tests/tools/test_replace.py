@@ -305,13 +305,14 @@ async def test_the_diff_of_exactly_what_will_be_written_is_shown_first(root: Pat
 
 
 async def test_notes_tell_the_stage_invisible_characters_the_encoding_and_links(root: Path) -> None:
-    path = code(root, "\ufeffä = 1\n".encode(), "f.py")
+    path = code(root, "\ufeff# a\u200b\nä = 1\n".encode(), "f.py")
     os.link(path, root / "g.py")
     display = (await question_of(tool(root), path, "ä  =  1", "ä = \u202e1")).display
     assert isinstance(display, FileDiff)
     notes = " ".join(display.notes)
-    assert "Matched by white space and look-alikes at lines 1-1" in notes
-    assert "U+202E" in notes
+    assert "Matched by white space and look-alikes at lines 2-2" in notes
+    assert "U+202E RIGHT-TO-LEFT OVERRIDE (line 2)" in notes
+    assert "U+200B" not in notes
     assert "UTF-8 with BOM" in notes
     assert "2 names" in notes
 
@@ -351,7 +352,11 @@ async def test_what_changed_elsewhere_while_the_person_edited_is_merged(root: Pa
         path.write_text("# new\n" + CODE)
         return Approved((question.confirmation.editable_text or "").replace("return 2", "return 3"))
 
-    args: dict[str, Any] = {"file_path": str(path), "old_string": "    return size", "new_string": "    return 2 * size"}
+    args: dict[str, Any] = {
+        "file_path": str(path),
+        "old_string": "    return size",
+        "new_string": "    return 2 * size",
+    }
     result = await run_tool(tool(root), confirm=confirm, **args)
     assert path.read_text() == "# new\n" + CODE.replace("return size", "return 3 * size")
     assert "merged" in str(result.llm_content)

@@ -124,7 +124,7 @@ class Replace(Tool[ReplaceArgs]):
     ) -> TextChange | _Unplaced:
         """Work out the change, or say why not; `strings` put right must be there exactly."""
         from dogu.workspace.edit_match import Refusal, match_edit, receipt
-        from dogu.workspace.text_change import base_of, change_text, hidden_notes, read_text
+        from dogu.workspace.text_change import base_of, change_text, read_text
 
         content, text = read_text(self._files, path)
         found = match_edit(text.text, *strings, expected, exact_only=repaired)
@@ -137,8 +137,9 @@ class Replace(Tool[ReplaceArgs]):
         del content, text
         how = receipt(found, repaired)
         told = f"Successfully modified file: {path} ({len(found.lines)} replacements)."
-        notes = [*([how] if how else []), *hidden_notes("".join(piece.body for piece in found.replacements))]
-        return change_text(base, data, self._roots.relative(path), " ".join(filter(None, (told, how))), notes)
+        told = " ".join(filter(None, (told, how)))
+        added = "\n".join(piece.body for piece in found.replacements)
+        return change_text(base, data, self._roots.relative(path), told, [how] if how else [], added=added)
 
     def _absolute(self, path: str) -> str:
         if not os.path.isabs(path):

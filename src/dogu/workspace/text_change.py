@@ -93,10 +93,16 @@ def hidden_notes(text: str, old: str = "") -> tuple[str, ...]:
     return tuple(f"The new text {what}." for what in hidden_characters(text))
 
 
-def change_text(base: TextBase, data: bytes, shown: str, told: str, notes: Sequence[str] = ()) -> TextChange:
-    """Make `data` of the file; `shown` is its name in the diff, `notes` stand before the file's own."""
+def change_text(
+    base: TextBase, data: bytes, shown: str, told: str, notes: Sequence[str] = (), *, added: str = ""
+) -> TextChange:
+    """Make `data` of the file; `shown` is its name in the diff, `notes` stand before the file's own.
+
+    When the text `added` holds hidden characters, that is told, by the lines of the file they come to stand in.
+    """
     new = decode(data, base.encoding).text
-    diff = FileDiff(shown, base.text, new, unified_diff(base.text, new, shown), (*notes, *base.notes))
+    hidden = hidden_notes(new, base.text) if hidden_notes(added) else ()
+    diff = FileDiff(shown, base.text, new, unified_diff(base.text, new, shown), (*notes, *hidden, *base.notes))
     return TextChange(base.path, data, base, told, diff)
 
 
