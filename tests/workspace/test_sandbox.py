@@ -38,8 +38,8 @@ class Place:
         (self.project / ".git" / "config").write_text("[core]\n")
         self.environment = {"PATH": PATH, "HOME": str(self.home), "TMPDIR": str(self.temporary)}
 
-    async def run(self, sandbox: Sandbox, text: str) -> ProcessResult:
-        roots = [str(self.project)]
+    async def run(self, sandbox: Sandbox, text: str, *more_roots: Path) -> ProcessResult:
+        roots = [str(self.project), *map(str, more_roots)]
         order = sandbox.confine(roots, self.environment, fixed_places(roots))
         command = ShellCommand(text, str(self.project), self.environment, timeout_s=20, confinement=order)
         return await self.processes.run(command)
@@ -127,6 +127,20 @@ async def test_nothing_outside_is_written(place: Place, files_are_held: Sandbox,
 async def test_secrets_are_not_read(place: Place, files_are_held: Sandbox, read: str) -> None:
     result = await place.run(files_are_held, read + "; cat .netrc 2>&1")
     assert "PRIVATE" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("above_is_writable", [False, True])
+async def test_secrets_are_not_read_where_the_home_is_a_root(
+    place: Place, files_are_held: Sandbox, above_is_writable: bool
+) -> None:
+    for name in (".gemini", ".dogu"):
+        (place.home / name).mkdir()
+        (place.home / name / "token").write_text("PRIVATE")
+    (place.home / ".bashrc").write_text("")
+    roots = [place.home, place.home.parent] if above_is_writable else [place.home]
+    result = await place.run(files_are_held, "cd ..; cat .ssh/* .netrc .gemini/token .dogu/token; cat notes", *roots)
+    assert "PRIVATE" not in result.stdout + result.stderr
+    assert "notes" in result.stdout
 
 
 async def test_git_works_in_a_worktree_and_its_hooks_stay(place: Place, files_are_held: Sandbox) -> None:

@@ -50,7 +50,8 @@ def works(program: str, *, network: bool, own_processes: bool) -> bool:
 def arguments(program: str, view: View) -> list[str]:
     """Return the words to put before the command; later mounts lie over earlier ones."""
     words = _prefix(program, view)
-    for path in view.writable:
+    parents = [path for path in dict.fromkeys(map(os.path.dirname, view.read_only)) if _is_in_any(path, view.writable)]
+    for path in [*view.writable, *parents]:  # a mount of its own can't be renamed, and what is in it with it
         if path not in ("/dev/shm", "/dev"):
             words += ["--bind", path, path]
     for path in view.hidden:
@@ -58,13 +59,12 @@ def arguments(program: str, view: View) -> list[str]:
             words += ["--perms", "0700", "--tmpfs", path, "--remount-ro", path]
         else:
             words += ["--ro-bind", "/dev/null", path]
-    for path in [path for path in view.writable if _is_in_any(path, view.hidden)]:
+    shown_again = [path for path in view.writable if _is_in_any(path, view.hidden)]
+    for path in [*shown_again, *(path for path in parents if _is_in_any(path, shown_again))]:
         words += ["--bind", path, path]
-    parents = dict.fromkeys(os.path.dirname(path) for path in view.read_only)
-    for path in [path for path in parents if _is_in_any(path, view.writable)]:
-        words += ["--bind", path, path]  # a mount of its own can't be renamed, and what is in it with it
     for path in view.read_only:
-        words += ["--ro-bind", path, path]
+        if path not in view.hidden:
+            words += ["--ro-bind", path, path]
     return [*words, "--seccomp", str(SECCOMP_NUMBER), "--"]
 
 
