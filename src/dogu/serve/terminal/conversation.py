@@ -60,6 +60,7 @@ class Conversation:
         self._style = Style.of(self._out)
         self._show = Show(self._out, self._style, asked)
         self._is_over = False
+        self._notes_told = len(runtime.notes)
         self._commands: dict[str, Command] = {
             "help": Command("what can be typed here", self._help),
             "tools": Command("the tools the model has", self._tools),
@@ -83,6 +84,7 @@ class Conversation:
             if first_prompt:
                 await self._turn(first_prompt)
             while not self._is_over:
+                self._tell_notes()
                 text = await self._ask(session)
                 if text.startswith("/"):
                     await self._command(text[1:])
@@ -95,6 +97,13 @@ class Conversation:
         """Warm up once the prompt has been drawn: a thread that starts earlier would delay it."""
         await anyio.sleep(_PAINTED_AFTER_S)
         await to_thread.run_sync(self._runtime.prepare)
+
+    def _tell_notes(self) -> None:
+        """Say what went wrong behind the conversation since the last prompt, such as an MCP server that died."""
+        notes = self._runtime.notes
+        for note in notes[self._notes_told :]:
+            self._print(self._style.paint(make_visible(note, keep=""), "yellow"))
+        self._notes_told = len(notes)
 
     async def _ask(self, session: PromptSession[str]) -> str:
         from prompt_toolkit.formatted_text import ANSI
