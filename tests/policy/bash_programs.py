@@ -18,13 +18,13 @@ _STUB = """#!/bin/sh
 echo "${{0##*/}}" >> {log}
 """
 _RUN = 'ulimit -t 2 -f 2000 2>&-; exec bash -c "$0"'
-_UNPRIVILEGED = 61_234
 
 
 class Playground:
     """An empty folder and a PATH on which nothing harmful stands."""
 
-    def __init__(self, folder: Path, bash: str) -> None:
+    def __init__(self, folder: Path, bash: str, user: int | None = None) -> None:
+        self._user = user
         self._programs = folder / "programs"
         self._work = folder / "work"
         self._log = folder / "log"
@@ -38,9 +38,6 @@ class Playground:
             found = shutil.which(name)
             if found:
                 (self._programs / name).symlink_to(found)
-        for each in (folder, *folder.parents)[:3]:
-            with contextlib.suppress(OSError):
-                each.chmod(0o755)
 
     def run(self, text: str) -> tuple[set[str], str]:
         """Return the names of the stubs that ran, and what bash printed as errors."""
@@ -57,7 +54,7 @@ class Playground:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            user=_UNPRIVILEGED if os.geteuid() == 0 else None,
+            user=self._user,
         )
         errors = b""
         try:
@@ -96,7 +93,9 @@ class Programs:
         count = self._random.choice((1, 1, 1, 2, 2, 3))
         parts = [self._pipeline(depth)]
         for _ in range(count - 1):
-            parts.append(self._one_of(" && ", " || ", "; ", "\n", " & ", "&&", ";", " \\\n&& ", "&&\n", " # x\n", "\n\n"))
+            parts.append(
+                self._one_of(" && ", " || ", "; ", "\n", " & ", "&&", ";", " \\\n&& ", "&&\n", " # x\n", "\n\n")
+            )
             parts.append(self._pipeline(depth))
         return "".join(parts)
 
@@ -142,7 +141,7 @@ class Programs:
             lambda d: f"{self._name()} <<E\n{self._expansion(d)} x\nE",
             lambda d: f"cat <<-'E' | {self._simple(d)}\n\tx\n\tE",
             lambda d: f"cat <<A <<B\n{self._expansion(d)}\nA\n{self._one_of('x', self._expansion(d))}\nB",
-            lambda d: f"cat <<\"E F\"; {self._simple(d)}\n{self._expansion(d)}\nE F",
+            lambda d: f'cat <<"E F"; {self._simple(d)}\n{self._expansion(d)}\nE F',
             lambda d: f"cat <<E\\\n{self._one_of('X', '')}\nq\nE{self._one_of('X', '')}\n{self._simple(d)}",
             lambda d: f"cat <<E\nq\\\nE\n{self._simple(d)}\nE",
             lambda d: f"a=({word(d)} [1]={word(d)}) {self._simple(d)}",
@@ -158,7 +157,11 @@ class Programs:
             return self._simple(depth)
         self._bodies += 1
         name = f"f{self._random.randrange(100)}"
-        body = f"{name}() {{ {self._list(depth)}; }}" if self._chance(0.5) else f"function {name} {{ {self._list(depth)}\n}}"
+        body = (
+            f"{name}() {{ {self._list(depth)}; }}"
+            if self._chance(0.5)
+            else f"function {name} {{ {self._list(depth)}\n}}"
+        )
         self._bodies -= 1
         return f"{body}; {name}"
 
@@ -166,7 +169,9 @@ class Programs:
         words = [self._name() if self._chance(0.7) else self._wrapped(depth)]
         words += [self._word(depth) for _ in range(self._random.choice((0, 0, 1, 2)))]
         if self._chance(0.15):
-            words.insert(0, self._one_of("A=1", f"A={self._word(depth)}", "A+=1", ">f", "2>&1", "<<<x", "{v}>f", "A='x y'"))
+            words.insert(
+                0, self._one_of("A=1", f"A={self._word(depth)}", "A+=1", ">f", "2>&1", "<<<x", "{v}>f", "A='x y'")
+            )
         if self._chance(0.15):
             place = self._random.randrange(len(words) + 1)
             words.insert(place, self._one_of(">f", "2>/dev/null", ">>f", f"<<<{self._word(depth)}", "&>f", "<f", ">|f"))
@@ -226,7 +231,16 @@ class Programs:
         )  # fmt: skip
 
     def _arithmetic(self, depth: int) -> str:
-        return self._one_of("1", "x+1", f"$({self._list(depth)}) + 1", f"a[$({self._simple(depth)})]", "(1)", "1 << 2", "x='1'", f"'$({self._simple(depth)})'")
+        return self._one_of(
+            "1",
+            "x+1",
+            f"$({self._list(depth)}) + 1",
+            f"a[$({self._simple(depth)})]",
+            "(1)",
+            "1 << 2",
+            "x='1'",
+            f"'$({self._simple(depth)})'",
+        )
 
     def _quoted(self, text: str) -> str:
         if "'" not in text:
@@ -240,10 +254,7 @@ class Programs:
                 "\\", "\n", "'", '"', "$", "`", "#", "(", ")", "{", "}", ";", "&", "|", "<", ">", " ", "\t", "\\\n", "$(", "<<E\n", "[", "]",
                 "=", "!", "*", "$'", '$"', "${", "((", "))", "\r", "\u00a0", "[[", "]]", "&&", " # ", "esac", " in ", "done", "~", ",", "..",
             )  # fmt: skip
-            if self._chance(0.35):
-                text = text[:at] + text[at + 1 :]
-            else:
-                text = text[:at] + extra + text[at:]
+            text = text[:at] + text[at + 1 :] if self._chance(0.35) else text[:at] + extra + text[at:]
         return text
 
 

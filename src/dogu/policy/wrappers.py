@@ -16,8 +16,6 @@ from dogu.workspace.shell_syntax import Part, PartKind, Word
 SHELLS = frozenset("sh bash dash ash rbash ksh mksh zsh".split())
 """Shells whose `-c` text the grammar of bash reads rightly enough to judge."""
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-
 
 @dataclass(frozen=True)
 class ShellText:
@@ -149,7 +147,7 @@ def _with_data(words: Sequence[Word]) -> list[Word]:
 
 def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
     rest = list(words)
-    while wrapper.assigns and rest and _ASSIGNMENT.match(rest[0].text):
+    while wrapper.assigns and rest and "=" in rest[0].text:
         rest.pop(0)
     del rest[: wrapper.skip]
     if wrapper.shell and rest and (rest[0].value or "") in wrapper.shell:

@@ -163,6 +163,13 @@ def read_live_quote(reader: Reader, parts: PartList) -> None:
     parts.add(text, quoted=True)
 
 
+def read_live_dollar(reader: Reader, parts: PartList) -> None:
+    """Read an expansion in arithmetic or a subscript, where bash reads it as inside of double quotes."""
+    if reader.peek(1) == "'":
+        raise UnprovenError("a quotation in arithmetic or a subscript, which bash may expand")
+    read_dollar(reader, parts, in_double_quotes=True)
+
+
 def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
     """Read up to and past `close`, `))` or `]`. Raises `NotBashError` where it turns out to be no arithmetic."""
     from dogu.workspace.shell_syntax.words import read_quoted_or_expansion

@@ -25,6 +25,7 @@ from dogu.workspace.shell_syntax.words import read_word
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly", "alias", "eval"))
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "]]"))
+_RESERVED = _CLOSERS | frozenset("! time coproc if for case select while until in function { [[ esac".split())
 _DEEPEST_GROUP = 220
 _MOST_FRAMES = 4_000  # a group takes five, a substitution ten
 _WORD_AHEAD = re.compile(r"[^\\'\"$`|&;()<> \t\n]+")
@@ -276,6 +277,15 @@ class Parser:
                 self._function_body(command.words[0].text)
                 return
             self._take_operand(command)
+        first = command.words[0] if command.words else None
+        if (
+            first is not None
+            and first.is_bare
+            and first.text in _RESERVED
+            and (command.redirects or command.assignments)
+        ):
+            # Bash writes a substitution's commands anew, redirections last, and reads them again: then it is reserved.
+            raise UnprovenError(f"{first.text!r} as a command's name")
         self.commands.append(command)
 
     def _take_operand(self, command: Command) -> None:

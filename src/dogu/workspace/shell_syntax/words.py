@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 
-from dogu.workspace.shell_syntax.expansions import read_backquotes, read_dollar, read_live_quote, read_process
+from dogu.workspace.shell_syntax.expansions import (
+    read_backquotes,
+    read_dollar,
+    read_live_quote,
+    read_process,
+)
 from dogu.workspace.shell_syntax.parts import PartList
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.tree import NotBashError, Part, PartKind, UnprovenError, Word

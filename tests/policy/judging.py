@@ -1,0 +1,26 @@
+"""The gate of a command under lists, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dogu.policy.command_judge import judge_command
+from dogu.policy.rules import SHELL_TOOL, Rules
+
+
+def entries(commands: Sequence[str] | None) -> list[str] | None:
+    """Write commands as settings do; `*` stands for the wildcard."""
+    if commands is None:
+        return None
+    return [SHELL_TOOL if command == "*" else f"{SHELL_TOOL}({command})" for command in commands]
+
+
+def gate(command: str, core: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> str:
+    """Return what the lists and the command itself allow."""
+    rules = Rules.from_lists(entries(core), entries(exclude))
+    return str(judge_command(command, rules.shell_core(), rules.shell_exclude()).gate)
+
+
+def without_rm(command: str) -> str:
+    """Return the gate where anything but `rm` may run."""
+    return gate(command, ["*"], ["rm"])

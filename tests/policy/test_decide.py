@@ -1,0 +1,105 @@
+"""Gate, approval mode and remembered rules together."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogu.contract.tool import Kind
+from dogu.policy.decide import decide
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.narrow import narrow_rule
+from dogu.policy.policy import Policy
+from dogu.policy.rules import SHELL_TOOL, Rules
+from dogu.policy.verdict import CallFacts
+
+_READ = CallFacts("read_file", Kind.READ)
+_EDIT = CallFacts("replace", Kind.EDIT)
+
+
+def shell(command: str, *always_ask: str) -> CallFacts:
+    return CallFacts(SHELL_TOOL, Kind.EXECUTE, command, always_ask=always_ask)
+
+
+@pytest.mark.parametrize(
+    ("mode", "read", "edit", "run"),
+    [
+        ("default", "allow", "ask", "ask"),
+        ("auto_edit", "allow", "allow", "ask"),
+        ("plan", "allow", "deny", "deny"),
+        ("yolo", "allow", "allow", "allow"),
+    ],
+)
+def test_each_mode_asks_about_what_it_should(mode: str, read: str, edit: str, run: str) -> None:
+    found = [decide(facts, Rules(), ApprovalMode(mode)).decision for facts in (_READ, _EDIT, shell("ls"))]
+    assert found == [read, edit, run]
+
+
+@pytest.mark.parametrize("mode", list(ApprovalMode))
+def test_what_the_gate_refuses_no_mode_allows(mode: ApprovalMode) -> None:
+    rules = Rules.from_lists(None, ["run_shell_command(rm)"], ["run_shell_command(rm)"])
+    assert decide(shell("rm x"), rules, mode).decision == "deny"
+
+
+def test_what_the_gate_asks_about_is_asked_in_yolo_too() -> None:
+    rules = Rules.from_lists(["run_shell_command(find)"], None, ["run_shell_command(find)"])
+    verdict = decide(shell("find . -delete"), rules, ApprovalMode.YOLO)
+    assert (verdict.gate, verdict.decision) == ("ask", "ask")
+    assert "-delete" in verdict.reason
+
+
+def test_what_always_asks_is_asked_whatever_is_remembered() -> None:
+    rules = Rules.from_lists(None, None, ["replace", "run_shell_command(ls)"])
+    facts = CallFacts("replace", Kind.EDIT, always_ask=("hooks run later",))
+    assert decide(facts, rules, ApprovalMode.YOLO).decision == "ask"
+    assert decide(_EDIT, rules, ApprovalMode.DEFAULT).decision == "allow"
+
+
+def test_a_remembered_command_does_not_cover_what_is_chained_to_it() -> None:
+    rules = Rules.from_lists(None, None, ["run_shell_command(git log)"])
+    assert decide(shell("git log -5"), rules, ApprovalMode.DEFAULT).decision == "allow"
+    for command in ("git log; ls", "git log $(ls)", "git log --output=f", "git log > f", "git push"):
+        assert decide(shell(command), rules, ApprovalMode.DEFAULT).decision == "ask"
+
+
+def test_tools_that_the_lists_leave_out_are_refused() -> None:
+    assert decide(_EDIT, Rules.from_lists(["read_file"]), ApprovalMode.YOLO).decision == "deny"
+    assert decide(_READ, Rules.from_lists(["read_file"]), ApprovalMode.DEFAULT).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("git log -5 --stat", "run_shell_command(git log)"),
+        ("npm run build -- -v", "run_shell_command(npm run build)"),
+        ("ls -la src", "run_shell_command(ls)"),
+        ("./deploy.sh staging", "run_shell_command(./deploy.sh staging)"),
+        ("rm -rf build", "run_shell_command(rm -rf build)"),
+        ("python -c 'print(1)'", "run_shell_command(python -c 'print(1)')"),
+    ],
+)
+def test_always_saves_the_narrowest_rule(command: str, rule: str) -> None:
+    found = narrow_rule(shell(command))
+    assert found is not None
+    assert found.text == rule
+
+
+@pytest.mark.parametrize(
+    "command", ["git log; ls", "git log > f", "$X", "ls $(a)", "A=1 ls", "ls *", "f() { ls; }", "'"]
+)
+def test_a_command_that_no_rule_can_hold_is_asked_about_each_time(command: str) -> None:
+    assert narrow_rule(shell(command)) is None
+
+
+def test_what_always_asks_is_never_remembered() -> None:
+    assert narrow_rule(shell("ls", "it writes a hook")) is None
+
+
+def test_a_session_remembers_what_it_was_told() -> None:
+    policy = Policy()
+    facts = shell("git log -5")
+    assert policy.decide(facts).decision == "ask"
+    rule = policy.narrow_rule(facts)
+    assert rule is not None
+    policy.remember(rule)
+    assert policy.decide(shell("git log")).decision == "allow"
+    assert policy.decide(shell("git push")).decision == "ask"
