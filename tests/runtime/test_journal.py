@@ -90,6 +90,14 @@ async def test_a_write_is_undone_to_the_byte_and_the_mode(session: Session):
     assert session.tree() == before
 
 
+async def test_a_name_that_is_no_text_is_written_and_undone(session: Session):
+    name = os.fsdecode(b"n\xff")
+    await session.write(name, b"new", call_id="\ud800")
+    assert session.journal.entries()[0].title == "Writing to n\\udcff"
+    assert session.journal.undo().done
+    assert session.tree() == {}
+
+
 async def test_a_created_file_goes_with_its_folders_but_not_with_others_files(session: Session):
     await session.write("a/b/new", b"x")
     session.path("a/other").write_text("somebody's")

@@ -182,7 +182,7 @@ class Journal:
             try:
                 self._catch_up()
                 number = self._known.last_number + 1
-                self._now = Record("changes", number, call_id, title, self.turn, time.time())
+                self._now = Record("changes", number, _writable(call_id), _writable(title), self.turn, time.time())
                 if snapshot:
                     self._begin_look()
             except OSError as error:
@@ -326,6 +326,11 @@ def tidy(sessions: str) -> None:
 
 
 _NEW_FOLDER = State("folder", UNKNOWN_MODE)
+
+
+def _writable(text: str) -> str:
+    """Return a text that can be encoded: names of files may hold bytes that are no characters."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _unplaced(state: State) -> State:
