@@ -21,7 +21,7 @@ from dogu.workspace import sandbox_places
 from dogu.workspace.environment import command_environment
 from dogu.workspace.process import LocalProcesses
 from dogu.workspace.roots import Roots
-from dogu.workspace.sandbox import Sandbox, Step
+from dogu.workspace.sandbox import UNCONFINED, Sandbox, Step
 
 pytestmark = [
     pytest.mark.anyio,
@@ -147,7 +147,8 @@ async def test_the_question_shows_the_command_and_takes_an_edited_one(tool: RunS
     args = RunShellCommandArgs(command="rm -rf x", description="tidy up", directory="scripts")
     question = await tool.should_confirm_execute(args)
     assert question is not None
-    assert question.display == CommandPreview("rm -rf x", str(tmp_path / "root" / "scripts"), "tidy up")
+    directory = str(tmp_path / "root" / "scripts")
+    assert question.display == CommandPreview("rm -rf x", directory, "tidy up", (UNCONFINED,))
     assert question.editable_text == "rm -rf x"
     assert question.revise is not None
     revised = question.revise("echo instead; pwd")
@@ -187,6 +188,14 @@ async def test_a_refusal_of_the_sandbox_is_told_as_such(confined: Confined, tmp_
     assert "The sandbox may have refused" in result.return_display.notes[1]
     assert not (tmp_path / "outside").exists()
     assert "\nError: (none)\n" in told(await run_tool(tool, command="echo x > inside"))
+
+
+async def test_the_question_tells_what_it_may_write_and_reach(confined: Confined) -> None:
+    question = await confined(True).should_confirm_execute(RunShellCommandArgs(command="make"))
+    assert question is not None
+    assert isinstance(question.display, CommandPreview)
+    [reach] = question.display.reasons
+    assert reach == "In the sandbox: it may write in the project and temporary folders, and reach the network."
 
 
 class Person:

@@ -138,14 +138,18 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             edited = self.validate_tool_params({**msgspec.structs.asdict(args), "command": text})
             return self._question(ApprovedCommand(edited, is_outside), revise)
 
-        return self._question(ApprovedCommand(args, is_outside), revise)
+        return await to_thread.run_sync(self._question, ApprovedCommand(args, is_outside), revise)
 
     def _question(self, proposal: ApprovedCommand, revise: Callable[[str], Confirmation]) -> Confirmation:
+        from dogu.workspace.sandbox import UNCONFINED
+
         args, is_outside = proposal.args, proposal.is_outside
+        sandbox = self._find_sandbox()
+        reach = sandbox.reach if sandbox is not None and not is_outside else UNCONFINED
         directory = self._roots.locate(args.directory or "")
         return Confirmation(
             "Run this command OUTSIDE the sandbox?" if is_outside else "Run this command?",
-            CommandPreview(args.command, directory, args.description or ""),
+            CommandPreview(args.command, directory, args.description or "", (reach,)),
             proposal=proposal,
             editable_text=args.command,
             revise=revise,

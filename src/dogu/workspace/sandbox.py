@@ -17,6 +17,7 @@ import msgspec
 
 from dogu.workspace import sandbox_places, sandbox_seccomp, sandbox_work
 
+UNCONFINED = "Not confined: it may write and reach all that you may."
 _MOST_READ_CHARS = 20_000
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin"
 
@@ -139,6 +140,15 @@ class Sandbox(msgspec.Struct, frozen=True):
             Step.NONE: "none: commands can do whatever you can",
         }
         return words[self.step] + ("" if self.step is Step.NONE else f"; {network}")
+
+    @property
+    def reach(self) -> str:
+        """Say in one sentence what a command may write and reach, for the person who is asked."""
+        if self.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
+            return UNCONFINED
+        more = "".join(f", {path}" for path in self.settings.writable)
+        network = "the network" if self.settings.network else "no network"
+        return f"In the sandbox: it may write in the project and temporary folders{more}, and reach {network}."
 
     def _filter(self, sockets: Sequence[str]) -> bytes:
         families = [sandbox_seccomp.AF_NETLINK]

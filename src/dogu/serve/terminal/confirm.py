@@ -14,6 +14,7 @@ from anyio import to_thread
 
 from dogu.contract.display import Display, FileDiff
 from dogu.contract.errors import ToolError
+from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.keys import read_key
@@ -80,6 +81,10 @@ class TerminalConfirm:
             self._write(style.paint(make_visible(reason, keep=""), "yellow") + "\n")
         if question.verdict.reason:
             self._write(style.paint(f"Asked because: {make_visible(question.verdict.reason, keep='')}", "dim") + "\n")
+        for command in question.verdict.commands:
+            if command.verdict is not Decision.ALLOW:
+                why = f"{' '.join(command.words)}: {command.reason}"
+                self._write(style.paint(f"  {make_visible(why, keep='')}", "dim") + "\n")
 
     def _choices(self, question: Question, can_edit: bool) -> str:
         choices = ["[y]es"]
