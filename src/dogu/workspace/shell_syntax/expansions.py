@@ -183,7 +183,10 @@ def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
         if character == "'":
             read_live_quote(reader, parts)
             continue
-        if character in '\\"$`':
+        if character == "$":
+            read_live_dollar(reader, parts)
+            continue
+        if character in '\\"`':
             read_quoted_or_expansion(reader, parts)
             continue
         reader.position += 1

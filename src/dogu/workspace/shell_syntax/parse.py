@@ -277,15 +277,7 @@ class Parser:
                 self._function_body(command.words[0].text)
                 return
             self._take_operand(command)
-        first = command.words[0] if command.words else None
-        if (
-            first is not None
-            and first.is_bare
-            and first.text in _RESERVED
-            and (command.redirects or command.assignments)
-        ):
-            # Bash writes a substitution's commands anew, redirections last, and reads them again: then it is reserved.
-            raise UnprovenError(f"{first.text!r} as a command's name")
+        _check_name(command)
         self.commands.append(command)
 
     def _take_operand(self, command: Command) -> None:
@@ -369,3 +361,13 @@ class Parser:
         """Consume the word that lies ahead."""
         for _ in word:
             self.reader.take()
+
+
+def _check_name(command: Command) -> None:
+    """Raise `UnprovenError` for a reserved word behind a redirection.
+
+    Bash writes the commands of a substitution anew, redirections last, and reads them again: then the word is reserved.
+    """
+    first = command.words[0] if command.words else None
+    if first is not None and first.is_bare and first.text in _RESERVED:
+        raise UnprovenError(f"{first.text!r} as a command's name")

@@ -7,6 +7,7 @@ import re
 from dogu.workspace.shell_syntax.expansions import (
     read_backquotes,
     read_dollar,
+    read_live_dollar,
     read_live_quote,
     read_process,
 )
@@ -150,7 +151,10 @@ def _read_subscript(reader: Reader, parts: PartList) -> None:
         if character == "'":
             read_live_quote(reader, parts)
             continue
-        if character in '\\"$`':
+        if character == "$":
+            read_live_dollar(reader, parts)
+            continue
+        if character in '\\"`':
             read_quoted_or_expansion(reader, parts)
             continue
         open_brackets += (character == "[") - (character == "]")
