@@ -12,6 +12,7 @@ from dogu.workspace.shell_syntax.compound import COMPOUNDS
 from dogu.workspace.shell_syntax.expansions import try_arithmetic
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_newline, read_redirect
+from dogu.workspace.shell_syntax.reserved import CLOSERS, check_name
 from dogu.workspace.shell_syntax.tree import (
     Command,
     CommandKind,
@@ -24,8 +25,6 @@ from dogu.workspace.shell_syntax.words import read_word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly", "alias", "eval"))
-_CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "]]"))
-_RESERVED = _CLOSERS | frozenset("! time coproc if for case select while until in function { [[ esac".split())
 _DEEPEST_GROUP = 220
 _MOST_FRAMES = 4_000  # a group takes five, a substitution ten
 _WORD_AHEAD = re.compile(r"[^\\'\"$`|&;()<> \t\n]+")
@@ -65,11 +64,8 @@ class Parser:
         self.commands: list[Command] = []
         self._function: str | None = None
         self._depth = 0
-        self._openers: dict[str, Callable[[], None]] = {
-            **{word: partial(read, self) for word, read in COMPOUNDS.items()},
-            "function": self._function_keyword,
-            "coproc": self._coproc,
-        }
+        self._openers: dict[str, Callable[[], None]] = {word: partial(read, self) for word, read in COMPOUNDS.items()}
+        self._openers |= {"function": self._function_keyword, "coproc": self._coproc}
 
     # lists and pipelines
 
@@ -109,7 +105,7 @@ class Parser:
         if word in stops and word:
             self.take_word(word)
             return word
-        if word in _CLOSERS:
+        if word in CLOSERS:
             raise NotBashError(f"{word!r} where a command should be")
         return None
 
@@ -203,7 +199,7 @@ class Parser:
             return
         word = self.bare_word_ahead()
         opener = self._openers.get(word)
-        if word in _CLOSERS and word != "]]":
+        if word in CLOSERS and word != "]]":
             raise NotBashError(f"{word!r} where a command should be")
         if opener is None:
             self._simple()
@@ -277,7 +273,7 @@ class Parser:
                 self._function_body(command.words[0].text)
                 return
             self._take_operand(command)
-        _check_name(command)
+        check_name(command)
         self.commands.append(command)
 
     def _take_operand(self, command: Command) -> None:
@@ -361,13 +357,3 @@ class Parser:
         """Consume the word that lies ahead."""
         for _ in word:
             self.reader.take()
-
-
-def _check_name(command: Command) -> None:
-    """Raise `UnprovenError` for a reserved word behind a redirection.
-
-    Bash writes the commands of a substitution anew, redirections last, and reads them again: then the word is reserved.
-    """
-    first = command.words[0] if command.words else None
-    if first is not None and first.is_bare and first.text in _RESERVED:
-        raise UnprovenError(f"{first.text!r} as a command's name")
