@@ -229,7 +229,7 @@ async def test_two_equal_strings_change_nothing_and_say_so(root: Path, old: str,
 async def test_an_edit_made_before_is_told(root: Path) -> None:
     kind, message = await error_of(code(root), "size = width / height", "size = width * height")
     assert kind is ErrorKind.NO_MATCH
-    assert "new_string is there already" in message
+    assert "new_string is there already; was this edit made before? See" in message
     assert "lines 2-2" in message
 
 

@@ -28,7 +28,7 @@ def receipt(edit: Edit, repaired: bool = False) -> str:
 
 def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolError:
     """Make the error of a refused edit of `path` (absolute): what was wrong, where, what to do next."""
-    because = f" {_sentence(refusal.reason)}." if refusal.reason else ""
+    because = f" {_sentence(refusal.reason)}" if refusal.reason else ""
     by = f" by {refusal.stage}" if refusal.stage not in ("", "exact") else ""
     where = _named(refusal.lines) if refusal.lines else ""
     match refusal.why:
@@ -73,7 +73,8 @@ def _nowhere(path: str, refusal: Refusal, because: str, where: str) -> str:
 
 
 def _sentence(reason: str) -> str:
-    return reason if reason.startswith(("old_string", "new_string")) else reason[0].upper() + reason[1:]
+    text = reason if reason.startswith(("old_string", "new_string")) else reason[0].upper() + reason[1:]
+    return text if text.endswith("?") else f"{text}."
 
 
 def _named(spans: tuple[LineSpan, ...]) -> str:
