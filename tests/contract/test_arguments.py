@@ -80,6 +80,18 @@ def test_a_wrong_type_names_the_parameter_and_what_was_sent(sent: object):
     assert "got" in message
 
 
+def nested(depth: int) -> object:
+    value: object = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("sent", [float("nan"), float("inf"), nested(900), {"a": nested(50)}])
+def test_numbers_out_of_range_and_deep_nesting_are_refused(sent: object):
+    assert "'limit'" in refusal(path="a", limit=sent)
+
+
 def test_a_wrong_type_inside_a_list_is_located():
     assert "'names[1]'" in refusal(path="a", names=["x", 4])
 

@@ -34,6 +34,24 @@ def test_a_cut_result_says_where_the_whole_is(tmp_path: Path):
     assert Path(path).read_text() == whole
 
 
+def test_a_full_disk_costs_the_copy_and_not_the_result():
+    def keep(_call_id: str, _text: str) -> str:
+        raise OSError(28, "No space left on device")
+
+    result = ResultBounds(keep).apply(ToolCall("1", "t", {}), ToolResult("x" * 100_000))
+    assert "could not be kept: No space left on device" in str(result.llm_content)
+    assert result.error is None
+
+
+def test_where_the_state_folder_cannot_be_made_a_temporary_one_serves():
+    folder = SessionFolder("/proc/no-such-folder")
+    assert "can't be written" in folder.problem
+    assert Path(folder.keep_output("1", "x")).read_text() == "x"
+    for path in Path(folder.path).iterdir():
+        path.unlink()
+    Path(folder.path).rmdir()
+
+
 def test_media_are_never_cut():
     blob = Blob("image/png", b"x" * 100_000)
     result = ToolResult([Text("y" * 100_000), blob])

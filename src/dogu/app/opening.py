@@ -150,7 +150,11 @@ async def _open(
     remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
     built_in = built_in_tools(settings, Parts(roots, files, processes, repair, confirm is not None))
     registry = ToolRegistry([*(tool for tool in built_in if rules.tool_exists(tool.name)), *tools])
-    notes = _put_right(pending, roots) + await _discover(settings, registry, processes, roots.primary)
+    notes = (
+        ((folder.problem,) if folder.problem else ())
+        + _put_right(pending, roots)
+        + await _discover(settings, registry, processes, roots.primary)
+    )
     executor = Executor(
         registry,
         Policy(rules, ApprovalMode(settings.tools.approval_mode), remembered),

@@ -43,5 +43,8 @@ class ResultBounds:
         shorter, _ = middle_left_out(text, limit)
         if self._keep is None:
             return shorter
-        path = self._keep(call.call_id, text)
+        try:
+            path = self._keep(call.call_id, text)
+        except OSError as error:
+            return f"{shorter}\n[The whole result ({len(text)} characters) could not be kept: {error.strerror}.]"
         return f"{shorter}\n[The whole result ({len(text)} characters) is kept in {path}: read_file reads it.]"

@@ -15,7 +15,8 @@ _FACTS = "session.json"
 class SessionFolder:
     """One session's folder, made when it is opened and removed at the end when nothing was kept in it.
 
-    `session.json` in it says which roots (absolute, without symbolic links) it worked in and when it began.
+    `session.json` in it says which roots (absolute, without symbolic links) it worked in and when it began. Where the
+    person's own folder can't be written, it is a temporary one, and `problem` says so.
     """
 
     def __init__(self, state_folder: str, roots: Sequence[str] = ()) -> None:
@@ -23,10 +24,20 @@ class SessionFolder:
         day = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns // 10**9))
         self.session_id = f"{day}-{now_ns % 10**9 // 1000:06}-{os.urandom(2).hex()}"
         self.path = os.path.join(os.path.realpath(state_folder), "sessions", self.session_id)
-        os.makedirs(self.path, mode=0o700, exist_ok=True)
         self._kept = 0
-        facts = SessionFacts(list(roots), time.time())
-        self._write(_FACTS, msgspec.json.encode(facts))
+        facts = msgspec.json.encode(SessionFacts(list(roots), time.time()))
+        self.problem = ""
+        try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            self._write(_FACTS, facts)
+        except OSError as error:
+            import tempfile
+
+            self.problem = (
+                f"{self.path} can't be written ({error.strerror}): this session's undo ends with the machine's."
+            )
+            self.path = os.path.realpath(tempfile.mkdtemp(prefix="dogu-session-"))
+            self._write(_FACTS, facts)
 
     def keep_output(self, call_id: str, text: str) -> str:
         """Store a whole output and return its absolute path."""
