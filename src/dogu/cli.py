@@ -6,12 +6,8 @@ import sys
 
 TYPE_CHECKING = False  # typing's own costs 8 ms, a third of `dogu --version`
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser
     from collections.abc import Sequence
-
-    from dogu.app import Options
-
-COMMANDS = ("config", "call", "tools", "policy", "undo", "sessions", "mcp", "doctor", "tour")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,138 +37,87 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    from importlib import import_module
+
     from dogu.app import Options
+    from dogu.commands import about
     from dogu.contract import ToolError
+    from dogu.language import say
     from dogu.settings import SettingsError
 
-    command = words[0] if words and words[0] in COMMANDS else ""
-    parser = _parser_of(command)
-    space = parser.parse_intermixed_args(words[1:] if command else words)
+    _choose_language(words)
+    name = words[0] if words and words[0] in about() else ""
+    command = import_module(f"dogu.commands.{name.replace('-', '_') or 'terminal'}")
+    parser = _parser_of(name)
+    command.add_arguments(parser)
+    _common(parser)
+    space = parser.parse_intermixed_args(words[1:] if name else words)
     try:
-        return _run_command(command, Options.of(space), space)
+        return command.run(Options.of(space), space)
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 52
     except ToolError as error:
-        sys.stderr.write(f"{error.message}\n")
+        sys.stderr.write(f"{say(error.message)}\n")
         return 54
 
 
-def _run_command(command: str, options: Options, space: Namespace) -> int:
-    from dogu import commands
+def _choose_language(words: list[str]) -> None:
+    """Speak the language of `--lang`, else of the settings, else of the locale, before the first word is said."""
+    from dogu.app.options import language_of_settings
+    from dogu.language import language_of_locale, speak
 
-    if command:
-        return getattr(commands, f"run_{command}")(options, space)
-    if space.print is not None or space.output_format != "text" or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return commands.run_print(options, space)
-    return commands.run_terminal(options, space)
+    wished = ""
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word == "--lang":
+            wished = following
+        elif word.startswith("--lang="):
+            wished = word.removeprefix("--lang=")
+    speak(wished or language_of_settings() or language_of_locale())
 
 
-def _parser_of(command: str) -> ArgumentParser:
+def _parser_of(name: str) -> ArgumentParser:
+    import argparse
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
-    parser = ArgumentParser(
-        prog=f"dogu {command}".strip(), description=_ABOUT[command], formatter_class=RawDescriptionHelpFormatter
-    )
-    if command in _COMMAND_ARGUMENTS:
-        _COMMAND_ARGUMENTS[command](parser)
-    _common(parser)
-    return parser
+    from dogu.commands import about
+    from dogu.language import say
+
+    vars(argparse)["_"] = say  # its own headings and errors, which it would look up in the system's catalogs
+
+    program = f"dogu {name}".strip()
+    description = about()[name] if name else _overview()
+    return ArgumentParser(prog=program, description=description, formatter_class=RawDescriptionHelpFormatter)
+
+
+def _overview() -> str:
+    from dogu.commands import about
+    from dogu.language import say
+
+    rows = {
+        "dogu": say("talk in the terminal"),
+        'dogu "question"': say("the same, with a first prompt"),
+        'dogu -p "question"': say("one answer, without a person (piped input joins the prompt)"),
+        **{f"dogu {name}": text for name, text in about().items()},
+    }
+    title = say("An agent that reads, searches, edits and runs, in this folder, with nothing lost.")
+    return "\n".join([title, "", *(f"  {usage:<20} {text}" for usage, text in rows.items())])
 
 
 def _common(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("common")
-    group.add_argument("--root", metavar="DIR", help="the workspace root (default: the present folder)")
-    group.add_argument("--include-directories", metavar="DIR", action="append", help="one more root; may be repeated")
-    group.add_argument("--settings", metavar="FILE", help="one more settings file, above the others")
-    group.add_argument("--approval-mode", choices=["default", "auto_edit", "plan", "yolo"], help="what asks first")
-    group.add_argument("--model", metavar="NAME", help="the model, or `offline`")
+    from dogu.language import LANGUAGES, PSEUDO, say
 
-
-def _main_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("question", nargs="*", help="a first prompt; @path reads a file into it")
-    parser.add_argument("-p", "--print", metavar="PROMPT", help="answer this and exit, without a person")
-    parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text")
-    parser.add_argument("-V", "--version", action="store_true", help="print the version")
-
-
-def _call_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("tool", nargs="?", help="the tool's name; `dogu tools` lists them")
-    parser.add_argument("arguments", nargs="*", help="one JSON object, or key=value ...")
-    parser.add_argument("--json", action="store_true", help="print {llmContent, returnDisplay, error}")
-    parser.add_argument("--jsonl", action="store_true", help="read {id?, tool, args} lines, answer each with one line")
-
-
-def _config_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=["show", "trust", "untrust"], default="show")
-
-
-def _tools_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--declarations", action="store_true", help="print the FunctionDeclarations as sent, as JSON")
-
-
-def _policy_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=["explain"])
-    parser.add_argument("text", nargs="?", metavar="COMMAND", help="the shell command to judge")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--jsonl", action="store_true", help="judge {id?, command, coreTools?, ...} lines")
-
-
-def _undo_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("call", nargs="?", metavar="CALL", help="the call to undo (default: the last change)")
-    parser.add_argument("--session", metavar="ID", help="the session (default: the last one of this folder)")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--to", action="store_true", help="undo everything back to CALL, CALL included")
-    which.add_argument("--turn", action="store_true", help="undo all that was done for the same prompt")
-    parser.add_argument("--force", action="store_true", help="undo although something changed the file since")
-
-
-def _sessions_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=["list", "show"], default="list")
-    parser.add_argument("session", nargs="?", metavar="ID", help="the session to show (default: the last one)")
-
-
-def _mcp_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--http", metavar="PORT", type=int, help="serve over HTTP at this port of 127.0.0.1 (0: any)")
-
-
-_COMMAND_ARGUMENTS = {
-    "": _main_arguments,
-    "call": _call_arguments,
-    "config": _config_arguments,
-    "tools": _tools_arguments,
-    "policy": _policy_arguments,
-    "undo": _undo_arguments,
-    "sessions": _sessions_arguments,
-    "mcp": _mcp_arguments,
-}
-
-_ABOUT = {
-    "": """\
-An agent that reads, searches, edits and runs, in this folder, with nothing lost.
-
-  dogu                        talk in the terminal
-  dogu "question"             the same, with a first prompt
-  dogu -p "question"          one answer, without a person (piped input joins the prompt)
-  dogu call TOOL key=value    one tool call, without a model
-  dogu tools                  the tools
-  dogu policy explain 'CMD'   may this command run, and why
-  dogu undo                   take back the last change a session made
-  dogu sessions               what was done, by which call
-  dogu mcp                    serve the same tools to another agent, over MCP
-  dogu config                 the settings in force; trust this folder's own
-  dogu doctor                 check the key, the sandbox, ripgrep, the settings
-  dogu tour                   a short tour in a temporary copy of a sample project""",
-    "config": "Show the settings in force and where they come from; trust this folder's own settings, or don't.",
-    "call": "Run one tool call, or calls from JSON lines, without a model.",
-    "tools": "List the tools of this workspace.",
-    "policy": "Say whether a shell command may run under the settings in force, and why.",
-    "undo": "Take back what a session changed, byte for byte.",
-    "sessions": "List sessions, or show what one did.",
-    "mcp": "Serve the tools to another agent over the Model Context Protocol: standard streams, or HTTP.",
-    "doctor": "Check what dogu needs, and say what to do about what is missing.",
-    "tour": "See dogu list, read, search, edit and run in a temporary copy of a sample project.",
-}
+    group = parser.add_argument_group(say("common"))
+    group.add_argument("--root", metavar="DIR", help=say("the workspace root (default: the present folder)"))
+    group.add_argument(
+        "--include-directories", metavar="DIR", action="append", help=say("one more root; may be repeated")
+    )
+    group.add_argument("--settings", metavar="FILE", help=say("one more settings file, above the others"))
+    group.add_argument("--approval-mode", choices=["default", "auto_edit", "plan", "yolo"], help=say("what asks first"))
+    group.add_argument("--model", metavar="NAME", help=say("the model, or `offline`"))
+    group.add_argument("--max-turns", metavar="N", type=int, help=say("requests that a prompt may lead to"))
+    group.add_argument("--max-cost", metavar="USD", type=float, help=say("US dollars that this may cost"))
+    group.add_argument("--lang", choices=[*LANGUAGES, PSEUDO], metavar="LANG", help=say("en, ja, ko, zh-CN or zh-TW"))
 
 
 def _prepare_streams() -> None:

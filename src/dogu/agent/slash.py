@@ -1,0 +1,91 @@
+"""`/` commands: what a person may type besides prompts, through any door.
+
+They know no door; a door shows what they say. A name is without the slash and may hold a colon (`server:prompt`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from dogu.contract.content import Content
+from dogu.language import say
+
+
+class Said(msgspec.Struct, frozen=True):
+    """An answer for the person: plain text, several lines at most a screen or two; foreign text is not yet escaped."""
+
+    text: str
+
+
+class Send(msgspec.Struct, frozen=True):
+    """A prompt for the model, as if the person had typed it."""
+
+    content: Content
+
+
+SlashAnswer: TypeAlias = Said | Send
+
+
+def _no_completions(_start: str) -> Sequence[str]:
+    return ()
+
+
+class SlashCommand(msgspec.Struct, frozen=True):
+    """A command. `help` is one line, `arguments` a usage such as `[CALL]`; `complete` offers arguments for a start."""
+
+    name: str
+    help: str
+    run: Callable[[str], Awaitable[SlashAnswer]]
+    arguments: str = ""
+    complete: Callable[[str], Sequence[str]] = _no_completions
+
+
+Source: TypeAlias = Callable[[], Iterable[SlashCommand]]
+
+
+class SlashCommands:
+    """The commands of a session. Those registered by name come first; sources are asked anew each time."""
+
+    def __init__(self, commands: Iterable[SlashCommand] = ()) -> None:
+        self._commands = {command.name: command for command in commands}
+        self._sources: list[Source] = []
+
+    def register(self, *commands: SlashCommand) -> None:
+        """Add commands; a later one of the same name takes the place of the earlier."""
+        self._commands.update({command.name: command for command in commands})
+
+    def register_source(self, source: Source) -> None:
+        """Add commands that come and go; one whose name is taken already is left out."""
+        self._sources.append(source)
+
+    def __iter__(self) -> Iterator[SlashCommand]:
+        """Go through the commands as they are now, in the order of their registration."""
+        return iter(self._all().values())
+
+    def get(self, name: str) -> SlashCommand | None:
+        """Return the command of that name."""
+        return self._commands.get(name) or self._all().get(name)
+
+    async def run(self, text: str) -> SlashAnswer:
+        """Run what was typed after the slash: a name, then its arguments."""
+        name, _, rest = text.partition(" ")
+        command = self.get(name)
+        return await command.run(rest.strip()) if command is not None else Said(self._unknown(name))
+
+    def _all(self) -> dict[str, SlashCommand]:
+        found = dict(self._commands)
+        for source in self._sources:
+            for command in source():
+                found.setdefault(command.name, command)
+        return found
+
+    def _unknown(self, name: str) -> str:
+        from rapidfuzz.process import extractOne
+
+        nearest = extractOne(name, list(self._all()), score_cutoff=60)
+        if nearest is None:
+            return say("There is no command /{name}. /help lists them.", name=name)
+        return say("There is no command /{name}; did you mean /{nearest}?", name=name, nearest=nearest[0])

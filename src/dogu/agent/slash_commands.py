@@ -1,0 +1,57 @@
+"""The `/` commands about the session as a whole: help, tools, mode, stats."""
+
+from __future__ import annotations
+
+from dogu.agent.loop import Agent
+from dogu.agent.slash import Said, SlashCommand, SlashCommands
+from dogu.language import say
+from dogu.policy.mode import ApprovalMode
+from dogu.runtime.runtime import Runtime
+
+
+def general_commands(
+    agent: Agent, runtime: Runtime, commands: SlashCommands, *, yolo_is_disabled: bool
+) -> list[SlashCommand]:
+    """Make them; `commands` is what `/help` lists."""
+    general = _General(agent, runtime, commands, yolo_is_disabled=yolo_is_disabled)
+    modes = [mode.value for mode in ApprovalMode]
+    return [
+        SlashCommand("help", say("what can be typed here"), general.help),
+        SlashCommand("tools", say("the tools the model has"), general.tools),
+        SlashCommand(
+            "mode",
+            say("show or set the approval mode: default, auto_edit, plan, yolo"),
+            general.mode,
+            "[MODE]",
+            lambda start: [mode for mode in modes if mode.startswith(start)],
+        ),
+    ]
+
+
+class _General:
+    def __init__(self, agent: Agent, runtime: Runtime, commands: SlashCommands, *, yolo_is_disabled: bool) -> None:
+        self._agent = agent
+        self._runtime = runtime
+        self._slash = commands
+        self._yolo_is_disabled = yolo_is_disabled
+
+    async def help(self, _rest: str) -> Said:
+        rows = [(f"/{command.name} {command.arguments}".strip(), command.help) for command in self._slash]
+        rows.append(("@path", say("reads a file into your prompt")))
+        width = max(len(usage) for usage, _ in rows)
+        return Said("\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows))
+
+    async def tools(self, _rest: str) -> Said:
+        return Said("\n".join(f"  {tool.name:<24} {tool.display_name}" for tool in self._runtime.registry))
+
+    async def mode(self, rest: str) -> Said:
+        policy = self._runtime.policy
+        if rest:
+            try:
+                mode = ApprovalMode(rest)
+            except ValueError:
+                return Said(say("No approval mode {mode}: {modes}.", mode=rest, modes=", ".join(ApprovalMode)))
+            if mode is ApprovalMode.YOLO and self._yolo_is_disabled:
+                return Said(say("The settings switch yolo off (security.disableYoloMode)."))
+            policy.mode = mode
+        return Said(say("Approval mode: {mode}", mode=policy.mode.value))

@@ -1,0 +1,150 @@
+"""The `/` commands about what the model knows and what it costs: memory, compact, stats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from anyio import to_thread
+
+from dogu.agent.budget import usd
+from dogu.agent.keeping import Keeping
+from dogu.agent.slash import Said, SlashCommand
+from dogu.contract import ToolError
+from dogu.language import say
+from dogu.models.events import Usage
+from dogu.workspace.memory_file import MemoryFile
+
+_MEMORY = ("show", "list", "add", "refresh")
+
+
+def context_commands(
+    keeping: Keeping, memory: Callable[[], MemoryFile], refresh: Callable[[], None]
+) -> list[SlashCommand]:
+    """Make them; `refresh` reads the context files anew, for the model too."""
+    commands = _ContextCommands(keeping, memory, refresh)
+    return [
+        SlashCommand(
+            "memory",
+            say("what the model is told from GEMINI.md and AGENTS.md; or remember something"),
+            commands.memory,
+            "[show | list | add TEXT | refresh]",
+            lambda start: [word for word in _MEMORY if word.startswith(start)],
+        ),
+        SlashCommand(
+            "compact", say("make room: sum up the older part of the conversation"), commands.compact, "[WHAT TO KEEP]"
+        ),
+        SlashCommand("stats", say("tokens, costs and calls so far, and how full the context is"), commands.stats),
+    ]
+
+
+class _ContextCommands:
+    def __init__(self, keeping: Keeping, memory: Callable[[], MemoryFile], refresh: Callable[[], None]) -> None:
+        self._keeping = keeping
+        self._memory = memory
+        self._refresh = refresh
+
+    async def memory(self, rest: str) -> Said:
+        word, _, text = rest.partition(" ")
+        match word:
+            case "show":
+                return Said(self._shown())
+            case "" | "list":
+                return Said("\n".join(self._listed()))
+            case "add" if text.strip():
+                return Said(await to_thread.run_sync(self._added, text))
+            case "refresh":
+                await to_thread.run_sync(self._refresh)
+                return Said("\n".join([say("Read again."), *self._listed()]))
+            case _:
+                return Said("/memory [show | list | add TEXT | refresh]")
+
+    async def compact(self, rest: str) -> Said:
+        return Said((await self._keeping.compact(rest)).note)
+
+    async def stats(self, _rest: str) -> Said:
+        return Said("\n".join([*self._spent(), *self._called(), self._filled()]))
+
+    def _shown(self) -> str:
+        context = self._keeping.context
+        files = [*context.files, *context.told.values()]
+        return "\n\n".join(f"--- {file.path} ---\n{file.text}" for file in files) or self._listed()[0]
+
+    def _listed(self) -> list[str]:
+        context = self._keeping.context
+        lines: list[str] = []
+        for file in context.files:
+            lines.append(say("{path}: {count} characters", path=file.path, count=f"{len(file.text):,}"))
+            lines += [say("  imports {path}", path=path) for path in file.imported]
+        for file in context.told.values():
+            lines.append(say("{path}: told when its folder was first touched", path=file.path))
+        return [*(lines or [say("There is no GEMINI.md or AGENTS.md that the model is told.")]), *context.problems]
+
+    def _added(self, text: str) -> str:
+        memory = self._memory()
+        try:
+            done = memory.write(memory.plan(text))
+        except ToolError as error:
+            return error.message
+        self._refresh()
+        return say("Remembered in {file}: {fact}", file=memory.shown, fact=done.fact)
+
+    def _spent(self) -> list[str]:
+        budget = self._keeping.budget
+        lines: list[str] = []
+        for model, spent in budget.by_model.items():
+            cost = say("cost not known") if spent.cost_usd is None else usd(spent.cost_usd)
+            lines.append(
+                say(
+                    "{model}: {requests} requests, {tokens}; {cost}",
+                    model=model,
+                    requests=spent.requests,
+                    tokens=_tokens(spent.usage),
+                    cost=cost,
+                )
+            )
+        whole = self._keeping.agent.usage
+        if whole.prompt > sum(spent.usage.prompt for spent in budget.by_model.values()):
+            lines.append(say("The session in all, since it began: {tokens}", tokens=_tokens(whole)))
+        if budget.max_cost_usd is not None:
+            lines.append(say("The limit of the costs: {most}", most=usd(budget.max_cost_usd)))
+        return lines or [say("Nothing was asked of the model so far.")]
+
+    def _called(self) -> list[str]:
+        rows = self._keeping.tally.by_tool.items()
+        return [
+            say(
+                "{tool}: {calls} calls, {failed} failed, {seconds} s",
+                tool=name,
+                calls=row.calls,
+                failed=row.failed,
+                seconds=f"{row.took_s:.1f}",
+            )
+            for name, row in sorted(rows, key=lambda item: -item[1].calls)
+        ]
+
+    def _filled(self) -> str:
+        self._keeping.watch()
+        compaction = self._keeping.compaction
+        used, window = compaction.fill.tokens, compaction.limits.window_tokens
+        if window is None:
+            return say(
+                "Context: about {used} tokens; how many the model takes isn't known (model.contextWindow says it).",
+                used=f"{used:,}",
+            )
+        return say(
+            "Context: about {used} of {window} tokens ({share}); room is made at {limit}.",
+            used=f"{used:,}",
+            window=f"{window:,}",
+            share=f"{used / window:.0%}",
+            limit=f"{compaction.limits.threshold:.0%}",
+        )
+
+
+def _tokens(usage: Usage) -> str:
+    return say(
+        "{prompt} tokens in ({cached} cached), {output} out, {thoughts} thinking",
+        prompt=f"{usage.prompt:,}",
+        cached=f"{usage.cached:,}",
+        output=f"{usage.output:,}",
+        thoughts=f"{usage.thoughts:,}",
+    )

@@ -1,0 +1,123 @@
+"""`/model` and `/connect`: which model answers, and how another is connected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from dogu.agent.slash import Said, SlashCommand
+from dogu.language import say
+
+_MOST_LISTED = 40
+
+
+class LocalServer(msgspec.Struct, frozen=True):
+    """A server on this machine that speaks the chat-completions wire."""
+
+    name: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+class ModelList(msgspec.Struct, frozen=True):
+    """The names a provider lists; `problem` says why there are none."""
+
+    names: tuple[str, ...]
+    problem: str = ""
+
+
+class KeyCheck(msgspec.Struct, frozen=True):
+    """What a provider said of a key: it works (True), is refused (False), or nobody could be asked (None)."""
+
+    works: bool | None
+    reason: str = ""
+
+
+class Connections(Protocol):
+    """How models are found, connected and remembered. Sentences are for the person."""
+
+    def present(self) -> str:
+        """Return the name of the model that answers."""
+        ...
+
+    def provider(self) -> str:
+        """Return `gemini`, `vertex`, `openai_compatible` or `offline`."""
+        ...
+
+    async def models(self) -> ModelList:
+        """Ask the provider which models it has."""
+        ...
+
+    async def servers(self) -> Sequence[LocalServer]:
+        """Look for servers on this machine."""
+        ...
+
+    async def use_model(self, name: str) -> str:
+        """Take another model of the provider (`offline` for none) from now on; return what was remembered, where."""
+        ...
+
+    async def use_server(self, server: LocalServer, model: str) -> str:
+        """Take a model of a local server from now on; return what was remembered, where."""
+        ...
+
+    async def check_key(self, key: str) -> KeyCheck:
+        """Ask Gemini whether it takes a key."""
+        ...
+
+    async def use_key(self, key: str) -> str:
+        """Keep a Gemini key and use it from now on; return where it is kept."""
+        ...
+
+
+def model_commands(connections: Connections) -> list[SlashCommand]:
+    """Make them. A door with a menu of its own registers its own `/connect` above this one."""
+    commands = _ModelCommands(connections)
+    return [
+        SlashCommand("model", say("show the model, or change it"), commands.model, "[NAME]", commands.complete),
+        SlashCommand("connect", say("how a model is connected"), commands.connect),
+    ]
+
+
+class _ModelCommands:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._names: tuple[str, ...] = ("offline",)
+
+    def complete(self, start: str) -> list[str]:
+        return [name for name in self._names if name.startswith(start)]
+
+    async def model(self, rest: str) -> Said:
+        if rest:
+            return Said(await self._connections.use_model(rest))
+        found = await self._connections.models()
+        lines = [
+            say(
+                "The model is {name} ({provider}). /model NAME changes it.",
+                name=self._connections.present(),
+                provider=self._connections.provider(),
+            )
+        ]
+        if found.names:
+            self._names = (*found.names, "offline")
+            lines += [f"  {name}" for name in found.names[:_MOST_LISTED]]
+        if len(found.names) > _MOST_LISTED:
+            lines.append(say("  … and {count} more", count=len(found.names) - _MOST_LISTED))
+        if found.problem:
+            lines.append(say("Its provider doesn't list models now ({reason}).", reason=found.problem))
+        return Said("\n".join(lines))
+
+    async def connect(self, _rest: str) -> Said:
+        servers = await self._connections.servers()
+        lines = [say("Gemini: set GEMINI_API_KEY (a key is free at aistudio.google.com/apikey).")]
+        for server in servers:
+            found = say(
+                "{server} answers at {url} with {models}.",
+                server=server.name,
+                url=server.base_url,
+                models=", ".join(server.models[:5]),
+            )
+            lines.append(found)
+        lines.append(say("In the terminal, `dogu` and /connect set one up."))
+        return Said("\n".join(lines))

@@ -1,0 +1,24 @@
+"""The program's commands, one file each: it says its arguments, opens what it needs and hands it to a door."""
+
+from __future__ import annotations
+
+from dogu.language import say
+
+
+def about() -> dict[str, str]:
+    """Return what each command does, by name, as `dogu --help` lists them."""
+    return {
+        "call": say("Run one tool call, or calls from JSON lines, without a model."),
+        "tools": say("List the tools of this workspace."),
+        "policy": say("Say whether a shell command may run under the settings in force, and why."),
+        "undo": say("Take back what a session changed, byte for byte."),
+        "sessions": say("List sessions, show what one did; export, verify or delete one."),
+        "replay": say("Run a session's calls again in a copy of the workspace, and say what differs."),
+        "mcp": say("Serve the tools to another agent over the Model Context Protocol: standard streams, or HTTP."),
+        "acp": say("Be the agent of an editor, over the Agent Client Protocol."),
+        "config": say(
+            "Show the settings in force and where they come from; trust this folder's own settings, or don't."
+        ),
+        "doctor": say("Check what dogu needs, and say what to do about what is missing."),
+        "tour": say("See dogu list, read, search, edit and run in a temporary copy of a sample project."),
+    }

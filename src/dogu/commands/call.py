@@ -1,0 +1,44 @@
+"""`dogu call`: tool calls without a model."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dogu.app import Options, open_runtime
+from dogu.commands.running import run_async, tell
+from dogu.language import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the command's own arguments."""
+    parser.add_argument("tool", nargs="?", help=say("the tool's name; `dogu tools` lists them"))
+    parser.add_argument("arguments", nargs="*", help=say("one JSON object, or key=value ..."))
+    parser.add_argument("--json", action="store_true", help=say("print {llmContent, returnDisplay, error}"))
+    parser.add_argument(
+        "--jsonl", action="store_true", help=say("read {id?, tool, args} lines, answer each with one line")
+    )
+
+
+def run(options: Options, space: Namespace) -> int:
+    """Run one call, or calls from JSON lines, without a model."""
+    from dogu.serve.call import call_lines, call_once
+    from dogu.serve.terminal.confirm import TerminalConfirm
+
+    if not space.jsonl and not space.tool:
+        tell([say("Which tool? dogu tools lists them; dogu call read_file path=README.md")])
+        return 2
+    has_person = not space.jsonl and not space.json and sys.stdin.isatty() and sys.stderr.isatty()
+
+    async def call() -> int:
+        confirm = TerminalConfirm(sys.stderr) if has_person else None
+        async with open_runtime(options, confirm=confirm) as runtime:
+            tell(runtime.notes)
+            if space.jsonl:
+                return await call_lines(runtime, sys.stdin.buffer)
+            return await call_once(runtime, space.tool, space.arguments, as_json=space.json)
+
+    return run_async(call)

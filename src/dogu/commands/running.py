@@ -1,0 +1,48 @@
+"""Runs a command's async part, and says on standard error what went wrong before it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, cast
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Say on standard error what went wrong when the runtime was opened."""
+    for note in notes:
+        sys.stderr.write(f"{note}\n")
+
+
+def run_async(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run an async command; SIGTERM and SIGHUP end it as Ctrl-C does, so that clean-up runs."""
+    import signal
+
+    import anyio
+
+    code = 130
+
+    async def cancel_on_signal(scope: anyio.CancelScope) -> None:
+        watched = [signal.SIGTERM, signal.SIGHUP]
+        with anyio.open_signal_receiver(*watched) as signals:
+            async for _ in signals:
+                scope.cancel()
+                return
+
+    async def guarded() -> None:
+        nonlocal code
+        async with anyio.create_task_group() as group:
+            group.start_soon(cancel_on_signal, group.cancel_scope)
+            code = await main()
+            group.cancel_scope.cancel()
+
+    try:
+        anyio.run(guarded)
+    except BaseExceptionGroup as group:
+        raise _first_of(group) from group
+    return code
+
+
+def _first_of(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -1,0 +1,110 @@
+"""`dogu sessions`: which there are, what they did; export, delete, verify."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dogu.app import Options
+from dogu.language import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dogu.runtime.session_folder import KeptSession
+
+_ACTIONS = ("list", "show", "export", "delete", "verify")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the command's own arguments."""
+    parser.add_argument("action", nargs="?", choices=_ACTIONS, default="list")
+    parser.add_argument("session", nargs="*", metavar="ID", help=say("the session (default: the last one here)"))
+    parser.add_argument("--all", action="store_true", help=say("list those of every folder"))
+    parser.add_argument("--json", action="store_true", help=say("print one JSON object"))
+    parser.add_argument("--format", choices=["html", "json"], default="html", help=say("what to export"))
+    parser.add_argument("-o", "--output", metavar="FILE", help=say("where to export to; - is standard output"))
+
+
+def run(options: Options, space: Namespace) -> int:
+    """Do what the action says."""
+    act = {"list": _list, "show": _show, "export": _export, "delete": _delete, "verify": _verify}[space.action]
+    return act(options, space)
+
+
+def _list(options: Options, space: Namespace) -> int:
+    from dogu.runtime.session_folder import kept_sessions
+    from dogu.serve.record import print_sessions
+
+    kept = kept_sessions(options.state_folder, "" if space.all else options.real_root)
+    return print_sessions(kept, as_json=space.json, of_all=space.all)
+
+
+def _show(options: Options, space: Namespace) -> int:
+    from dogu.app.undoing import entries_of
+    from dogu.contract import ToolError
+    from dogu.serve.record import print_session
+
+    kept = _one(options, space)
+    try:
+        entries = entries_of(options, kept)
+    except ToolError:  # its folders are gone: what was said there is still known
+        entries = []
+    return print_session(kept, entries, as_json=space.json)
+
+
+def _export(options: Options, space: Namespace) -> int:
+    import sys
+
+    from dogu.serve.session_export import export_html, export_json
+
+    kept = _one(options, space, is_recorded=True)
+    export = export_html if space.format == "html" else export_json
+    name = space.output or (f"dogu-{kept.session_id}.{space.format}" if sys.stdout.isatty() else "-")
+    if name == "-":
+        export(kept, lambda text: sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace")))
+        sys.stdout.buffer.flush()
+        return 0
+    try:
+        with open(name, "w", encoding="utf-8", errors="backslashreplace") as file:
+            export(kept, file.write)
+    except OSError as error:
+        sys.stderr.write(say("{name} can't be written: {why}", name=name, why=error.strerror or str(error)) + "\n")
+        return 1
+    sys.stderr.write(say("Written to {name}.", name=name) + "\n")
+    return 0
+
+
+def _delete(options: Options, space: Namespace) -> int:
+    import sys
+
+    from dogu.app.sessions import find_kept
+    from dogu.runtime.session_expiry import delete_session, is_in_use
+
+    if not space.session:
+        sys.stderr.write(say("Which session? dogu sessions delete ID") + "\n")
+        return 2
+    status = 0
+    for kept in [find_kept(options, name) for name in space.session]:
+        if is_in_use(kept.path):
+            sys.stderr.write(say("Session {id} is in use by another process.", id=kept.session_id) + "\n")
+            status = 1
+            continue
+        delete_session(kept)
+        print(say("Deleted {id}. What it changed can't be undone any more.", id=kept.session_id))
+    return status
+
+
+def _verify(options: Options, space: Namespace) -> int:
+    from dogu.agent.session_lines import verify
+    from dogu.agent.session_record import record_file
+    from dogu.serve.record import print_chain
+
+    kept = _one(options, space, is_recorded=True)
+    return print_chain(kept, verify(record_file(kept.path)), as_json=space.json)
+
+
+def _one(options: Options, space: Namespace, *, is_recorded: bool = False) -> KeptSession:
+    from dogu.app.sessions import find_kept, find_recorded
+
+    name = space.session[0] if space.session else ""
+    return (find_recorded if is_recorded else find_kept)(options, name)

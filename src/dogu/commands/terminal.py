@@ -1,0 +1,71 @@
+"""`dogu`: talk in the terminal, or answer once where there is none."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dogu.app import Options, open_agent, read_settings
+from dogu.app.sessions import at_session
+from dogu.commands.running import run_async
+from dogu.language import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the program's own arguments, for when no command is named."""
+    parser.add_argument("question", nargs="*", help=say("a first prompt; @path reads a file into it"))
+    parser.add_argument("-p", "--print", metavar="PROMPT", help=say("answer this and exit, without a person"))
+    parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text")
+    parser.add_argument(
+        "--resume", metavar="ID", nargs="?", const="", help=say("go on with a session (default: the last one here)")
+    )
+    parser.add_argument(
+        "--fork", metavar="ID", nargs="?", const="", help=say("go on with a copy of a session; it stays as it is")
+    )
+    parser.add_argument("--screen-reader", action="store_true", help=say("plain words, nothing drawn twice"))
+    parser.add_argument("-V", "--version", action="store_true", help=say("print the version"))
+
+
+def run(options: Options, space: Namespace) -> int:
+    """Talk with the person at the terminal."""
+    options = at_session(options)
+    if space.print is not None or space.output_format != "text" or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        from dogu.commands import print as print_once
+
+        return print_once.run(options, space)
+
+    from dogu.serve.terminal.confirm import TerminalConfirm
+    from dogu.serve.terminal.conversation import Conversation, Talk
+    from dogu.serve.terminal.opening import Look, open_screen
+
+    ui = read_settings(options).ui
+    look = Look(
+        theme=ui.theme,
+        is_plain=ui.screen_reader or space.screen_reader,
+        ambiguous_is_wide=ui.ambiguous_is_wide,
+        state_folder=options.state_folder,
+        root=options.absolute_root,
+    )
+
+    async def talk() -> int:
+        opened_screen = open_screen(look)
+        screen = opened_screen.screen
+        confirm = TerminalConfirm(screen, editor=ui.editor or None)
+        async with open_agent(options, confirm=confirm, ask_to_go_on=confirm.go_on) as opened:
+            opened_screen.use_commands(opened.slash)
+            is_unconnected = opened.connections.provider() == "offline" and opened.settings.model.name != "offline"
+            talk = Talk(
+                opened.agent,
+                opened.runtime,
+                opened.read_prompt,
+                opened.slash,
+                opened.connections,
+                is_unconnected,
+            )
+            conversation = Conversation(talk, screen, confirm, warm_up=opened_screen.warm_up)
+            return await conversation.run(" ".join(space.question), opened.greeting())
+
+    return run_async(talk)
