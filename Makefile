@@ -1,11 +1,11 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make.
 .DELETE_ON_ERROR:
-.PHONY: run test setup setup-dev system lint types layers sizes unit bench lock clean
+.PHONY: run test setup setup-dev system lint types layers sizes unit bench catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
-RUN_STAMP := .venv/.run-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
-DEV_STAMP := .venv/.dev-$(shell cat requirements-dev.lock pyproject.toml | cksum | cut -d' ' -f1)
+RUN_STAMP := .venv/.run-$(shell cat requirements.lock pyproject.toml src/dogu/locale/*.po | cksum | cut -d' ' -f1)
+DEV_STAMP := .venv/.dev-$(shell cat requirements-dev.lock pyproject.toml src/dogu/locale/*.po | cksum | cut -d' ' -f1)
 
 run: $(RUN_STAMP)
 	@$(BIN)/dogu $(ARGS)
@@ -55,9 +55,15 @@ unit: setup-dev
 bench: setup-dev
 	$(BIN)/python -m bench
 
+catalogs: setup-dev
+	$(BIN)/python scripts/catalogs.py
+
+casts: setup-dev
+	cd scripts && ../$(BIN)/python cast.py
+
 lock: setup-dev
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements.lock
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --group dev --extra vertex --extra detect pyproject.toml -o requirements-dev.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --group dev --extra vertex --extra detect --extra acp --extra keyring --extra otel pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf .venv build dist .pytest_cache .ruff_cache

@@ -9,37 +9,38 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import say, sentence
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.transport_errors import HttpRefusal, line_of, seconds_of, told_by_header
 
 _STOPPED = {
-    "SAFETY": "its safety filters stopped it",
-    "RECITATION": "it came too close to a published text",
-    "BLOCKLIST": "it held a blocked term",
-    "PROHIBITED_CONTENT": "it may hold prohibited content",
-    "SPII": "it may hold sensitive personal data",
-    "LANGUAGE": "the language isn't supported",
-    "IMAGE_SAFETY": "an image was stopped by the safety filters",
-    "IMAGE_PROHIBITED_CONTENT": "an image may hold prohibited content",
-    "IMAGE_RECITATION": "an image came too close to a published one",
-    "MODEL_ARMOR": "Model Armor stopped it",
+    "SAFETY": sentence("its safety filters stopped it"),
+    "RECITATION": sentence("it came too close to a published text"),
+    "BLOCKLIST": sentence("it held a blocked term"),
+    "PROHIBITED_CONTENT": sentence("it may hold prohibited content"),
+    "SPII": sentence("it may hold sensitive personal data"),
+    "LANGUAGE": sentence("the language isn't supported"),
+    "IMAGE_SAFETY": sentence("an image was stopped by the safety filters"),
+    "IMAGE_PROHIBITED_CONTENT": sentence("an image may hold prohibited content"),
+    "IMAGE_RECITATION": sentence("an image came too close to a published one"),
+    "MODEL_ARMOR": sentence("Model Armor stopped it"),
 }
 _FAULTY = {
-    "MALFORMED_FUNCTION_CALL": "The model wrote a function call that isn't valid.",
-    "UNEXPECTED_TOOL_CALL": "The model called a function that it wasn't offered.",
-    "TOO_MANY_TOOL_CALLS": "The model made too many function calls in a row.",
-    "MALFORMED_RESPONSE": "The model wrote an answer that isn't valid.",
-    "MISSING_THOUGHT_SIGNATURE": "The model missed a thought signature in the history.",
+    "MALFORMED_FUNCTION_CALL": sentence("The model wrote a function call that isn't valid."),
+    "UNEXPECTED_TOOL_CALL": sentence("The model called a function that it wasn't offered."),
+    "TOO_MANY_TOOL_CALLS": sentence("The model made too many function calls in a row."),
+    "MALFORMED_RESPONSE": sentence("The model wrote an answer that isn't valid."),
+    "MISSING_THOUGHT_SIGNATURE": sentence("The model missed a thought signature in the history."),
 }
 _HINT = (
     "[Your last answer was dropped: {why} Call only the declared functions, with arguments that are one JSON object "
     "fitting the parameters; keep long text inside JSON strings, escaped.]"
 )
 _BLOCKED = {
-    "SAFETY": "the safety filters",
-    "BLOCKLIST": "a blocked term in it",
-    "PROHIBITED_CONTENT": "content that is prohibited",
-    "IMAGE_SAFETY": "an image that the safety filters stopped",
+    "SAFETY": sentence("the safety filters"),
+    "BLOCKLIST": sentence("a blocked term in it"),
+    "PROHIBITED_CONTENT": sentence("content that is prohibited"),
+    "IMAGE_SAFETY": sentence("an image that the safety filters stopped"),
 }
 
 
@@ -62,9 +63,10 @@ class _Body(msgspec.Struct):
 
 def blocked_prompt(reason: str) -> ModelError:
     """Explain a prompt that was blocked; `reason` is the wire's, perhaps with its message after a colon."""
-    why = _BLOCKED.get(reason.partition(":")[0], reason)
-    message = (
-        f"The prompt was blocked because of {why}. Change the last message, or what it includes, and send it again."
+    why = say(_BLOCKED.get(reason.partition(":")[0], reason))
+    message = say(
+        "The prompt was blocked because of {why}. Change the last message, or what it includes, and send it again.",
+        why=why,
     )
     return ModelError(ModelErrorKind.BLOCKED, message)
 
@@ -73,14 +75,17 @@ def stopped_answer(reason: str, detail: str) -> ModelError | None:
     """Explain a finish reason that ends no answer; None for those that end one, unknown ones among them."""
     said = f" ({line_of(detail)})" if detail else ""
     if reason in _STOPPED:
-        message = f"The model's answer was withheld: {_STOPPED[reason]}{said}. Say it in other words and ask again."
+        message = say(
+            "The model's answer was withheld: {stopped}{said}. Say it in other words and ask again.",
+            stopped=say(_STOPPED[reason]),
+            said=said,
+        )
         return ModelError(ModelErrorKind.SAFETY, message)
     if reason in _FAULTY:
-        why = _FAULTY[reason] + said
-        hint = _HINT.format(why=why)
-        return ModelError(ModelErrorKind.MALFORMED, why, most_tries=3, hint=hint)
+        hint = _HINT.format(why=_FAULTY[reason] + said)
+        return ModelError(ModelErrorKind.MALFORMED, say(_FAULTY[reason]) + said, most_tries=3, hint=hint)
     if reason == "OTHER":
-        message = f"The model ended its answer for a reason that it doesn't tell{said}."
+        message = say("The model ended its answer for a reason that it doesn't tell{said}.", said=said)
         return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=2)
     return None
 
@@ -91,7 +96,7 @@ def stream_error(raw: bytes) -> ModelError:
         status = msgspec.json.decode(raw, type=_Status)
     except msgspec.ValidationError:
         return ModelError(
-            ModelErrorKind.MALFORMED, "The server sent an error that can't be read.", most_tries=MANY_TRIES
+            ModelErrorKind.MALFORMED, say("The server sent an error that can't be read."), most_tries=MANY_TRIES
         )
     return _explained(status.code, status, told_s=None, model="")
 
@@ -109,15 +114,15 @@ def explain_refusal(refusal: HttpRefusal, model: str) -> ModelError:
 
 
 def _explained(code: int, status: _Status, told_s: float | None, model: str) -> ModelError:
-    said = f" The server says: {line_of(status.message)}" if status.message.strip() else ""
+    said = " " + say("The server says: {message}", message=line_of(status.message)) if status.message.strip() else ""
     if code == 429:
         return _too_many(status, told_s, said)
     if code in (408, 504) or status.status == "DEADLINE_EXCEEDED":
-        return ModelError(ModelErrorKind.TIMEOUT, f"Gemini took too long.{said}", most_tries=4)
+        return ModelError(ModelErrorKind.TIMEOUT, say("Gemini took too long.{said}", said=said), most_tries=4)
     if code >= 500:
-        message = f"Gemini is overloaded or failing (HTTP {code}).{said}"
+        message = say("Gemini is overloaded or failing (HTTP {code}).{said}", code=code, said=said)
         delay_s = _retry_delay_s(status) or told_s
-        advice = "Try again in a while, or take another model."
+        advice = say("Try again in a while, or take another model.")
         return ModelError(
             ModelErrorKind.OVERLOADED, message, most_tries=MANY_TRIES, retry_after_s=delay_s, advice=advice
         )
@@ -127,14 +132,22 @@ def _explained(code: int, status: _Status, told_s: float | None, model: str) -> 
 def _refused(code: int, status: _Status, model: str, said: str) -> ModelError:
     """Explain what no other try would change."""
     if code in (401, 403) or _is_bad_key(status):
-        message = "Gemini refused the credentials. Set GEMINI_API_KEY to a valid key (aistudio.google.com/apikey)."
+        message = say("Gemini refused the credentials. Set GEMINI_API_KEY to a valid key (aistudio.google.com/apikey).")
         return ModelError(ModelErrorKind.AUTH, message + said)
     if code == 404:
-        message = f"There is no model {model!r} at this address. Choose another one with --model.{said}"
+        message = say(
+            "There is no model {model!r} at this address. Choose another one with --model.{said}",
+            model=model,
+            said=said,
+        )
         return ModelError(ModelErrorKind.NOT_FOUND, message)
     if code == 413 or _is_too_long(status):
-        return ModelError(ModelErrorKind.TOO_LONG, f"The conversation is longer than the model can read.{said}")
-    return ModelError(ModelErrorKind.BAD_REQUEST, f"Gemini refused the request (HTTP {code}).{said}")
+        return ModelError(
+            ModelErrorKind.TOO_LONG, say("The conversation is longer than the model can read.{said}", said=said)
+        )
+    return ModelError(
+        ModelErrorKind.BAD_REQUEST, say("Gemini refused the request (HTTP {code}).{said}", code=code, said=said)
+    )
 
 
 def _too_many(status: _Status, told_s: float | None, said: str) -> ModelError:
@@ -145,9 +158,11 @@ def _too_many(status: _Status, told_s: float | None, said: str) -> ModelError:
         for violation in violations
     )
     if is_used_up:
-        message = "The quota of this key is used up. Wait for it to be renewed, take another model or raise the quota."
+        message = say(
+            "The quota of this key is used up. Wait for it to be renewed, take another model or raise the quota."
+        )
         return ModelError(ModelErrorKind.QUOTA, message + said, retry_after_s=delay_s)
-    message = f"Gemini asks to slow down (too many requests or tokens a minute).{said}"
+    message = say("Gemini asks to slow down (too many requests or tokens a minute).{said}", said=said)
     return ModelError(ModelErrorKind.RATE_LIMIT, message, most_tries=MANY_TRIES, retry_after_s=delay_s)
 
 

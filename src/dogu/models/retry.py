@@ -9,6 +9,7 @@ from typing import TypeAlias
 import anyio
 import msgspec
 
+from dogu.language import say
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, Retrying
 
 Attempt: TypeAlias = Callable[[str], AsyncGenerator[ModelEvent, None]]
@@ -71,10 +72,10 @@ def _final(error: ModelError, tries: int, policy: RetryPolicy) -> ModelError:
     kind = error.kind
     message = error.message
     if told_s is not None and told_s > policy.longest_told_s:
-        message += f" The server asks to wait {_spoken(told_s)}."
+        message += " " + say("The server asks to wait {time}.", time=_spoken(told_s))
         kind = ModelErrorKind.QUOTA if kind is ModelErrorKind.RATE_LIMIT else kind
     elif tries > 1:
-        message += f" Tried {tries} times."
+        message += " " + say("Tried {tries} times.", tries=tries)
     message += f" {error.advice}" if error.advice else ""
     final = ModelError(kind, message, most_tries=error.most_tries, retry_after_s=told_s)
     final.__traceback__ = error.__traceback__
@@ -83,5 +84,7 @@ def _final(error: ModelError, tries: int, policy: RetryPolicy) -> ModelError:
 
 def _spoken(seconds: float) -> str:
     if seconds < 120:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
+        return say("{seconds:.0f} seconds", seconds=seconds)
+    if seconds < 7200:
+        return say("{minutes:.0f} minutes", minutes=seconds / 60)
+    return say("{hours:.0f} hours", hours=seconds / 3600)

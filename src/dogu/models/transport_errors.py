@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from dogu.language import say
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import EventTooLargeError
 
@@ -29,7 +30,10 @@ class HttpRefusal(msgspec.Struct, frozen=True):
 
 def web_page(url: str) -> ModelError:
     """Explain an answer that a portal or a wrong address gave."""
-    message = f"{origin_of(url)[1]} answered with a web page: check the address, and whether the network wants a login."
+    message = say(
+        "{url} answered with a web page: check the address, and whether the network wants a login.",
+        url=origin_of(url)[1],
+    )
     return ModelError(ModelErrorKind.BAD_REQUEST, message)
 
 
@@ -49,28 +53,37 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> Mo
 
     scheme, where = origin_of(url)
     if isinstance(error, httpx2.ConnectTimeout):
-        message = f"No connection to {where} within {timeouts.connect_s:g} s."
-        advice = "Check the network, the proxy and the address."
+        message = say("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)
+        advice = say("Check the network, the proxy and the address.")
         return ModelError(ModelErrorKind.TIMEOUT, message, most_tries=3, advice=advice)
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         waited = (
-            f"stopped in the middle for {timeouts.idle_s:g} s"
+            say("stopped in the middle for {idle_s:g} s", idle_s=timeouts.idle_s)
             if began
-            else (f"did not begin to answer within {timeouts.first_byte_s:g} s")
+            else (say("did not begin to answer within {first_byte_s:g} s", first_byte_s=timeouts.first_byte_s))
         )
         return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", most_tries=4)
     if isinstance(error, EventTooLargeError):
-        return ModelError(ModelErrorKind.MALFORMED, f"{where} sent something too large: {error}.")
+        return ModelError(
+            ModelErrorKind.MALFORMED, say("{where} sent something too large: {error}.", where=where, error=error)
+        )
     if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
-        return ModelError(ModelErrorKind.BAD_REQUEST, f"{scheme}://{where} is no address of a server: {error}.")
+        return ModelError(
+            ModelErrorKind.BAD_REQUEST,
+            say("{scheme}://{where} is no address of a server: {error}.", scheme=scheme, where=where, error=error),
+        )
     if isinstance(error, httpx2.ConnectError):
-        message = f"Cannot connect to {where} ({error})."
-        advice = "Check that the address is right, and that its server runs."
+        message = say("Cannot connect to {where} ({error}).", where=where, error=error)
+        advice = say("Check that the address is right, and that its server runs.")
         return ModelError(ModelErrorKind.NETWORK, message, most_tries=3, advice=advice)
     if began:
-        return ModelError(ModelErrorKind.INCOMPLETE, f"The answer of {where} was cut off.", most_tries=5)
+        return ModelError(
+            ModelErrorKind.INCOMPLETE, say("The answer of {where} was cut off.", where=where), most_tries=5
+        )
     return ModelError(
-        ModelErrorKind.NETWORK, f"The connection to {where} broke before an answer came.", most_tries=MANY_TRIES
+        ModelErrorKind.NETWORK,
+        say("The connection to {where} broke before an answer came.", where=where),
+        most_tries=MANY_TRIES,
     )
 
 

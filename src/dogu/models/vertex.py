@@ -9,10 +9,11 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 
+from dogu.language import say, sentence
 from dogu.models.events import ModelError, ModelErrorKind
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-_LOG_IN = "Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS."
+_LOG_IN = sentence("Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS.")
 
 
 class Credentials(Protocol):
@@ -50,9 +51,13 @@ class VertexAccess:
     async def headers(self) -> dict[str, str]:
         """Return a bearer token, renewed in a thread when it has run out."""
         if not self._project:
-            raise ModelError(ModelErrorKind.AUTH, "Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT.")
+            raise ModelError(ModelErrorKind.AUTH, say("Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT."))
         if not re.fullmatch(r"[a-z0-9:.-]+", self._project) or not re.fullmatch(r"[a-z0-9-]+", self._location):
-            message = f"{self._project!r} in {self._location!r} is no project and location: check GOOGLE_CLOUD_PROJECT."
+            message = say(
+                "{project!r} in {location!r} is no project and location: check GOOGLE_CLOUD_PROJECT.",
+                project=self._project,
+                location=self._location,
+            )
             raise ModelError(ModelErrorKind.AUTH, message)
         if self._lock is None:
             self._lock = anyio.Lock()
@@ -71,7 +76,7 @@ class VertexAccess:
             import google.auth.exceptions
             from google.auth.transport.requests import Request
         except ImportError:
-            message = "Vertex AI needs google-auth: install dogu with `pip install 'dogu[vertex]'`."
+            message = say("Vertex AI needs google-auth: install dogu with `pip install 'dogu[vertex]'`.")
             raise ModelError(ModelErrorKind.AUTH, message) from None
         auth = cast("Any", google.auth)
         try:
@@ -80,14 +85,18 @@ class VertexAccess:
             if not self._credentials.valid:
                 self._credentials.refresh(Request())
         except google.auth.exceptions.DefaultCredentialsError:
-            raise ModelError(ModelErrorKind.AUTH, f"No Google credentials were found. {_LOG_IN}") from None
+            raise ModelError(
+                ModelErrorKind.AUTH, say("No Google credentials were found. {log_in}", log_in=say(_LOG_IN))
+            ) from None
         except google.auth.exceptions.RefreshError:
-            raise ModelError(ModelErrorKind.AUTH, f"The Google credentials have run out. {_LOG_IN}") from None
+            raise ModelError(
+                ModelErrorKind.AUTH, say("The Google credentials have run out. {log_in}", log_in=say(_LOG_IN))
+            ) from None
         except google.auth.exceptions.TransportError:
-            message = "Google's login server can't be reached. Check the network."
+            message = say("Google's login server can't be reached. Check the network.")
             raise ModelError(ModelErrorKind.NETWORK, message, most_tries=3) from None
         if not self._credentials.token:
-            raise ModelError(ModelErrorKind.AUTH, f"Google gave no token. {_LOG_IN}")
+            raise ModelError(ModelErrorKind.AUTH, say("Google gave no token. {log_in}", log_in=say(_LOG_IN)))
         return self._credentials.token
 
 

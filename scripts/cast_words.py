@@ -1,0 +1,96 @@
+"""What is typed and answered in the casts, per language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dogu.testing import Call, Turn, call
+
+_FILE = "greeter/hello.py"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The model's turns in a root, and the steps of the person: what to wait for on the screen, then what to type."""
+
+    turns: Callable[[str], Sequence[Turn]]
+    steps: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Words:
+    """One language's words: two prompts, what the model says, and the greeting it writes."""
+
+    greet: str
+    looking: str
+    changing: str
+    done: str
+    ran: str
+    greeting: str
+
+
+_WORDS = {
+    "en": Words(
+        "Let it greet in Japanese, and show me the program's output",
+        "I'll look at the code first.",
+        "The greeting is a constant in `greeter/hello.py`; I'll change that one line.",
+        "Now I'll run it.",
+        "**Done.** `greet()` now says こんにちは:\n\n- one line changed in `greeter/hello.py`\n"
+        "- `main.py` prints `こんにちは, world!`\n",
+        "こんにちは",
+    ),
+    "ja": Words(
+        "挨拶を日本語にして、実行結果も見せて",
+        "まずコードを確認します。",
+        "挨拶は `greeter/hello.py` の定数です。この 1 行を変更します。",
+        "実行してみます。",
+        "**完了しました。** `greet()` は「こんにちは」と挨拶します。\n\n- `greeter/hello.py` を 1 行変更\n"
+        "- `main.py` の出力は `こんにちは, world!`\n",
+        "こんにちは",
+    ),
+    "ko": Words(
+        "인사말을 한국어로 바꾸고 실행 결과도 보여 줘",
+        "먼저 코드를 살펴보겠습니다.",
+        "인사말은 `greeter/hello.py`의 상수입니다. 이 한 줄만 바꾸겠습니다.",
+        "이제 실행해 보겠습니다.",
+        "**완료했습니다.** 이제 `greet()`가 한국어로 인사합니다.\n\n- `greeter/hello.py` 한 줄 변경\n"
+        "- `main.py` 출력: `안녕하세요, world!`\n",
+        "안녕하세요",
+    ),
+    "zh-CN": Words(
+        "把问候语改成中文，并给我看运行结果",
+        "我先看一下代码。",
+        "问候语是 `greeter/hello.py` 里的一个常量，我只改这一行。",
+        "现在运行看看。",
+        "**完成。** `greet()` 现在用中文问候：\n\n- `greeter/hello.py` 改了一行\n- `main.py` 输出 `你好, world!`\n",
+        "你好",
+    ),
+    "zh-TW": Words(
+        "把問候語改成中文，並給我看執行結果",
+        "我先看一下程式碼。",
+        "問候語是 `greeter/hello.py` 裡的一個常數，我只改這一行。",
+        "現在執行看看。",
+        "**完成。** `greet()` 現在用中文問候：\n\n- `greeter/hello.py` 改了一行\n- `main.py` 輸出 `你好, world!`\n",
+        "你好",
+    ),
+}
+
+
+def _scene(words: Words) -> Scene:
+    def turns(root: str) -> Sequence[Turn]:
+        new = f'"{words.greeting}"'
+        change = call("replace", file_path=f"{root}/{_FILE}", old_string='"Hello"', new_string=new)
+        said: list[tuple[str, list[Call]]] = [
+            (words.looking, [call("read_file", path=_FILE), call("grep_search", pattern="GREETING")]),
+            (words.changing, [change]),
+            (words.done, [call("run_shell_command", command="python3 main.py")]),
+            (words.ran, []),
+        ]
+        return [Turn(text=text, calls=calls, pieces=12, pace_s=0.05, delay_s=0.5) for text, calls in said]
+
+    steps = [("›", f"{words.greet}\r"), (words.greeting, "y"), ("python3 main.py", "y"), ("world!", "/undo\r")]
+    return Scene(turns, steps)
+
+
+SCENES = {language: _scene(words) for language, words in _WORDS.items()}

@@ -1,0 +1,50 @@
+"""A failed call in words for the person.
+
+What a tool says of its failure is written for the model, in English. In another language the person is told what kind of
+failure it was, with its English key, which can be searched for, and then the tool's own words.
+"""
+
+from __future__ import annotations
+
+from dogu.contract import ErrorKind
+from dogu.contract.result import ToolFailure
+from dogu.language import say, sentence, spoken
+
+_SENTENCES = {
+    ErrorKind.INVALID_ARGUMENTS: sentence("The call's arguments weren't right."),
+    ErrorKind.UNKNOWN_TOOL: sentence("There is no such tool."),
+    ErrorKind.NOT_FOUND: sentence("It wasn't found."),
+    ErrorKind.ALREADY_EXISTS: sentence("It exists already."),
+    ErrorKind.WRONG_FILE_TYPE: sentence("It isn't the kind of file this tool works with."),
+    ErrorKind.OUTSIDE_WORKSPACE: sentence("It is outside of the workspace."),
+    ErrorKind.IGNORED: sentence("It is ignored by .geminiignore."),
+    ErrorKind.PROTECTED: sentence("It is a protected place."),
+    ErrorKind.PERMISSION_DENIED: sentence("The system denies access to it."),
+    ErrorKind.TOO_LARGE: sentence("It is too large."),
+    ErrorKind.IO_ERROR: sentence("Reading or writing failed."),
+    ErrorKind.NO_MATCH: sentence("The text to replace wasn't found. Nothing was written."),
+    ErrorKind.AMBIGUOUS_MATCH: sentence("The text to replace is in other than the expected number of places."),
+    ErrorKind.NO_CHANGE: sentence("There was nothing to change."),
+    ErrorKind.OMISSION_PLACEHOLDER: sentence("A placeholder stood where code should be. Nothing was written."),
+    ErrorKind.UNENCODABLE: sentence("The file's encoding can't hold the new text. Nothing was written."),
+    ErrorKind.STALE: sentence("It has changed in the meantime. Nothing was written."),
+    ErrorKind.BAD_PATTERN: sentence("The pattern can't be understood."),
+    ErrorKind.START_FAILED: sentence("It couldn't be started."),
+    ErrorKind.TIMED_OUT: sentence("It took too long."),
+    ErrorKind.REFUSED: sentence("A rule refuses it. Nothing was run."),
+    ErrorKind.DECLINED: sentence("You declined it. Nothing was run."),
+    ErrorKind.NOBODY_TO_ASK: sentence("It needs a person's approval, and nobody is here to ask. Nothing was run."),
+    ErrorKind.CANCELLED: sentence("It was interrupted."),
+    ErrorKind.REMOTE_FAILED: sentence("Another program or server failed."),
+    ErrorKind.DEFECT: sentence("It failed by a defect of dogu."),
+}
+
+
+def failure_words(error: ToolFailure) -> str:
+    """Return what to show of a failure: one line, and the tool's own words below it where that is in English."""
+    said = say(error.message)
+    if spoken() == "en":
+        return said
+    if said != error.message:
+        return f"{said} ({error.kind})"
+    return f"{say(_SENTENCES[error.kind])} ({error.kind})\n{error.message}"

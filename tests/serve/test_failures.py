@@ -1,0 +1,28 @@
+"""A failed call in words for the person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dogu.contract import ErrorKind
+from dogu.contract.result import ToolFailure
+from dogu.language import PSEUDO, speak
+from dogu.serve.failures import failure_words
+
+
+@pytest.fixture(autouse=True)
+def english_again() -> Iterator[None]:
+    yield
+    speak("en")
+
+
+@pytest.mark.parametrize("kind", ErrorKind)
+def test_every_kind_of_failure_is_said_with_its_english_key(kind: ErrorKind) -> None:
+    error = ToolFailure(kind, "File not found: /w/a.txt.")
+    assert failure_words(error) == "File not found: /w/a.txt."
+    speak(PSEUDO)
+    first, own = failure_words(error).split("\n")
+    assert first.startswith("⟦") and first.endswith(f"⟧ ({kind})")
+    assert own == "File not found: /w/a.txt."
