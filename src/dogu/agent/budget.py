@@ -1,0 +1,74 @@
+"""What a session has used, by model, what that cost, and how much more it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from dogu.agent.loop import sum_usage
+from dogu.agent.prices import Price
+from dogu.language import say
+from dogu.models.events import Usage
+
+
+class Spent(msgspec.Struct):
+    """What one model was asked for and said. `cost_usd` is None when its price isn't known."""
+
+    usage: Usage
+    requests: int
+    cost_usd: float | None
+
+
+class Budget:
+    """Adds up what every request used: the conversation's, and those of edits' repairs, helpers and summaries.
+
+    `price_of` knows a model's price, or None. At `max_cost_usd` no further request is sent.
+    """
+
+    def __init__(self, price_of: Callable[[str], Price | None], max_cost_usd: float | None = None) -> None:
+        self.price_of = price_of
+        self.max_cost_usd = max_cost_usd
+        self.by_model: dict[str, Spent] = {}
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Count one request's tokens."""
+        price = self.price_of(model)
+        cost = None if price is None else price.of(usage)
+        known = self.by_model.get(model)
+        if known is None:
+            self.by_model[model] = Spent(usage, 1, cost)
+            return
+        known.usage = sum_usage(known.usage, usage)
+        known.requests += 1
+        known.cost_usd = None if cost is None or known.cost_usd is None else known.cost_usd + cost
+
+    @property
+    def cost_usd(self) -> float:
+        """What the models whose prices are known have cost."""
+        return sum(spent.cost_usd or 0.0 for spent in self.by_model.values())
+
+    @property
+    def unpriced(self) -> list[str]:
+        """The models that were asked and whose prices aren't known."""
+        return [model for model, spent in self.by_model.items() if spent.cost_usd is None]
+
+    def why_stop(self) -> str:
+        """Say why no further request may be sent; empty when it may."""
+        most = self.max_cost_usd
+        if most is None:
+            return ""
+        if self.unpriced:
+            return say(
+                "Stopped: what {models} cost isn't known, and there is a limit to what this may cost. "
+                'Say it in the settings, under "model": {{"prices": ...}}.',
+                models=", ".join(self.unpriced),
+            )
+        if self.cost_usd < most:
+            return ""
+        return say("Stopped: this has cost {cost}, and the limit is {most}.", cost=usd(self.cost_usd), most=usd(most))
+
+
+def usd(amount: float) -> str:
+    """Write an amount of US dollars, small ones to the hundredth of a cent."""
+    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"

@@ -1,0 +1,88 @@
+"""What tokens cost: the vendors' list prices, by model. A model that isn't here costs nobody knows what.
+
+Batch, priority and audio rates aren't here, nor what a cloud or a reseller takes: for those there is a setting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+import msgspec
+
+from dogu.models.events import Usage
+
+_LONG_PROMPT_TOKENS = 200_000
+_MILLION = 1_000_000
+
+
+class Price(msgspec.Struct, frozen=True):
+    """US dollars for a million tokens. `long_*` hold for requests whose prompt has more than 200,000, if they differ.
+
+    `output` is also the price of thoughts.
+    """
+
+    input: float
+    cached: float
+    output: float
+    long_input: float | None = None
+    long_cached: float | None = None
+    long_output: float | None = None
+
+    def of(self, usage: Usage) -> float:
+        """Return what one request costs, in US dollars."""
+        is_long = usage.prompt > _LONG_PROMPT_TOKENS
+        rates = (self.input, self.cached, self.output)
+        longer = (self.long_input, self.long_cached, self.long_output)
+        one_input, one_cached, one_output = (
+            long if is_long and long is not None else short for short, long in zip(rates, longer, strict=True)
+        )
+        fresh = max(0, usage.prompt - usage.cached)
+        spoken = usage.output + usage.thoughts
+        return (fresh * one_input + usage.cached * one_cached + spoken * one_output) / _MILLION
+
+
+# Source: ai.google.dev/gemini-api/docs/pricing (standard, text), as of 2026-07-04.
+_GEMINI = {
+    "gemini-3.1-pro": Price(2.0, 0.2, 12.0, 4.0, 0.4, 18.0),
+    "gemini-3-pro": Price(2.0, 0.2, 12.0, 4.0, 0.4, 18.0),
+    "gemini-3-flash": Price(0.5, 0.05, 3.0),
+    "gemini-3.1-flash-lite": Price(0.25, 0.025, 1.5),
+    "gemini-2.5-pro": Price(1.25, 0.125, 10.0, 2.5, 0.25, 15.0),
+    "gemini-2.5-flash": Price(0.3, 0.03, 2.5),
+    "gemini-2.5-flash-lite": Price(0.1, 0.01, 0.4),
+    "gemini-2.0-flash": Price(0.1, 0.025, 0.4),
+    "gemini-2.0-flash-lite": Price(0.075, 0.075, 0.3),
+}
+# Source: openai.com/api/pricing (standard, text), as of 2026-06-21.
+_OPENAI = {
+    "gpt-5.1": Price(1.25, 0.125, 10.0),
+    "gpt-5": Price(1.25, 0.125, 10.0),
+    "gpt-4.1": Price(2.0, 0.5, 8.0),
+    "gpt-4.1-mini": Price(0.4, 0.1, 1.6),
+    "gpt-4.1-nano": Price(0.1, 0.025, 0.4),
+    "gpt-4o": Price(2.5, 1.25, 10.0),
+    "gpt-4o-mini": Price(0.15, 0.075, 0.6),
+}
+LIST_PRICES: Mapping[str, Price] = {**_GEMINI, **_OPENAI, "offline": Price(0.0, 0.0, 0.0)}
+
+# A dated or numbered release of a model costs what the model does; another word in the name is another model.
+_RELEASE = r"(?:-(?:preview|exp|latest|\d{2,4}))*"
+
+
+def price_of(model: str, own: Mapping[str, Price], *, is_listed: bool = True) -> Price | None:
+    """Return a model's price: of the person's `own`, by the exact name, else the vendor's; None when it isn't known.
+
+    Without `is_listed` the vendor's doesn't hold, as where somebody else serves the model.
+    """
+    if model in own:
+        return own[model]
+    if not is_listed:
+        return LIST_PRICES["offline"] if model == "offline" else None
+    return next((price for name, price in LIST_PRICES.items() if _releases(name).fullmatch(model)), None)
+
+
+@cache
+def _releases(name: str) -> re.Pattern[str]:
+    return re.compile(re.escape(name) + _RELEASE)

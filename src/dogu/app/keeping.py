@@ -1,0 +1,121 @@
+"""What keeps a session going: its context files, and what happens between requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dogu.app.model_choice import provider_of
+from dogu.app.options import Options
+from dogu.language import say
+from dogu.settings import ModelSettings, Settings, SettingsError, Trust
+
+if TYPE_CHECKING:
+    from dogu.agent.budget import Budget
+    from dogu.agent.context_files import ContextFiles
+    from dogu.agent.loop import Agent
+    from dogu.agent.slash import SlashCommand
+    from dogu.runtime.runtime import Runtime
+    from dogu.workspace.memory_file import MemoryFile
+
+
+class SessionKeeping:
+    """What a session's agent is told besides the conversation, and what keeps it going.
+
+    `sections` are asked for more to tell the agent each time that its instructions are put together. Raises
+    `SettingsError` for a limit of costs when what `model` costs isn't known.
+    """
+
+    def __init__(self, options: Options, settings: Settings, model: str) -> None:
+        self.sections: list[Callable[[], str]] = []
+        self._options = options
+        self._settings = settings
+        self._budget = budget_of(settings.model, model)
+        self._context: ContextFiles | None = None
+        self._roots: tuple[str, ...] = ()
+        self._agent: Agent | None = None
+
+    def open(self, runtime: Runtime) -> str:
+        """Read the context files and return the agent's instructions; what is wrong with files becomes notes."""
+        self._roots = runtime.roots
+        self._context = context_files(self._options, self._settings, runtime.roots)
+        runtime.notes = (*runtime.notes, *self._context.problems)
+        return self._system(self._context)
+
+    def refresh(self) -> None:
+        """Read the context files anew, for the agent too."""
+        if self._context is not None and self._agent is not None:
+            self._context.refresh()
+            self._agent.system = self._system(self._context)
+
+    def keep(self, agent: Agent) -> list[SlashCommand]:
+        """Keep the agent going from now on, and return the commands that belong to it."""
+        from dogu.agent.compaction import Limits
+        from dogu.agent.context_window import window_of
+        from dogu.agent.keeping import Keeping
+        from dogu.agent.slash_context import context_commands
+
+        self._agent = agent
+        model = self._settings.model
+        window = model.context_window_tokens or window_of(agent.model.name)
+        context = self._context or context_files(self._options, self._settings, self._roots)
+        keeping = Keeping(agent, self._budget, Limits(window, model.compression_threshold), context)
+        agent.upkeep = keeping
+        return context_commands(keeping, partial(memory_file, self._options, self._settings), self.refresh)
+
+    def _system(self, context: ContextFiles) -> str:
+        from dogu.agent.system_prompt import system_prompt
+
+        return system_prompt(self._roots, context.files, "\n\n".join(filter(None, (more() for more in self.sections))))
+
+
+def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) -> ContextFiles:
+    """Read the context files; those of a folder that the person said not to trust are left out."""
+    from dogu.agent.context_files import ContextFiles, ContextSources
+
+    trust = settings.trust
+    return ContextFiles(
+        ContextSources(
+            roots,
+            options.home,
+            settings.context.file_names,
+            reads_project=trust is not Trust.DISTRUSTED,
+            imports_home=trust is Trust.TRUSTED,
+        )
+    )
+
+
+def memory_file(options: Options, settings: Settings) -> MemoryFile:
+    """Return the person's file of things to remember: the first context file's name, in their `.gemini` folder."""
+    from dogu.workspace.memory_file import MemoryFile
+
+    name = next((name for name in settings.context.file_names if name and "/" not in name), "GEMINI.md")
+    pending = os.path.join(options.state_folder, "pending")
+    return MemoryFile(os.path.join(options.home, ".gemini", name), f"~/.gemini/{name}", pending)
+
+
+def budget_of(settings: ModelSettings, model: str) -> Budget:
+    """Make what counts tokens and costs.
+
+    Raises `SettingsError` when there is a limit and what `model` costs isn't known.
+    """
+    from dogu.agent.budget import Budget
+    from dogu.agent.prices import Price, price_of
+
+    own = {name: Price(**price) for name, price in settings.prices.items()}
+    is_listed = provider_of(settings) != "openai_compatible" or "api.openai.com" in _address(settings)
+    budget = Budget(lambda name: price_of(name, own, is_listed=is_listed), settings.max_cost_usd)
+    if settings.max_cost_usd is not None and budget.price_of(model) is None:
+        message = say(
+            "there is a limit, and what {model} costs isn't known: say it in the settings, as {example}",
+            model=model,
+            example=f'"model": {{"prices": {{"{model}": {{"input": 1.25, "output": 10}}}}}}',
+        )
+        raise SettingsError("settings", 0, "model.maxCost", message)
+    return budget
+
+
+def _address(settings: ModelSettings) -> str:
+    return settings.base_url or os.environ.get("OPENAI_BASE_URL", "")

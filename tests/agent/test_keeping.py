@@ -1,0 +1,246 @@
+"""What happens between requests: budgets, folders' notes, room, and what /stats, /memory and /compact say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import dogu
+from dogu.agent.budget import Budget
+from dogu.agent.loop import EndReason
+from dogu.agent.prices import LIST_PRICES, Price, price_of
+from dogu.agent.session_events import Compacted
+from dogu.agent.slash import Said
+from dogu.app.opening import Opened
+from dogu.models.events import ModelError, ModelErrorKind, Usage
+from dogu.serve.exit_codes import ExitCode, of_turn
+from dogu.settings import SettingsError
+from dogu.testing.scripted_model import ModelRequest, ScriptedModel
+from dogu.testing.turn import Turn, call
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def opened(
+    tmp_path: Path, model: ScriptedModel, settings: dict[str, Any] | None = None, **more: Any
+) -> AsyncGenerator[Opened]:
+    root = tmp_path / "root"
+    root.mkdir(exist_ok=True)
+    file = tmp_path / "settings.json"
+    file.write_bytes(msgspec.json.encode(settings or {}))
+    options = dogu.Options(root=str(root), home=str(tmp_path / "home"), settings_file=str(file), **more)
+    async with dogu.open_agent(options, model=model) as agent:
+        yield agent
+
+
+async def said(opened_agent: Opened, text: str) -> str:
+    answer = await opened_agent.slash.run(text)
+    assert isinstance(answer, Said)
+    return answer.text
+
+
+def look(number: int, tokens: int = 10) -> Turn:
+    return Turn(calls=[call("list_directory", path=".", ignore=[str(number)])], prompt_tokens=tokens)
+
+
+def test_a_price_is_known_by_the_models_family_or_not_at_all():
+    assert price_of("gemini-2.5-flash", {}) == LIST_PRICES["gemini-2.5-flash"]
+    assert price_of("gemini-2.5-flash-preview-09-2025", {}) == LIST_PRICES["gemini-2.5-flash"]
+    assert price_of("gemini-2.5-flash-lite-001", {}) == LIST_PRICES["gemini-2.5-flash-lite"]
+    assert price_of("gpt-4o-2024-08-06", {}) == LIST_PRICES["gpt-4o"]
+    for unknown in ("gemini-2.5-flash-image", "gemini-flash-latest", "my-gpt-4o", "gpt-4o-mega", ""):
+        assert price_of(unknown, {}) is None
+    assert price_of("gpt-4o", {}, is_listed=False) is None
+    assert price_of("gpt-4o", {"gpt-4o": Price(1, 1, 1)}, is_listed=False) == Price(1, 1, 1)
+
+
+def test_a_request_costs_what_its_tokens_do():
+    usage = Usage(prompt=100_000, cached=40_000, output=1_000, thoughts=3_000)
+    assert LIST_PRICES["gemini-2.5-pro"].of(usage) == pytest.approx(0.06 * 1.25 + 0.04 * 0.125 + 0.004 * 10)
+    longer = Usage(prompt=300_000, output=1_000)
+    assert LIST_PRICES["gemini-2.5-pro"].of(longer) == pytest.approx(0.3 * 2.5 + 0.001 * 15)
+
+
+def test_tokens_are_summed_by_model_and_an_unknown_price_is_never_guessed():
+    budget = Budget(lambda model: Price(1, 1, 1) if model == "known" else None)
+    for model in ("known", "known", "other"):
+        budget.add(model, Usage(prompt=500_000))
+    assert budget.cost_usd == 1.0
+    assert budget.unpriced == ["other"]
+    assert budget.by_model["known"].usage.prompt == 1_000_000
+    assert budget.why_stop() == ""
+    budget.max_cost_usd = 5.0
+    assert "what other cost isn't known" in budget.why_stop()
+
+
+_PRICED = {"model": {"prices": {"scripted": {"input": 1, "output": 1}}}}
+
+
+async def test_a_budget_stops_before_the_next_request_and_says_so(tmp_path: Path):
+    model = ScriptedModel([look(1, 600_000), look(2, 600_000), look(3)])
+    async with opened(tmp_path, model, _PRICED, max_cost=1.0) as agent:
+        end = await agent.agent.run("look")
+        again = await agent.agent.run("look again")
+    assert (end.reason, len(model.requests)) == (EndReason.BUDGET, 2)
+    assert end.note == "Stopped: this has cost $1.20, and the limit is $1.00."
+    assert of_turn(end) is ExitCode.TURN_LIMIT
+    assert again.reason is EndReason.BUDGET
+
+
+async def test_turns_are_limited_by_a_flag(tmp_path: Path):
+    model = ScriptedModel([look(number) for number in range(5)])
+    async with opened(tmp_path, model, max_turns=2) as agent:
+        end = await agent.agent.run("look")
+    assert (end.reason, len(model.requests)) == (EndReason.STEP_LIMIT, 2)
+    assert of_turn(end) is ExitCode.TURN_LIMIT
+
+
+async def test_a_limit_without_a_known_price_is_an_error_at_the_start(tmp_path: Path):
+    with pytest.raises(SettingsError, match="what scripted costs isn't known"):
+        async with opened(tmp_path, ScriptedModel([]), max_cost=1.0):
+            pass
+
+
+async def test_helpers_count_and_stop_too(tmp_path: Path):
+    model = ScriptedModel(
+        [
+            Turn(calls=[call("run_subagent", task="look around")], prompt_tokens=10),
+            look(1, 700_000),
+            look(2, 700_000),
+            "never",
+        ]
+    )
+    async with opened(tmp_path, model, _PRICED, max_cost=1.0) as agent:
+        end = await agent.agent.run("delegate")
+        spent = await said(agent, "stats")
+    assert (end.reason, len(model.requests)) == (EndReason.BUDGET, 3)
+    error = end.answers[0].result.error
+    assert error is not None
+    assert "may use no more of what the user allows" in error.message
+    assert "scripted: 3 requests, 1,400,010 tokens in" in spent
+
+
+async def test_a_folders_instructions_join_the_answer_of_the_call_that_touched_it(tmp_path: Path):
+    (tmp_path / "root" / "src").mkdir(parents=True)
+    (tmp_path / "root" / "src" / "GEMINI.md").write_text("Use tabs here.")
+    (tmp_path / "root" / "src" / "a.py").write_text("x = 1\n")
+    reads = [Turn(calls=[call("read_file", path="src/a.py")]) for _ in range(2)]
+    model = ScriptedModel([*reads, "done"])
+    async with opened(tmp_path, model) as agent:
+        end = await agent.agent.run("read")
+        listed = await said(agent, "memory list")
+    first, second = (request.responses[0]["response"]["output"] for request in model.requests[1:])
+    assert first.startswith("x = 1")
+    assert "Use tabs here." in first
+    assert "Use tabs" not in second
+    assert "Use tabs" not in str(end.answers[0].result.llm_content)
+    assert "told when its folder was first touched" in listed
+
+
+async def test_room_is_made_between_steps_and_what_folders_said_stays(tmp_path: Path):
+    (tmp_path / "root" / "src").mkdir(parents=True)
+    (tmp_path / "root" / "src" / "GEMINI.md").write_text("Use tabs here.")
+    (tmp_path / "root" / "src" / "a.py").write_text("x = 1\n" * 150)
+
+    def read(number: int) -> Turn:
+        return Turn(calls=[call("read_file", path="src/a.py", offset=number, limit=140)], prompt_tokens=900 * number)
+
+    def summary_or_done(request: ModelRequest) -> Turn | str:
+        return "## Goal\nread" if "You summarise" in request.system else "done"
+
+    model = ScriptedModel([*(read(number) for number in range(1, 13)), summary_or_done, summary_or_done])
+    events: list[object] = []
+    settings = {"model": {"contextWindow": 15_000}}
+    async with opened(tmp_path, model, settings) as agent:
+        end = await agent.agent.run("read it all", events.append)
+        contents = list(agent.agent.history.contents)
+        spoken = await said(agent, "stats")
+    assert end.reason is EndReason.DONE
+    (done,) = [event for event in events if isinstance(event, Compacted)]
+    assert (done.summarised > 2, done.problem) == (True, "")
+    assert "read it all" in contents[0].decode()
+    assert b"".join(contents).count(b"Use tabs here.") == 1
+    assert b"Use tabs here." in contents[0]
+    assert "of 15,000 tokens" in spoken
+
+
+async def test_a_conversation_that_is_too_long_for_the_model_is_sent_again_once(tmp_path: Path):
+    too_long = Turn(error=ModelError(ModelErrorKind.TOO_LONG, "too long"))
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "big.txt").write_text("some words\n" * 1_500)
+    model = ScriptedModel([Turn(calls=[call("read_file", path="big.txt")]), too_long, "done"])
+    async with opened(tmp_path, model) as agent:
+        end = await agent.agent.run("read")
+    assert end.text == "done"
+    assert len(model.requests[2].history[-1]) < len(model.requests[1].history[-1])
+    again = ScriptedModel([Turn(calls=[call("read_file", path="big.txt")]), too_long, too_long, "never"])
+    async with opened(tmp_path, again) as agent:
+        with pytest.raises(ModelError, match="too long"):
+            await agent.agent.run("read")
+    assert len(again.requests) == 3
+
+
+async def test_a_prompt_is_taken_back_when_its_first_request_fails(tmp_path: Path):
+    model = ScriptedModel([Turn(error=ModelError(ModelErrorKind.NETWORK, "gone")), "hello"])
+    async with opened(tmp_path, model) as agent:
+        with pytest.raises(ModelError):
+            await agent.agent.run("hi")
+        assert agent.agent.history.contents == []
+        assert (await agent.agent.run("hi")).text == "hello"
+
+
+async def test_compact_sums_up_at_the_persons_word(tmp_path: Path):
+    turns = [look(1), "a long answer " * 500, "and more " * 500, "the sum", "fine"]
+    model = ScriptedModel(turns)
+    async with opened(tmp_path, model) as agent:
+        assert "No room was made" in await said(agent, "compact")
+        await agent.agent.run("look")
+        await agent.agent.run("go on")
+        note = await said(agent, "compact the names")
+        end = await agent.agent.run("thanks")
+    assert "became a summary" in note
+    assert model.requests[3].contents[0]["parts"][0]["text"].endswith("keep this: the names")
+    assert "the sum" in model.requests[4].contents[0]["parts"][0]["text"]
+    assert end.text == "fine"
+
+
+async def test_stats_tell_tokens_costs_calls_and_the_context(tmp_path: Path):
+    model = ScriptedModel([look(1), Turn(calls=[call("read_file", path="none")]), "done"])
+    async with opened(tmp_path, model, {"model": {"contextWindow": 2_000_000}}) as agent:
+        assert "Nothing was asked" in await said(agent, "stats")
+        await agent.agent.run("look")
+        spoken = await said(agent, "stats")
+    assert "scripted: 3 requests, 30 tokens in (0 cached), 1 out, 0 thinking; cost not known" in spoken
+    assert "list_directory: 1 calls, 0 failed" in spoken
+    assert "read_file: 1 calls, 1 failed" in spoken
+    assert "of 2,000,000 tokens" in spoken
+
+
+async def test_memory_is_shown_listed_added_to_and_read_again(tmp_path: Path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "GEMINI.md").write_text("Use tabs. @more.md")
+    (tmp_path / "root" / "more.md").write_text("Or spaces.")
+    model = ScriptedModel(["one", "two"])
+    async with opened(tmp_path, model) as agent:
+        assert "Or spaces." in await said(agent, "memory show")
+        listed = await said(agent, "memory")
+        added = await said(agent, "memory add I like\n# green tea")
+        (tmp_path / "root" / "AGENTS.md").write_text("New rule.")
+        again = await said(agent, "memory refresh")
+        wrong = await said(agent, "memory forget")
+        nothing = await said(agent, "memory add")
+        await agent.agent.run("hi")
+    assert "imports" in listed
+    assert added == "Remembered in ~/.gemini/GEMINI.md: I like # green tea"
+    assert "AGENTS.md" in again
+    assert wrong == nothing == "/memory [show | list | add TEXT | refresh]"
+    assert "I like # green tea" in model.requests[0].system
+    assert "New rule." in model.requests[0].system
+    kept = (tmp_path / "home" / ".gemini" / "GEMINI.md").read_text()
+    assert kept == "## Gemini Added Memories\n- I like # green tea\n"
