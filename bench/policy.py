@@ -23,6 +23,12 @@ _GROWING = {
     "substitutions side by side": ("echo $(git log) ", "x", ""),
     "substitutions in one another": ("echo $(", "git log", ")"),
     "words of one command": ("'a b' ", "x", ""),
+    "commands around one another": ("env ", "git log", ""),
+    "functions that call the next": ("", "", ""),
+    "brackets that look like subscripts": ("echo a[ ", "`git log`", ""),
+    "groups in one another": ("{ ", "git log; ", "}; "),
+    "lines of a here-document": ("cat <<E\n$x\nE\n", "git log", ""),
+    "words for find": ("find . -exec git log {} + ", "", ""),
 }
 
 
@@ -41,9 +47,11 @@ def main() -> None:
     row("an ordinary command", reached, "median < 1 ms, p99 < 50 ms")
     for name, (repeated, middle, end) in _GROWING.items():
         prefix = "echo " if end == "" and repeated.startswith("'") else ""
-        some, many = (
-            min(judge_ms(prefix + repeated * count + middle + end * count) for _ in range(5)) for count in (100, 1_000)
-        )
+        if not repeated:
+            texts = ["".join(f"f{at}() {{ f{at + 1}; }}; " for at in range(count)) + "f0" for count in (100, 1_000)]
+        else:
+            texts = [prefix + repeated * count + middle + end * count for count in (100, 1_000)]
+        some, many = (min(judge_ms(text) for _ in range(5)) for text in texts)
         row(f"1,000 {name}", f"{many:.1f} ms, {many / some:.1f} times that of 100", "linear, or refused")
 
 

@@ -63,3 +63,77 @@ def test_a_bomb_of_braces_is_bounded_and_does_not_pass_under_a_list(bomb: str) -
 def test_the_last_of_many_commands_counts_as_the_first() -> None:
     assert gate("git status; " * 500 + "rm x", ["git"]) == "deny"
     assert gate("git status; " * 500 + "git log", ["git"]) == "allow"
+
+
+@pytest.mark.parametrize(
+    "wrapper", ["env ", "sudo -u x ", "nice -n 1 ", "timeout 1 ", "xargs ", "command ", "find . -exec "]
+)
+def test_two_thousand_wrappers_do_not_pass(wrapper: str) -> None:
+    assert gate(wrapper * 2_000 + "rm x", ["*"], ["rm"]) in ("deny", "ask")
+    assert gate(wrapper * 2_000 + "git log", ["git"]) == "deny"
+
+
+def test_wrappers_as_deep_as_people_write_them_are_seen_through() -> None:
+    assert gate("sudo -u x env A=1 nice -n 1 nohup timeout 1 stdbuf -oL git log", ["*"], ["rm"]) == "allow"
+    assert gate("sudo -u x env A=1 nice -n 1 nohup timeout 1 stdbuf -oL rm x", ["*"], ["rm"]) == "deny"
+
+
+@pytest.mark.parametrize(
+    "text", ["f() { f; }; f", "f() { g; }; g() { h; }; h() { f; }; f", "f() { g; }; g() { g; }; f"]
+)
+def test_functions_without_an_end_are_asked_about(text: str) -> None:
+    assert gate(text, ["*"], ["rm"]) == "ask"
+
+
+def test_functions_that_call_the_next_are_followed_to_the_last() -> None:
+    chain = "".join(f"f{at}() {{ f{at + 1}; }}; " for at in range(500))
+    assert gate(chain + "f500() { git log; }; f0", ["*"], ["rm"]) == "allow"
+    assert gate(chain + "f500() { rm x; }; f0", ["*"], ["rm"]) == "deny"
+
+
+ELSEWHERE = [
+    "ssh h rm x",
+    "ssh -p 22 u@h 'ls; rm x'",
+    "sshpass -p x ssh h rm x",
+    "bwrap --ro-bind / / --dev /dev rm x",
+    "bwrap --bind a b --setenv A B -- sh -c 'rm x'",
+    "nix-shell -p hello --run 'rm x'",
+    "docker run --rm -v a:b -e A=1 alpine rm x",
+    "docker run -it --entrypoint rm alpine x",
+    "docker run --entrypoint=sh alpine -c 'rm x'",
+    "docker exec -it c sh -c 'rm x'",
+    "docker --context x container exec c rm x",
+    "docker compose exec -T web rm x",
+    "docker-compose run web rm x",
+    "podman run alpine rm x",
+    "kubectl exec -n ns pod -c c -it -- bash -c 'rm x'",
+    "kubectl exec pod -- rm x",
+    "lxc exec c -- rm x",
+    "adb shell rm x",
+    "ssh a ssh b rm x",
+    "docker exec c ssh h rm x",
+]
+
+
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_an_excluded_program_stays_excluded_elsewhere(command: str) -> None:
+    assert without_rm(command) == "deny"
+    assert gate(command, None, ["rm"]) == "deny"
+
+
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_what_runs_elsewhere_is_not_covered_by_the_program_that_reaches_there(command: str) -> None:
+    assert gate(command, [command.split(maxsplit=1)[0]]) in ("deny", "ask")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ssh h", "ssh h ls", "docker rm x", "docker ps", "kubectl get pods", "nix-shell --run 'git log'", "bwrap --dev /dev git log"],
+)  # fmt: skip
+def test_what_runs_elsewhere_and_is_not_excluded_passes(command: str) -> None:
+    assert without_rm(command) == "allow"
+
+
+@pytest.mark.parametrize("command", ['ssh h "$X"', 'docker exec c sh -c "$X"', 'kubectl exec p -- "$X"', "nix-shell"])
+def test_what_would_run_elsewhere_and_cannot_be_known_is_asked_about(command: str) -> None:
+    assert without_rm(command) == "ask"

@@ -1,14 +1,18 @@
 """What each step of the ladder holds on this machine: probes, run as commands. A step that isn't here is skipped."""
 
+import ctypes
 import os
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from dogu.contract.errors import ToolError
 from dogu.workspace import sandbox_places
 from dogu.workspace.process import LocalProcesses, ProcessResult, ShellCommand
 from dogu.workspace.sandbox import Sandbox, SandboxSettings, Step
@@ -336,6 +340,97 @@ async def test_a_sandbox_that_cannot_be_set_up_runs_nothing(place: Place) -> Non
     assert not (place.project / "was_run").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "exit_code", "signal"),
+    [
+        ("exit 143", 143, None),
+        ("kill -TERM $$", None, 15),
+        ("kill -SEGV $$", None, 11),
+        ("exit 137", 137, None),
+        ("exit 255", 255, None),
+        ("(exit 130)", 130, None),
+        ("nothing_so_named", 127, None),
+    ],
+)
+async def test_an_exit_code_is_no_signal(
+    place: Place, files_are_held: Sandbox, text: str, exit_code: int | None, signal: int | None
+) -> None:
+    if files_are_held.step is Step.BUBBLEWRAP and files_are_held.landlock_abi < 6:
+        pytest.skip("an init stands between there")
+    result = await place.run(files_are_held, text)
+    assert (result.exit_code, result.signal) == (exit_code, signal)
+
+
+async def test_where_processes_have_numbers_of_their_own_commands_run_too(place: Place) -> None:
+    sandbox = msgspec.structs.replace(sandbox_of(Step.BUBBLEWRAP), landlock_abi=5)
+    result = await place.run(sandbox, "echo $$; exec 3<&8 || exec 3<&9; exit 7")
+    assert (int(result.stdout) < 10, result.exit_code) == (True, 7)
+    assert "8: Bad file descriptor" in result.stderr
+    assert "9: Bad file descriptor" in result.stderr
+    assert (await place.run(sandbox, "kill -TERM $$")).signal == 15
+
+
+async def test_nothing_of_ours_is_left_inside(place: Place, files_are_held: Sandbox) -> None:
+    text = (
+        'ls -l /proc/self/fd | grep -v "/proc/" | wc -l; env | grep -vE "^(PATH|HOME|TMPDIR|PWD|SHLVL|_)="; echo $SHLVL'
+    )
+    lines = (await place.run(files_are_held, text)).stdout.split()
+    assert lines[1:] == ["1" if files_are_held.step is Step.BUBBLEWRAP else lines[1]]
+    assert int(lines[0]) <= 5  # the heading, three streams, and a seccomp filter's
+
+
+async def test_no_command_starts_in_a_directory_swapped_meanwhile(place: Place, files_are_held: Sandbox) -> None:
+    inside, outside = place.project / "inside", place.home / "outside"
+    for folder in (inside, outside):
+        folder.mkdir()
+    (inside / "mark").write_text("inside")
+    (outside / "mark").write_text("outside")
+    (place.project / "link").symlink_to(outside)
+    directory = os.open(inside, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+    order = files_are_held.confine([str(place.project)], place.environment)
+    command = ShellCommand("cat mark", directory, place.environment, timeout_s=20, confinement=order)
+    seen: list[str] = []
+    with flipping(inside, place.project / "link"):
+        for _ in range(int(os.environ.get("DOGU_RACES", "4000")) // 100):
+            try:
+                seen.append((await place.processes.run(command)).stdout)
+            except ToolError as error:
+                seen.append(str(error))
+    os.close(directory)
+    refused = "The command could not start: its directory was moved or swapped meanwhile."
+    assert set(seen) <= {"inside", refused}
+    if files_are_held.step is Step.LANDLOCK:  # nothing is looked up anew there
+        assert set(seen) == {"inside"}
+
+
+@contextmanager
+def flipping(one: Path, other: Path) -> Generator[None]:
+    """Exchange two names in a thread, as fast as it can."""
+    libc, stop = ctypes.CDLL(None), threading.Event()
+
+    def flip() -> None:
+        while not stop.is_set():
+            libc.renameat2(-100, bytes(one), -100, bytes(other), 2)
+
+    thread = threading.Thread(target=flip)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+async def test_a_sandbox_that_fails_on_its_way_runs_nothing(place: Place) -> None:
+    sandbox = sandbox_of(Step.BUBBLEWRAP)
+    order = {**(sandbox.confine([str(place.project)], place.environment) or {})}
+    order["outer"] = [*order["outer"][:-5], "--bind", "/nonexistent/a", "/b", *order["outer"][-5:]]
+    command = ShellCommand("touch was_run", str(place.project), place.environment, confinement=order)
+    with pytest.raises(ToolError, match=r"sandbox could not be set up \(bwrap: .*nonexistent"):
+        await place.processes.run(command)
+    assert not (place.project / "was_run").exists()
+
+
 async def test_jobs_and_cancelling_work_inside(place: Place, files_are_held: Sandbox) -> None:
     result = await place.run(files_are_held, "(setsid sleep 93 &); sleep 93 & echo on")
     assert len(result.background_pids) == 2
@@ -369,6 +464,14 @@ def test_a_cover_leaves_out_what_is_hidden_and_nothing_else(tmp_path: Path) -> N
         ("echo '[alias]' > .git/config", [".git/config"]),
         ("mkdir .vscode", [".vscode"]),
         ("git init -q sub/new", ["sub/new/.git/config"]),
+        (
+            "git init -q new && echo x > new/.git/hooks/pre-commit && chmod +x new/.git/hooks/pre-commit",
+            ["new/.git/config", "new/.git/hooks/pre-commit"],
+        ),
+        (
+            "git init -q --template= new && mkdir new/.git/hooks && echo x > new/.git/hooks/post-checkout",
+            ["new/.git/config", "new/.git/hooks/post-checkout"],
+        ),
         ("ln -s x sub/.envrc", ["sub/.envrc"]),
         ("echo x > plain; echo x > .git/hooks/x.sample; rm .git/config", []),
     ],

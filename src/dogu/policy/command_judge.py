@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dogu.policy.arithmetic import second_order_danger
 from dogu.policy.dangers import dangers_of, redirect_danger
 from dogu.policy.effects import Danger, Effect
+from dogu.policy.elsewhere import Elsewhere
 from dogu.policy.names import GIT_VALUE_OPTIONS
 from dogu.policy.rules import Rule
 from dogu.policy.shell_checks import is_risky_variable
@@ -31,8 +32,10 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_SECOND_ORDER = re.compile(r"[A-Za-z_0-9]\[[^\]]*(?:\$\((?!\()|`|\$\{ )", re.DOTALL)
+_SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
+_SUBSTITUTION = re.compile(r"\$\((?!\()|`|\$\{ ")
 _DEEPEST_TEXT = 8
+_MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 
 
 def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
@@ -42,7 +45,10 @@ def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule,
     if re.search("[\ud800-\udfff\x00]", text):
         return Judgement(Decision.DENY, "The command holds a character that no command line can.")
     judge = _Judge(core, exclude)
-    judge.text(text, 0)
+    try:
+        judge.text(text, 0)
+    except RecursionError:
+        judge.give_up("it is nested too deep to follow")
     if _HIDING.search(text):
         judge.note(Decision.ASK, "it holds control characters that could hide what it does")
     return judge.judgement()
@@ -57,6 +63,11 @@ class _Judge:
         self._commands: list[JudgedCommand] = []
         self._notes: list[tuple[Decision, str]] = []
         self._is_second_order = False
+        self._wrappers = 0
+
+    def give_up(self, reason: str) -> None:
+        """Take note that it can't be known what the text runs."""
+        self.note(self._unknown, reason)
 
     def judgement(self) -> Judgement:
         gate = strictest(*(each.verdict for each in self._commands), *(decision for decision, _ in self._notes))
@@ -75,9 +86,9 @@ class _Judge:
     def text(self, text: str, depth: int) -> None:
         """Judge a text that a shell will read."""
         if depth > _DEEPEST_TEXT:
-            self.note(self._unknown, "shells run shells too deep to follow")
+            self.give_up("shells run shells too deep to follow")
             return
-        self._is_second_order = self._is_second_order or _SECOND_ORDER.search(text) is not None
+        self._is_second_order = self._is_second_order or may_run_from_subscripts(text)
         try:
             script = parse(text)
             self.script(script, depth)
@@ -87,7 +98,7 @@ class _Judge:
         except NotBashError as error:
             self.note(Decision.DENY, f"bash would refuse it: {error}")
         except UnprovenError as error:
-            self.note(self._unknown, f"it can't be proven what it runs: {error}")
+            self.give_up(f"it can't be proven what it runs: {error}")
 
     def script(self, script: Script, depth: int) -> None:
         """Judge the commands of a script, and of the substitutions in it."""
@@ -220,14 +231,37 @@ class _Judge:
         for inner in inner_commands(name, words):
             if isinstance(inner, Tool):
                 self._tool(inner.words, command, depth)
+            elif isinstance(inner, Elsewhere):
+                self._elsewhere(inner, command, depth)
             elif not isinstance(inner, ShellText):
-                self._words(inner, command, depth)
+                self._wrapped(inner, command, depth)
             elif inner.value is not None:
                 self.text(inner.value, depth + 1)
             elif name not in SHELLS:
                 self._ask_if_restricted(f"what {name} would run can't be known")
             elif rule is None or rule.words is None or len(rule.words) < 2:
                 self._standard_input(name, words, command, depth)
+
+    def _elsewhere(self, inner: Elsewhere, command: Command, depth: int) -> None:
+        """What runs on another machine or in a container: an excluded program stays so."""
+        if self._core is not None or not self._exclude:
+            return
+        if not inner.is_text:
+            self._wrapped(inner.words, command, depth)
+            return
+        values = [word.value for word in inner.words]
+        if None in values:
+            self._ask_if_restricted("what it would run elsewhere can't be known")
+        else:
+            self.text(" ".join(value or "" for value in values), depth + 1)
+
+    def _wrapped(self, words: Sequence[Word], command: Command, depth: int) -> None:
+        if self._wrappers >= _MOST_WRAPPERS:
+            self.give_up("commands run commands too deep to follow")
+            return
+        self._wrappers += 1
+        self._words(words, command, depth)
+        self._wrappers -= 1
 
     def _tool(self, words: Sequence[Word], command: Command, depth: int) -> None:
         """What a project's runner starts: refused when excluded; under a list of allowed commands a question."""
@@ -254,22 +288,35 @@ class _Judge:
         self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
 
 
+def may_run_from_subscripts(text: str) -> bool:
+    """Tell whether a substitution stands in what looks like a subscript: arithmetic would run it. Linear."""
+    for piece in text.split("]") if _SUBSTITUTION.search(text) else ():
+        subscript = _SUBSCRIPT.search(piece)
+        if subscript and _SUBSTITUTION.search(piece, subscript.end()):
+            return True
+    return False
+
+
 def circle_of_functions(script: Script) -> str:
-    """Say which function comes to call itself; '' when none does."""
+    """Say which function comes to call itself; '' when none does. Linear: what calls no other is put aside."""
     calls: dict[str, set[str]] = {}
     for command in script.commands:
         if command.function is not None and command.words:
             calls.setdefault(command.function, set()).add(command.words[0].text)
-    for name in calls:
-        reached: set[str] = set()
-        waiting = [name]
-        while waiting:
-            for called in calls.get(waiting.pop(), set()) - reached:
-                reached.add(called)
-                waiting.append(called)
-        if name in reached:
-            return f"the function {name} calls itself"
-    return ""
+    callers: dict[str, list[str]] = {}
+    for name, called in calls.items():
+        for each in called & calls.keys():
+            callers.setdefault(each, []).append(name)
+    unsettled = {name: len(called & calls.keys()) for name, called in calls.items()}
+    settled = [name for name, count in unsettled.items() if not count]
+    while settled:
+        name = settled.pop()
+        del unsettled[name]
+        for caller in callers.get(name, ()):
+            unsettled[caller] -= 1
+            if not unsettled[caller]:
+                settled.append(caller)
+    return f"the function {next(iter(unsettled))} leads to one that calls itself" if unsettled else ""
 
 
 def _program(value: str | None) -> str | None:

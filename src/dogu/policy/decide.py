@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dogu.contract.tool import Kind
 from dogu.policy.mode import ApprovalMode
-from dogu.policy.rules import SHELL_TOOL, Rules
+from dogu.policy.rules import SHELL_TOOL, Rule, Rules
 from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
 
 
@@ -28,9 +28,7 @@ def gate_of(facts: CallFacts, rules: Rules) -> Judgement:
         return Judgement(Decision.DENY, f"{facts.tool} is not among the tools that the settings allow.")
     judged = Judgement(Decision.ALLOW, "")
     if facts.command is not None and facts.tool == SHELL_TOOL:
-        from dogu.policy.command_judge import judge_command
-
-        judged = judge_command(facts.command, rules.shell_core(), rules.shell_exclude())
+        judged = judge_text(facts, rules.shell_core(), rules.shell_exclude())
     if facts.always_ask and judged.gate is Decision.ALLOW:
         return Judgement(Decision.ASK, "; ".join(facts.always_ask), judged.commands)
     return judged
@@ -57,6 +55,16 @@ def _is_allowed(facts: CallFacts, rules: Rules) -> bool:
         return True
     if facts.command is None or not own:
         return False
+    return judge_text(facts, tuple(own), ()).gate is Decision.ALLOW
+
+
+def judge_text(facts: CallFacts, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
+    """Judge the call's text as the shell that would read it."""
+    text = facts.command or ""
+    if facts.shell == "cmd":
+        from dogu.policy.cmd_judge import judge_for_cmd
+
+        return judge_for_cmd(text, core, exclude)
     from dogu.policy.command_judge import judge_command
 
-    return judge_command(facts.command, tuple(own), ()).gate is Decision.ALLOW
+    return judge_command(text, core, exclude)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+import msgspec
+
 from dogu.contract.tool import Kind
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
@@ -13,9 +15,12 @@ from dogu.policy.rules import SHELL_TOOL, RestrictionError, Rules
 from dogu.policy.verdict import CallFacts, Decision, Verdict
 
 
-def explain(command: str, rules: Rules, mode: ApprovalMode) -> Verdict:
-    """Judge a shell command as a call of the shell tool."""
-    return decide(CallFacts(SHELL_TOOL, Kind.EXECUTE, command), rules, mode)
+def explain(command: str, rules: Rules, mode: ApprovalMode, platform: str | None = None) -> Verdict:
+    """Judge a shell command as a call of the shell tool; on another `platform` than this one: "posix" or "windows"."""
+    facts = CallFacts(SHELL_TOOL, Kind.EXECUTE, command)
+    if platform is not None:
+        facts = msgspec.structs.replace(facts, shell="cmd" if platform == "windows" else "bash")
+    return decide(facts, rules, mode)
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
@@ -42,7 +47,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> Iterator[dict[str, Any]]:
-    """Judge rows `{id?, command, coreTools?, excludeTools?, approvalMode?}`, one answer each, in order.
+    """Judge rows `{id?, command, coreTools?, excludeTools?, approvalMode?, platform?}`, one answer each, in order.
 
     A list that is left out is the one in force (`rules`), null is none. A row that can't be read, or a restriction that
     can't be understood, is answered with the gate `deny` and an `error`.
@@ -53,7 +58,8 @@ def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> I
         row: dict[str, Any] = {}
         try:
             row = _row(line)
-            found = verdict_json(explain(_command_of(row), _rules_of(row, rules), _mode_of(row, mode)))
+            verdict = explain(_command_of(row), _rules_of(row, rules), _mode_of(row, mode), _platform_of(row))
+            found = verdict_json(verdict)
         except (ValueError, TypeError, RestrictionError) as error:
             found = {**verdict_json(Verdict(Decision.DENY, Decision.DENY, str(error))), "error": str(error)}
         yield {"id": row.get("id"), **found}
@@ -87,6 +93,13 @@ def _rules_of(row: dict[str, Any], rules: Rules) -> Rules:
     core = given.core if "coreTools" in row else rules.core
     exclude = given.exclude if "excludeTools" in row else rules.exclude
     return Rules(core, exclude, rules.allowed)
+
+
+def _platform_of(row: dict[str, Any]) -> str | None:
+    value = row.get("platform")
+    if value not in (None, "posix", "windows"):
+        raise ValueError('"platform" is "posix" or "windows", or left out')
+    return value
 
 
 def _mode_of(row: dict[str, Any], mode: ApprovalMode) -> ApprovalMode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogu.policy.command_judge import judge_command
+from dogu.policy.decide import judge_text
 from dogu.policy.rules import SHELL_TOOL, Rule
 from dogu.policy.verdict import CallFacts, Decision
 from dogu.workspace.shell_syntax import CommandKind, NotBashError, UnprovenError, parse
@@ -31,7 +31,7 @@ def narrow_rule(facts: CallFacts) -> Rule | None:
         return None
     for length in sorted({_narrow_length(words), len(words)}):
         rule = Rule(SHELL_TOOL, Decision.ALLOW, tuple(words[:length]), "session")
-        if judge_command(facts.command, (rule,), ()).gate is Decision.ALLOW:
+        if judge_text(facts, (rule,), ()).gate is Decision.ALLOW:
             return rule
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 
 import msgspec
@@ -30,6 +31,7 @@ class CallFacts(msgspec.Struct, frozen=True):
 
     `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
     no mode and no remembered rule may answer for the person. `is_built_in`: the list of built-in tools names it too.
+    `shell` reads the command: bash, or cmd on Windows.
     """
 
     tool: str
@@ -38,6 +40,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     directory: str | None = None
     always_ask: tuple[str, ...] = ()
     is_built_in: bool = True
+    shell: str = "cmd" if os.name == "nt" else "bash"
 
 
 class JudgedCommand(msgspec.Struct, frozen=True):

@@ -134,6 +134,9 @@ WRAPPERS: dict[str, Wrapper] = {
     "gosu": wrapper(skip=1),
     "sg": wrapper(skip=1, shell="-c", joins=True),
     "dumb-init": wrapper(),
+    "sshpass": wrapper("-f -d -p -P"),
+    "systemd-nspawn": wrapper("-D --directory -i --image -M --machine -u --user --bind --bind-ro --setenv -E"),
+    "schroot": wrapper("-c --chroot -u --user -d --directory"),
     "tini": wrapper("-p -e"),
     **{name: wrapper() for name in _ARCHITECTURES.split()},
 }
@@ -166,6 +169,7 @@ RUNNERS: dict[str, tuple[str, Wrapper]] = {
     "perf": ("stat record trace", wrapper("-e -o -F -p -C -r -g -c")),
     "rr": ("record", wrapper("-o")),
     "nix": ("develop shell run", wrapper("-c --command")),
+    "distrobox": ("enter", wrapper("-n --name -e --exec -a --additional-flags", skip=1)),
     "toolbox": ("run", wrapper("-c --container")),
     "npm": ("exec x", wrapper("-p --package -w --workspace", shell="-c --call")),
     "pnpm": ("exec dlx", wrapper("-C --filter -F", shell="-c")),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dogu.policy.elsewhere import Elsewhere, Place, find_place
 from dogu.policy.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
@@ -31,7 +32,7 @@ class Tool:
     words: list[Word]
 
 
-Inner: TypeAlias = list[Word] | ShellText | Tool
+Inner: TypeAlias = list[Word] | ShellText | Tool | Elsewhere
 UNKNOWN = ShellText(None)
 _DATA = Word((Part(PartKind.VARIABLE, "..."),), "...")
 
@@ -53,6 +54,9 @@ def inner_commands(name: str, words: Sequence[Word]) -> list[Inner]:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
+    found_place = find_place(name, words)
+    if found_place is not None:
+        return _elsewhere(found_place[0], words[found_place[1] - 1 :])
     runner = RUNNERS.get(name)
     if runner is not None:
         return _run_by(*runner, words)
@@ -60,6 +64,25 @@ def inner_commands(name: str, words: Sequence[Word]) -> list[Inner]:
     if found is None:
         return []
     return _wrapped(found, _with_data(words) if found.adds else words)
+
+
+def _elsewhere(place: Place, words: Sequence[Word]) -> list[Inner]:
+    """The command for elsewhere, after a word that stands for the program."""
+    command: list[Word] = []
+    marks = [at for at, word in enumerate(words) if word.text == "--"] if place.is_marked else []
+    if marks:
+        return [Elsewhere(list(words[marks[0] + 1 :]))] if words[marks[0] + 1 :] else []
+    for inner in _wrapped(place.how, words):
+        if not isinstance(inner, list):
+            return [UNKNOWN]
+        start = next((at for at, word in enumerate(inner) if not word.text.startswith("-")), len(inner))
+        command = inner if place.entry else inner[start:]
+    for at, word in enumerate(words if place.entry else ()):
+        option, equals, attached = word.text.partition("=")
+        if option == place.entry:
+            command = [Word.literal(attached) if equals else words[min(at + 1, len(words) - 1)], *command]
+            break
+    return [Elsewhere(command, place.is_text)] if command else []
 
 
 def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner]:
@@ -229,6 +252,43 @@ def _batched(words: Sequence[Word]) -> list[Inner]:
     return []
 
 
+_BUBBLEWRAP_TWO = frozenset(
+    "--setenv --bind --bind-try --dev-bind --dev-bind-try --ro-bind --ro-bind-try --bind-fd --ro-bind-fd --overlay-src "
+    "--file --bind-data --ro-bind-data --symlink --chmod".split()
+)
+_BUBBLEWRAP_NONE = frozenset(
+    "--help --version --new-session --die-with-parent --as-pid-1 --clearenv --disable-userns "
+    "--assert-userns-disabled".split()
+)
+
+
+def _bubblewrapped(words: Sequence[Word]) -> list[Inner]:
+    """`bwrap`, whose options take one value, two, or none."""
+    at = 1
+    while at < len(words):
+        value = words[at].value
+        if value is None:
+            return [UNKNOWN]
+        if not value.startswith("-"):
+            break
+        at += 1
+        if value == "--":
+            break
+        if value not in _BUBBLEWRAP_NONE and not value.startswith(("--unshare-", "--share-")):
+            at += 2 if value in _BUBBLEWRAP_TWO else 3 if value == "--overlay" else 1
+    return [list(words[at:])] if at < len(words) else []
+
+
+def _nix_shell(words: Sequence[Word]) -> list[Inner]:
+    """`nix-shell --run TEXT`; without, a shell that reads standard input."""
+    found = [
+        ShellText(words[at + 1].value if at + 1 < len(words) else None)
+        for at, word in enumerate(words)
+        if word.text in ("--run", "--command")
+    ]
+    return [*found] or [UNKNOWN]
+
+
 def _debugger(words: Sequence[Word]) -> list[Inner]:
     found: list[Inner] = []
     for at, word in enumerate(words[1:], 1):
@@ -291,6 +351,8 @@ _SPECIAL: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
     **dict.fromkeys(("fd", "fdfind"), _batched),
     **dict.fromkeys(("mapfile", "readarray"), _called_back),
     "gdb": _debugger,
+    "bwrap": _bubblewrapped,
+    "nix-shell": _nix_shell,
     **dict.fromkeys(("su", "runuser"), _switched),
     "parallel": _parallel,
     **dict.fromkeys(("npx", "bunx", "pipx", "uvx"), _package_run),

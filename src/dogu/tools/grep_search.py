@@ -57,7 +57,7 @@ class GrepSearch(Tool[GrepSearchArgs]):
 
     The dialect is that of Rust's regex crate (as in ripgrep): no look-around, no backreferences. Case doesn't matter
     unless `case_sensitive`. Hidden files are searched; binary files, .git and node_modules are not. Matches are listed
-    by file, paths relative to the directory searched; at most 500 are returned, with the full count.
+    by file, paths relative to the directory searched; at most `max_matches` are returned, with the full count.
     """
 
     name = "grep_search"

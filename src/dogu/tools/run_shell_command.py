@@ -209,9 +209,9 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
 
     def _refusals(self, args: RunShellCommandArgs, result: ProcessResult) -> list[str]:
         sandbox = self._find_sandbox()
-        if sandbox is None or (result.exit_code == 0 and not result.stderr):
+        if sandbox is None or (result.exit_code == 0 and not result.stderr and not result.refused_hosts):
             return []
-        sentence = sandbox.denial(result.stdout, result.stderr)
+        sentence = sandbox.denial(result.stdout, result.stderr, result.refused_hosts)
         if not sentence:
             return []
         if self._has_person and self._offers_left.setdefault(self._key(args), _MOST_OFFERS):

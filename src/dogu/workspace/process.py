@@ -15,6 +15,7 @@ import anyio
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.process_descriptors import SHELLS
 from dogu.workspace.process_jobs import Job
 from dogu.workspace.process_output import LiveText, readable
 from dogu.workspace.process_wire import KeeperGoneError, Launch, Line, NeverStartedError
@@ -53,6 +54,7 @@ class ProcessResult(msgspec.Struct, frozen=True):
 
     Exactly one of `exit_code` and `signal` is set, unless its keeper was lost. `error` says why it was ended, if it
     was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
+    `refused_hosts` were asked for while it ran and aren't among those it may reach.
     """
 
     stdout: str
@@ -67,6 +69,7 @@ class ProcessResult(msgspec.Struct, frozen=True):
     output_bytes: int = 0
     output_files: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     duration_s: float = 0.0
+    refused_hosts: tuple[str, ...] = ()
 
 
 Report = Callable[[str], None]
@@ -89,13 +92,13 @@ class LocalProcesses:
 
     def __init__(self, *, output_folder: str | None = None) -> None:
         self._output_folder = output_folder
-        self._launches = {False: Launch(is_scoped=False), True: Launch(is_scoped=True)}
+        self._launches: dict[tuple[bool, tuple[str, ...] | None], Launch] = {}
         self._jobs: dict[int, Job] = {}
         self._limiter: anyio.CapacityLimiter | None = None
 
     def prepare(self, *, is_scoped: bool = False) -> None:
         """Start the launcher now, so that the first command (with a confinement: `is_scoped`) needn't wait 20 ms."""
-        self._launches[is_scoped].start()
+        self._launch({"is_scoped": is_scoped}).start()
 
     async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
         """Run a command and return when its foreground has ended, though children may live on.
@@ -109,13 +112,21 @@ class LocalProcesses:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         async with self._limiter:
             started = time.monotonic()
-            launch = self._launches[bool(command.confinement and command.confinement.get("is_scoped"))]
+            launch = self._launch(command.confinement or {})
+            mark = launch.refused_count
             order = _order(command, report is not None)
             try:
                 line, facts = await _follow(launch, order, command, report or _ignore)
             except NeverStartedError:  # its launcher was lost just then; another makes a new keeper
                 line, facts = await _follow(launch, order, command, report or _ignore)
-            return self._result(command, line, facts, time.monotonic() - started)
+            result = self._result(command, line, facts, time.monotonic() - started)
+            refused = launch.refused_since(mark)
+            return msgspec.structs.replace(result, refused_hosts=refused) if refused else result
+
+    def _launch(self, confinement: Mapping[str, Any]) -> Launch:
+        """The launcher for commands confined so; those with the same hosts share a network, and reach one another."""
+        is_scoped, hosts = bool(confinement.get("is_scoped")), confinement.get("hosts")
+        return self._launches.setdefault((is_scoped, hosts), Launch(is_scoped=is_scoped, hosts=hosts))
 
     def _result(self, command: ShellCommand, line: Line, facts: dict[str, Any], duration_s: float) -> ProcessResult:
         exit_code, signal = _ending(facts["status"], command.confinement or {})
@@ -128,6 +139,10 @@ class LocalProcesses:
                 files[stream] = line.save(stream, self._output_folder)
             truncated = truncated or left_out > 0
             texts[stream] = readable(first, left_out, last, files.get(stream, ""))
+        if facts["reason"] in ("moved", "sandbox"):
+            told = line.ends("stderr", KEPT_BYTES)[0].decode(errors="replace").strip()
+            line.close()
+            raise _start_failure(0, facts["reason"], told)
         if facts["pids"]:
             self._forget_ended_jobs()
             self._jobs[line.pid] = Job(command.text, line, time.time())
@@ -253,15 +268,16 @@ class _Talk:
 def _ending(status: int | None, confinement: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """The exit code, or the signal that ended it.
 
-    bubblewrap stands between and tells a signal as 128 and its number, so there a code that names a signal counts as
-    one; a command that really exits so (`exit 143`) can't be told apart.
+    Where a sandbox numbers its own processes, its init stands between and tells a signal as 128 and its number: there
+    a code that names a signal counts as one, and a command that really exits so (`exit 143`) can't be told apart.
     """
     if status is None:
         return None, None
     if os.WIFSIGNALED(status):
         return None, os.WTERMSIG(status)
     code = os.WEXITSTATUS(status)
-    return (None, code - 128) if "outer" in confinement and code - 128 in _ENDING_SIGNALS else (code, None)
+    is_told_by_init = confinement.get("has_own_processes", False) and code - 128 in _ENDING_SIGNALS
+    return (None, code - 128) if is_told_by_init else (code, None)
 
 
 def _ignore(_text: str) -> None:
@@ -284,8 +300,12 @@ def _check(command: ShellCommand) -> None:
 
 def _order(command: ShellCommand, is_live: bool) -> dict[str, Any]:
     argv = command.argv or ("bash", "-c", command.text)
+    if command.confinement and "outer" in command.confinement:
+        if not command.argv:  # it calls itself `bash` as elsewhere, though started by its path
+            argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:], "bash")
+        argv = (*command.confinement["outer"], *argv)
     if command.confinement:
-        argv = (*command.confinement.get("outer", ()), *argv)
+        argv = (*command.confinement.get("prefix", ()), *argv)
     return {
         "argv": [os.fsencode(word) for word in argv],
         "environment": {os.fsencode(name): os.fsencode(value) for name, value in command.environment.items()},
@@ -300,6 +320,7 @@ def _order(command: ShellCommand, is_live: bool) -> dict[str, Any]:
 
 _STEPS = {
     "directory": "its directory is gone or can't be entered",
+    "moved": "its directory was moved or swapped meanwhile",
     "sandbox": "the sandbox could not be set up",
     "limits": "its limits could not be set",
     "exec": "the program could not be started",
@@ -307,14 +328,12 @@ _STEPS = {
 }
 
 
-def _start_failure(number: int, step: str) -> ToolError:
-    reason = os.strerror(number) if number else "unknown reason"
+def _start_failure(number: int, step: str, told: str = "") -> ToolError:
+    reason = f" ({os.strerror(number) if number else told})" if number or told else ""
     advice = ""
     if number == 7:
         advice = " It is too long for a command line (128 kB): write it to a file and run that."
-    return ToolError(
-        ErrorKind.START_FAILED, f"The command could not start: {_STEPS.get(step, step)} ({reason}).{advice}"
-    )
+    return ToolError(ErrorKind.START_FAILED, f"The command could not start: {_STEPS.get(step, step)}{reason}.{advice}")
 
 
 def _error(command: ShellCommand, facts: dict[str, Any]) -> str:

@@ -11,12 +11,16 @@ import signal
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-_SHELLS = (b"/bin/bash", b"/usr/bin/bash", b"/usr/local/bin/bash")
+from dogu.workspace import process_inside
+from dogu.workspace.process_descriptors import SHELLS
 
 
-def become(order: dict[str, Any], directory: int, streams: Sequence[int], complaints: int) -> NoReturn:
+def become(
+    order: dict[str, Any], directory: int, streams: Sequence[int], complaints: int, talk: int | None
+) -> NoReturn:
     """Turn into the command; what prevents it goes to `complaints` as "errno step" and the process ends with 127.
 
+    `talk` is for a command that another program brings into its sandbox (`process_inside`).
     `streams` are the descriptors of standard input, output and error. The new process leads a session of its own
     without a terminal; its signals are as at login; it is the first the kernel ends when memory runs out.
     """
@@ -29,6 +33,8 @@ def become(order: dict[str, Any], directory: int, streams: Sequence[int], compla
         step = "streams"
         for number, descriptor in enumerate(streams):
             os.dup2(descriptor, number, inheritable=True)
+        if talk is not None:
+            (complaints,) = process_inside.hand_over(talk, directory, complaints)
         step = "limits"
         _limit(order)
         step = "sandbox"
@@ -70,7 +76,10 @@ def _execute(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
     if b"/" in name:
         os.execve(name, argv, environment)
     folders = environment.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin").split(b":")
-    candidates = [*(_SHELLS if name == b"bash" else ()), *(folder + b"/" + name for folder in folders if folder)]
+    candidates = [
+        *(map(os.fsencode, SHELLS) if name == b"bash" else ()),
+        *(folder + b"/" + name for folder in folders if folder),
+    ]
     failure: OSError = FileNotFoundError(2, "not found")
     for candidate in candidates:
         try:

@@ -4,3 +4,5 @@ from __future__ import annotations
 
 SOCKET_NUMBER = 3
 DESCRIPTOR_NAMES = ("control", "directory", "stdin", "stdout", "stderr", "order")
+SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+"""Where bash is, whatever a PATH says."""

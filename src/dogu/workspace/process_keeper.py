@@ -18,6 +18,7 @@ from typing import Any
 
 from dogu.workspace import process_child, process_tree
 from dogu.workspace.output_ring import OutputRing
+from dogu.workspace.process_inside import Inside
 
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
 LINGER_S = 0.2  # what the foreground's end leaves to late writers
@@ -38,8 +39,9 @@ class Keeper:
         self._rings = {stream: OutputRing(descriptors[stream]) for stream in ("stdout", "stderr")}
         self._descriptors = descriptors
         self._pipes: dict[int, str] = {}
+        self._inside: Inside | None = None
         self._poller = select.poll()
-        self._pid = 0
+        self._pid = self._command_pid = 0
         self._status: int | None = None
         self._phase = "foreground"  # then linger, background; or asking, killing
         self._phase_until = 0.0
@@ -62,7 +64,8 @@ class Keeper:
             self._flush_outbox(wait=True)
             return
         self._control.setblocking(False)
-        for descriptor in (wake_read, self._control.fileno(), *self._pipes):
+        inside = (self._inside.near,) if self._inside else ()
+        for descriptor in (wake_read, self._control.fileno(), *self._pipes, *inside):
             self._poller.register(descriptor, select.POLLIN)
         while self._phase != "over":
             for descriptor, _event in self._poller.poll(self._wait_ms()):
@@ -70,6 +73,8 @@ class Keeper:
                     _discard(wake_read)
                 elif descriptor in self._pipes:
                     self._take(descriptor)
+                elif self._inside and descriptor == self._inside.near:
+                    self._hear_inside(self._inside)
                 else:
                     self._listen()
             self._turn(time.monotonic())
@@ -84,10 +89,15 @@ class Keeper:
         for descriptor in self._pipes:
             os.set_blocking(descriptor, False)
             _widen(descriptor)
-        self._pid = os.fork()
+        if self._order["confinement"] and self._order["confinement"].get("outer"):
+            self._inside = Inside()
+        self._pid = self._command_pid = os.fork()
         if self._pid == 0:
             streams = (self._descriptors["stdin"], out_write, err_write)
-            process_child.become(self._order, self._descriptors["directory"], streams, complaints_write)
+            talk = self._inside.far if self._inside else None
+            process_child.become(self._order, self._descriptors["directory"], streams, complaints_write, talk)
+        if self._inside:
+            self._inside.started()
         self._tell("started", pid=self._pid)
         self._flush_outbox(wait=True)  # before the command can do anything to us
         for descriptor in (out_write, err_write, complaints_write, self._descriptors["stdin"]):
@@ -101,6 +111,21 @@ class Keeper:
             self._tell("failed", errno=int(number), step=step)
             return False
         return True
+
+    def _hear_inside(self, inside: Inside) -> None:
+        """Take the command over from the program that brought it into its sandbox."""
+        self._poller.unregister(inside.near)
+        self._inside = None
+        said = inside.hear()
+        if not said.isdigit():
+            inside.close()
+            self._reason = self._reason or said or "sandbox"
+            return
+        if self._order["confinement"]["has_own_processes"]:  # numbers of its own, and the program between is its init
+            inside.release(0)
+        else:
+            inside.release(self._pid)
+            self._command_pid = int(said)
 
     def _take(self, descriptor: int) -> bool:
         """Read what one pipe holds, once; False at its end or when it is empty."""
@@ -175,7 +200,7 @@ class Keeper:
                 return True
             if pid == 0:
                 return False
-            if pid == self._pid:
+            if pid == self._command_pid:
                 self._status = status
 
     def _watch(self, now: float) -> None:

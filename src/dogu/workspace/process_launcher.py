@@ -26,9 +26,10 @@ _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def main(is_scoped: bool) -> None:
+def main(is_scoped: bool, has_own_network: bool) -> None:
     """Serve until the socket closes and the last keeper is gone.
 
+    `has_own_network`: what runs here reaches only itself and a listener, which is sent to the program first of all.
     `is_scoped` for commands in a sandbox: they, and the launcher, can't send signals to processes outside; a guardian
     that they can't reach stays behind and ends them all should the launcher be killed.
     """
@@ -40,6 +41,11 @@ def main(is_scoped: bool) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PR_SET_NAME, b"dogu-launcher", 0, 0, 0)
+    if has_own_network:
+        from dogu.workspace import sandbox_network
+
+        with sandbox_network.enter() as listener, socket.socket(fileno=os.dup(SOCKET_NUMBER)) as program:
+            socket.send_fds(program, [b"listener"], [listener.fileno()])
     if is_scoped:
         launcher = os.fork()
         if launcher:

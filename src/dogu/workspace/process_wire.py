@@ -17,9 +17,12 @@ from dogu.workspace.process_descriptors import SOCKET_NUMBER
 if TYPE_CHECKING:
     import socket
 
+    from dogu.workspace.sandbox_proxy import HostProxy
+
 _PACKET_BYTES = 256 * 1024
 _CLOSE_TAKES_S = 10.0
-_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.process_launcher import main; main({!r})"
+_LISTENER_TAKES_S = 10.0
+_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.process_launcher import main; main({!r}, {!r})"
 
 
 class KeeperGoneError(Exception):
@@ -113,11 +116,14 @@ class Line:
 class Launch:
     """The launcher process: started when first needed, and again when it was lost.
 
-    `is_scoped` for commands in a sandbox: they can signal one another, and nothing outside.
+    `is_scoped` for commands in a sandbox: they can signal one another, and nothing outside. With `hosts`, they have a
+    network of their own, out of which only a proxy to these hosts leads.
     """
 
-    def __init__(self, *, is_scoped: bool) -> None:
+    def __init__(self, *, is_scoped: bool, hosts: tuple[str, ...] | None = None) -> None:
         self._is_scoped = is_scoped
+        self._hosts = hosts
+        self._proxy: HostProxy | None = None
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._pid = 0
@@ -125,6 +131,15 @@ class Launch:
     def start(self) -> None:
         """Start it if it isn't there. Raises `ToolError` (START_FAILED) where it can't be."""
         self._started()
+
+    @property
+    def refused_count(self) -> int:
+        """How many requests the proxy has refused so far."""
+        return self._proxy.refused_count if self._proxy else 0
+
+    def refused_since(self, mark: int) -> tuple[str, ...]:
+        """Return the hosts that the proxy refused after a mark."""
+        return self._proxy.refused_since(mark) if self._proxy else ()
 
     def order(self, order: dict[str, Any], directory: str | int, stdin: bytes) -> Line:
         """Have a keeper made for an order and return the line to it; the caller closes it.
@@ -164,6 +179,7 @@ class Launch:
             import socket
 
             ended, self._socket = self._socket, None
+            self._close_proxy()
             ended.shutdown(socket.SHUT_WR)
             ended.settimeout(_CLOSE_TAKES_S if wait else 0.001)
             try:
@@ -197,6 +213,7 @@ class Launch:
             if self._socket is lost:
                 lost.close()
                 self._socket = None
+                self._close_proxy()
                 os.waitpid(self._pid, 0)
 
     def _spawn(self) -> socket.socket:
@@ -212,11 +229,40 @@ class Launch:
             nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
             self._pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", "-c", _PROGRAM.format(source, self._is_scoped)],
+                [sys.executable, "-I", "-S", "-c", _PROGRAM.format(source, self._is_scoped, self._hosts is not None)],
                 {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
                 file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), SOCKET_NUMBER), *nothing],
             )
+        if self._hosts is not None:
+            self._open_proxy(near, self._hosts)
         return near
+
+    def _open_proxy(self, launcher: socket.socket, hosts: tuple[str, ...]) -> None:
+        """Take the listener that the launcher made in its network. Raises `ToolError` (START_FAILED) without one."""
+        import socket
+
+        from dogu.workspace.sandbox_hosts import AllowedHosts
+        from dogu.workspace.sandbox_proxy import HostProxy
+
+        launcher.settimeout(_LISTENER_TAKES_S)
+        try:
+            _word, descriptors, _flags, _address = socket.recv_fds(launcher, 16, 1)
+        except OSError:
+            descriptors = []
+        if not descriptors:
+            launcher.close()
+            os.waitpid(self._pid, 0)
+            raise ToolError(
+                ErrorKind.START_FAILED,
+                "The command could not start: no network of its own can be made, which the list of hosts needs.",
+            )
+        launcher.settimeout(None)
+        self._proxy = HostProxy(socket.socket(fileno=descriptors[0]), AllowedHosts(hosts))
+
+    def _close_proxy(self) -> None:
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            proxy.close()
 
 
 def _open_directory(directory: str | int, opened: list[int]) -> int:

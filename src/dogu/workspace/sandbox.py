@@ -1,8 +1,8 @@
 """The sandbox of shell commands: what the operating system enforces, as a ladder, and what it can't, in words.
 
-bubblewrap with seccomp (and Landlock for signals), else Landlock with seccomp, else seccomp alone, else nothing, which
-says so. Readable is everything but secrets, writable the roots and temporary folders, the network as set. Above: the
-shell tool and `dogu doctor`. Below: `process_child` puts the order into force between fork and exec.
+bubblewrap with seccomp (and Landlock for signals), else Landlock with seccomp, else seccomp alone; Seatbelt on macOS;
+else nothing, which says so. Readable is everything but secrets, writable the roots and temporary folders, the network
+as set. Above: the shell tool and `dogu doctor`. Below: `process_child` puts the order into force between fork and exec.
 """
 
 from __future__ import annotations
@@ -28,19 +28,24 @@ class Step(StrEnum):
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
     SECCOMP = "seccomp"
+    SEATBELT = "seatbelt"
     NONE = "none"
 
 
 class SandboxSettings(msgspec.Struct, frozen=True):
     """What a person may set. `network` False cuts it off; `writable` and `readable` add places (absolute paths).
 
-    `readable` wins over the built-in secrets. `unix_sockets` None: only where no socket would give the machine away.
+    `hosts` are all that an allowed network reaches (`sandbox_hosts`); None: any. `readable` wins over the built-in
+    secrets. `unix_sockets` None: only where no socket would give the machine away. `temporary` False: the machine's
+    temporary folders aren't writable.
     """
 
     network: bool = True
+    hosts: tuple[str, ...] | None = None
     writable: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     unix_sockets: bool | None = None
+    temporary: bool = True
 
 
 class Sandbox(msgspec.Struct, frozen=True):
@@ -50,6 +55,7 @@ class Sandbox(msgspec.Struct, frozen=True):
     settings: SandboxSettings
     landlock_abi: int = 0
     program: str = ""
+    has_own_network: bool = False  # with a list of hosts: whether it can be enforced
 
     @classmethod
     def detect(
@@ -63,19 +69,25 @@ class Sandbox(msgspec.Struct, frozen=True):
         `path` is where bubblewrap is looked for: system folders, not the person's $PATH.
         """
         settings = settings or SandboxSettings()
+        if sys.platform == "darwin" and best in (None, Step.SEATBELT):
+            from dogu.workspace import sandbox_seatbelt
+
+            return cls(Step.SEATBELT if sandbox_seatbelt.is_there() else Step.NONE, settings)
         if (
             not sys.platform.startswith("linux")
-            or best is Step.NONE
+            or best in (Step.NONE, Step.SEATBELT)
             or not sandbox_seccomp.is_known(os.uname().machine)
         ):
             return cls(Step.NONE, settings)
-        from dogu.workspace import sandbox_bubblewrap, sandbox_landlock
+        from dogu.workspace import sandbox_bubblewrap, sandbox_landlock, sandbox_network
 
         abi = sandbox_landlock.abi() if best is not Step.SECCOMP else 0
+        has_own_network = settings.network and settings.hosts is not None and sandbox_network.works()
+        has_network = has_own_network or (settings.network and settings.hosts is None)
         program = sandbox_bubblewrap.find_program(path) if best in (None, Step.BUBBLEWRAP) else None
-        if program and sandbox_bubblewrap.works(program, network=settings.network, own_processes=abi < 6):
-            return cls(Step.BUBBLEWRAP, settings, abi, program)
-        return cls(Step.LANDLOCK if abi else Step.SECCOMP, settings, abi)
+        if program and sandbox_bubblewrap.works(program, network=has_network, own_processes=abi < 6):
+            return cls(Step.BUBBLEWRAP, settings, abi, program, has_own_network)
+        return cls(Step.LANDLOCK if abi else Step.SECCOMP, settings, abi, has_own_network=has_own_network)
 
     def confine(
         self, roots: Sequence[str], environment: Mapping[str, str], protected: Iterable[str] = ()
@@ -88,55 +100,100 @@ class Sandbox(msgspec.Struct, frozen=True):
         if self.step is Step.NONE:
             return None
         hidden = [path for path in sandbox_places.secrets(environment) if path not in self.settings.readable]
-        sockets = sandbox_places.sockets(environment)
+        sockets = sandbox_places.sockets(environment, leads_out=self._reaches_all)
         writable = [
             *roots,
             *sandbox_work.repositories(roots),
-            *sandbox_places.temporary_folders(environment),
+            *(sandbox_places.temporary_folders(environment) if self.settings.temporary else ()),
             *self.settings.writable,
         ]
         writable = [os.path.realpath(path) for path in writable if os.path.exists(path)]
+        fixed = [os.path.realpath(path) for path in protected]
+        if self.step is Step.SEATBELT:
+            from dogu.workspace.sandbox_seatbelt import arguments
+
+            return {"prefix": arguments(writable, hidden, sockets, fixed, network=self._has_network)}
         order: dict[str, Any] = {"seccomp": self._filter(sockets), "is_scoped": self.landlock_abi >= 6}
         if self.step is Step.BUBBLEWRAP:
-            order["outer"] = self._outer(writable, hidden + sockets, [os.path.realpath(path) for path in protected])
+            order["has_own_processes"] = self.landlock_abi < 6
+            order["outer"] = self._outer(writable, hidden + sockets, fixed)
         elif self.step is Step.LANDLOCK:
-            order["landlock"] = {"rules": _rules(writable, hidden), "deny_tcp": not self.settings.network}
+            order["landlock"] = {"rules": _rules(writable, hidden), "deny_tcp": not self._has_network}
+        if self.has_own_network:
+            order["hosts"] = self.settings.hosts
         return order
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment for a command in this sandbox: tools' caches go where it may write."""
-        if self.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
-            return dict(environment)
-        return {**environment, **sandbox_work.caches(environment)}
+        """Return the environment for a command in this sandbox: tools' caches go where it may write, requests out."""
+        found = dict(environment)
+        if self.step in _HOLDING_FILES:
+            found |= sandbox_work.caches(environment)
+        if self.has_own_network:
+            from dogu.workspace.sandbox_hosts import AllowedHosts
+            from dogu.workspace.sandbox_network import proxy_variables
 
-    def denial(self, stdout: str, stderr: str) -> str:
-        """Say that this sandbox may be why a command failed, when its output looks like it; else ""."""
+            found |= proxy_variables(AllowedHosts(self.settings.hosts or ()).names_this_machine)
+        return found
+
+    def denial(self, stdout: str, stderr: str, refused_hosts: Sequence[str] = ()) -> str:
+        """Say that this sandbox is, or by the looks of its output may be, why a command failed; else ""."""
         if self.step is Step.NONE:
             return ""
-        from dogu.workspace.sandbox_denial import sentence
+        from dogu.workspace import sandbox_denial
 
+        if refused_hosts:
+            return sandbox_denial.hosts_sentence(refused_hosts, self._network)
         output = f"{stderr[-_MOST_READ_CHARS:]}\n{stdout[-_MOST_READ_CHARS:]}"
-        return sentence(output, network=self.settings.network)
+        return sandbox_denial.sentence(output, network="" if self._reaches_all else self._network)
 
     @property
     def limits(self) -> tuple[str, ...]:
         """What this step can't enforce, a sentence each, for `dogu doctor`."""
-        limits = _LIMITS[self.step]
-        if self.step is not Step.NONE and self.landlock_abi < 6:
+        limits = _LIMITS[self.step] + self._network_limits
+        if self.step not in (Step.NONE, Step.SEATBELT) and self.landlock_abi < 6:
             limits += ("Commands can send signals to the person's other processes.",)
-        if self.step is Step.LANDLOCK and self.landlock_abi < 4 and not self.settings.network:
+        if self.step is Step.LANDLOCK and self.landlock_abi < 4 and not self._has_network:
             limits += ("The network is cut off by seccomp alone.",)
         if self.step is Step.LANDLOCK and self.landlock_abi < 3:
             limits += ("Files outside the roots can be emptied, though not written.",)
         return limits
 
+    @property
+    def _network_limits(self) -> tuple[str, ...]:
+        if self.step is Step.NONE:
+            return ()
+        if self._reaches_all:
+            return ("An allowed network reaches every host.",)
+        if self.has_own_network:
+            return ("What is sent to an allowed host can be passed on by it.",)
+        if self.settings.network:
+            return ("The list of allowed hosts can't be enforced here: the network is closed instead.",)
+        return ()
+
+    @property
+    def _reaches_all(self) -> bool:
+        return self.settings.network and self.settings.hosts is None
+
+    @property
+    def _has_network(self) -> bool:
+        """Whether a command may open connections at all; with a network of its own, to what is in that."""
+        return self._reaches_all or self.has_own_network
+
+    @property
+    def _network(self) -> str:
+        """What it reaches, in words."""
+        if self.has_own_network and self.settings.hosts:
+            return f"only {', '.join(self.settings.hosts)}"
+        return "the network" if self._reaches_all else "no network"
+
     def describe(self) -> str:
         """Say in one sentence what is active."""
-        network = "network allowed" if self.settings.network else "no network"
+        network = "network allowed" if self._reaches_all else self._network
         words = {
             Step.BUBBLEWRAP: f"bubblewrap, Landlock and seccomp ({self.program}, Landlock ABI {self.landlock_abi})",
             Step.LANDLOCK: f"Landlock and seccomp (Landlock ABI {self.landlock_abi})",
             Step.SECCOMP: "seccomp only: files are not protected",
+            Step.SEATBELT: "Seatbelt (sandbox-exec), untested",
             Step.NONE: "none: commands can do whatever you can",
         }
         return words[self.step] + ("" if self.step is Step.NONE else f"; {network}")
@@ -144,15 +201,14 @@ class Sandbox(msgspec.Struct, frozen=True):
     @property
     def reach(self) -> str:
         """Say in one sentence what a command may write and reach, for the person who is asked."""
-        if self.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
+        if self.step not in _HOLDING_FILES:
             return UNCONFINED
         more = "".join(f", {path}" for path in self.settings.writable)
-        network = "the network" if self.settings.network else "no network"
-        return f"In the sandbox: it may write in the project and temporary folders{more}, and reach {network}."
+        return f"In the sandbox: it may write in the project and temporary folders{more}, and reach {self._network}."
 
     def _filter(self, sockets: Sequence[str]) -> bytes:
         families = [sandbox_seccomp.AF_NETLINK]
-        if self.settings.network or self.step is Step.BUBBLEWRAP:
+        if self._has_network or self.step is Step.BUBBLEWRAP:
             families += [sandbox_seccomp.AF_INET, sandbox_seccomp.AF_INET6]
         may_use_unix = self.settings.unix_sockets
         if may_use_unix is None:
@@ -164,13 +220,12 @@ class Sandbox(msgspec.Struct, frozen=True):
     def _outer(self, writable: list[str], hidden: list[str], protected: list[str]) -> list[str]:
         from dogu.workspace.sandbox_bubblewrap import View, arguments
 
-        view = View(writable, hidden, protected, network=self.settings.network, own_processes=self.landlock_abi < 6)
+        view = View(writable, hidden, protected, network=self._has_network, own_processes=self.landlock_abi < 6)
         return arguments(self.program, view)
 
 
 _LIMITS: dict[Step, tuple[str, ...]] = {
     Step.BUBBLEWRAP: (
-        "An allowed network reaches every host.",
         "What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards.",
         "Programs can see which other processes run.",
     ),
@@ -184,8 +239,13 @@ _LIMITS: dict[Step, tuple[str, ...]] = {
         "Files are not protected: commands read and write what you can.",
         "A cut-off network still lets local sockets through.",
     ),
+    Step.SEATBELT: (
+        "This profile was never tried on a Mac: it may hold less than it says, or stop what it shouldn't.",
+        "What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards.",
+    ),
     Step.NONE: ("Nothing is enforced: commands can do whatever you can.",),
 }
+_HOLDING_FILES = (Step.BUBBLEWRAP, Step.LANDLOCK, Step.SEATBELT)
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dogu.workspace import process_inside
 from dogu.workspace.sandbox_apply import SECCOMP_NUMBER
 
 # Root keeps what makes it root among files, and nothing that reaches past them.
@@ -39,7 +40,8 @@ def find_program(path: str) -> str | None:
 def works(program: str, *, network: bool, own_processes: bool) -> bool:
     """Try it out, about 10 ms: a container may forbid what it needs."""
     nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
-    argv = [*_prefix(program, View((), (), (), network=network, own_processes=own_processes)), "--", "/bin/true"]
+    prefix = _prefix(program, View((), (), (), network=network, own_processes=own_processes))
+    argv = [*prefix, "--", "/bin/sh", "-c", "[ / -ef /proc/self/root ]"]
     try:
         pid = os.posix_spawn(program, argv, {}, file_actions=nothing)
     except OSError:
@@ -65,7 +67,7 @@ def arguments(program: str, view: View) -> list[str]:
     for path in view.read_only:
         if path not in view.hidden:
             words += ["--ro-bind", path, path]
-    return [*words, "--seccomp", str(SECCOMP_NUMBER), "--"]
+    return [*words, "--seccomp", str(SECCOMP_NUMBER), "--", *process_inside.SHIM]
 
 
 def _prefix(program: str, view: View) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _SIGNATURE = re.compile(
     r"^.*(?:permission denied|operation not permitted|read-only file system|device or resource busy|cross-device link|"
@@ -15,20 +16,30 @@ _NETWORK_SIGNATURE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _LONGEST_LINE_CHARS = 200
+_MOST_HOSTS = 10
 
 
-def sentence(output: str, *, network: bool) -> str:
+def sentence(output: str, *, network: str = "") -> str:
     """Return a sentence for model and person when output holds what a sandbox's refusal looks like, else "".
 
-    A guess: the system says the same of files that nobody may touch. `network` says whether there was one.
+    A guess: the system says the same of files that nobody may touch. `network` says what is reached, where that isn't
+    everything.
     """
-    for pattern in [_SIGNATURE] if network else [_SIGNATURE, _NETWORK_SIGNATURE]:
+    for pattern in [_SIGNATURE, _NETWORK_SIGNATURE] if network else [_SIGNATURE]:
         match = pattern.search(output)
         if match:
             line = match[0].strip()[:_LONGEST_LINE_CHARS]
-            without = "" if network else ", and there is no network"
+            reached = f", and reach {network}" if network else ""
             return (
                 f"The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
-                f"temporary folders, can't read keys and credentials{without}."
+                f"temporary folders, can't read keys and credentials{reached}."
             )
     return ""
+
+
+def hosts_sentence(refused: Sequence[str], network: str) -> str:
+    """Say which hosts the sandbox refused; `network` says what is reached."""
+    shown = ", ".join(refused[:_MOST_HOSTS]) + (
+        f" and {len(refused) - _MOST_HOSTS} more" * (len(refused) > _MOST_HOSTS)
+    )
+    return f"The sandbox refused connections to {shown}: commands reach {network} (tools.sandboxAllowedHosts)."

@@ -32,6 +32,10 @@ _SOCKETS = (
     "/var/snap/lxd/common/lxd/unix.socket /var/lib/lxd/unix.socket /run/incus/unix.socket "
     "/run/libvirt/libvirt-sock /run/systemd/private /run/dbus/system_bus_socket /run/screen /tmp/.X11-unix"
 )
+_SOCKETS_THAT_ASK_OUTSIDE = (
+    "/run/systemd/resolve/io.systemd.Resolve /run/nscd/socket /var/run/nscd/socket /run/avahi-daemon/socket "
+    "/run/cups/cups.sock /run/tailscale/tailscaled.sock /run/postfix /var/spool/postfix/public"
+)
 _NAMED_BY = (
     "GNUPGHOME",
     "KUBECONFIG",
@@ -55,13 +59,15 @@ def secrets(environment: Mapping[str, str]) -> list[str]:
     return _existing(named)
 
 
-def sockets(environment: Mapping[str, str]) -> list[str]:
+def sockets(environment: Mapping[str, str], *, leads_out: bool = True) -> list[str]:
     """Return the sockets, and folders of sockets, that exist and let a command act outside its sandbox.
 
-    Containers' and the system's services, the person's session (desktop, terminal multiplexer) and key agent.
+    Containers' and the system's services, the person's session (desktop, terminal multiplexer) and key agent; where the
+    network isn't to lead out (`leads_out`), also what asks there in a command's name, for names and for print.
     """
     user = os.getuid()
-    named: list[str] = [*_SOCKETS.split(), f"/run/user/{user}", f"/tmp/tmux-{user}", f"/tmp/dbus-{user}"]
+    more = "" if leads_out else _SOCKETS_THAT_ASK_OUTSIDE
+    named: list[str] = [*_SOCKETS.split(), *more.split(), f"/run/user/{user}", f"/tmp/tmux-{user}", f"/tmp/dbus-{user}"]
     named += [environment.get("XDG_RUNTIME_DIR", ""), environment.get("SSH_AUTH_SOCK", "")]
     named.append(environment.get("DOCKER_HOST", "").removeprefix("unix://"))
     return _existing(named)

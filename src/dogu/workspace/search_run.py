@@ -30,7 +30,7 @@ from dogu.workspace.search_query import (
 )
 from dogu.workspace.search_re2 import Re2, differences
 from dogu.workspace.search_ripgrep import Ripgrep
-from dogu.workspace.search_secrets import SecretFiles, kept_back
+from dogu.workspace.search_secrets import SecretFiles, globs_without, not_searched
 from dogu.workspace.search_source import Source, open_beneath, source_of
 from dogu.workspace.walk import Walk, WalkCounts
 
@@ -78,13 +78,11 @@ class SearchRun:
                 raise ToolError(
                     ErrorKind.IGNORED, f"File is hidden by .geminiignore: {path}. Search elsewhere, or ask the user."
                 )
-        secret = None if query.names_only else SecretFiles(self._roots, path).reason()
+        if SecretFiles(self._roots, path).hold():
+            return SearchResult(engine=engine.name, notes=not_searched([os.path.basename(path)]))
         source = source_of(os.path.basename(path), self._roots.open_file(path), not query.pattern.isascii())
         try:
             counted = engine.count_sources(query, [source], limits)
-            if secret and counted.by_path:
-                note = kept_back({source.path: secret}, sum(counted.by_path.values()), query)
-                return SearchResult(engine=engine.name, notes=[note])
             shown = [] if query.names_only or not counted.by_path else engine.lines(query, [source], limits)[0]
             files = [FileMatches(name, shown, source.encoding) for name in counted.by_path]
         finally:
@@ -104,6 +102,8 @@ class SearchRun:
             hint = "; pass respect_git_ignore=false to search it" if rules.reason == "git" else ""
             return SearchResult(notes=[f"{path} is {rules.reason}-ignored and was not searched{hint}"])
         secrets = SecretFiles(self._roots, path)
+        if secrets.hold():
+            return SearchResult(notes=[f"{path} was not searched: it is for people only; ask with read_file"])
         with _closing(self._roots.open_directory(path)) as descriptor:
             return self._search_below(query, _Folder(descriptor, ignore, rules, relative == ".", secrets), limits)
 
@@ -113,15 +113,15 @@ class SearchRun:
             result = SearchResult(engine=engine.name)
             walked = _first_left_out(folder)
             reads_git = query.respect_git_ignore and walked.is_plain
-            counted = engine.count(query, folder.descriptor, _ripgrep_flags(reads_git, folder), limits)
+            flags = [*_ripgrep_flags(reads_git, folder), *globs_without(walked.secret)]
+            counted = engine.count(query, folder.descriptor, flags, limits)
         else:
             result, counted, walked = self._count_in_process(engine, query, folder, limits)
         result.is_complete = counted.is_complete
         kept = _kept(counted, query, folder)
+        kept = {path: count for path, count in kept.items() if not folder.secrets.hold(path)}
         result.notes += _left_out(counted.unreadable, walked)
-        if not query.names_only:
-            kept, notes = folder.secrets.keep_back(kept, query)
-            result.notes += notes
+        result.notes += not_searched(_included(query, walked.secret), is_all=walked.is_all)
         result.file_count = len(kept)
         result.total = sum(kept.values())
         if query.names_only:
@@ -148,8 +148,10 @@ class SearchRun:
             paths: Iterable[str] = _not_excluded(nominated.paths)
         else:
             paths = _walked(folder, walked)
-        counted = engine.count(query, folder.descriptor, _included(query, paths), limits)
-        left_out = _first_left_out(folder) if nominated else _LeftOut(walked, counted.is_complete)
+        secret: list[str] = []
+        searched = _not_secret(folder, _included(query, paths), secret)
+        counted = engine.count(query, folder.descriptor, searched, limits)
+        left_out = _first_left_out(folder) if nominated else _LeftOut(walked, counted.is_complete, secret=secret)
         return result, counted, left_out
 
     def _place(self, path: str) -> tuple[str, str]:
@@ -177,12 +179,13 @@ def _ripgrep_flags(reads_git: bool, folder: _Folder) -> list[str]:
 
 
 class _LeftOut(NamedTuple):
-    """What the rules leave out, of all entries or the first ones; `is_plain` unless a `.gitignore` is no plain file,
-    which ripgrep would follow or wait for."""
+    """What the rules leave out, of all entries or the first ones, and the `secret` files among the others; `is_plain`
+    unless a `.gitignore` is no plain file, which ripgrep would follow or wait for."""
 
     counts: WalkCounts
     is_all: bool
     is_plain: bool = True
+    secret: Sequence[str] = ()
 
 
 def _first_left_out(folder: _Folder) -> _LeftOut:
@@ -191,14 +194,15 @@ def _first_left_out(folder: _Folder) -> _LeftOut:
     walk = Walk(folder.ignore, folder.rules, counts=counts)
     seen = 0
     is_plain = True
+    secret: list[str] = []
     for inner in walk.folders(folder.descriptor):
-        inner.kept(inner.names, counts)
+        secret += (path for name in inner.kept(inner.names, counts) if folder.secrets.hold(path := inner.path + name))
         if ".gitignore" in inner.names:
             is_plain = is_plain and _is_plain(".gitignore", inner.descriptor)
         seen += len(inner.names) + 1
         if seen > _MOST_COUNTED:
-            return _LeftOut(counts, False, is_plain)
-    return _LeftOut(counts, True, is_plain)
+            return _LeftOut(counts, False, is_plain, secret)
+    return _LeftOut(counts, True, is_plain, secret)
 
 
 def _is_plain(name: str, folder: int) -> bool:
@@ -242,6 +246,14 @@ def _walked(folder: _Folder, counts: WalkCounts) -> Iterable[str]:
     for inner in walk.folders(folder.descriptor):
         for name in inner.kept(inner.names, counts):
             yield inner.path + name
+
+
+def _not_secret(folder: _Folder, paths: Iterable[str], secret: list[str]) -> Iterable[str]:
+    for path in paths:
+        if folder.secrets.hold(path):
+            secret.append(path)
+        else:
+            yield path
 
 
 def _shown(

@@ -1,18 +1,21 @@
-"""Keep back what a search found in files that hold secrets: told as a number and a reason, never shown.
+"""Files that hold secrets aren't searched: what matches in them, and how often, would tell what is in them.
 
-By path alone, after an engine has counted; so it holds for every engine, and only files with matches are asked about.
+They are known by their paths alone. What is told of them doesn't depend on what was searched for.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 
 from dogu.workspace.names import shown_name
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.roots import Roots
-from dogu.workspace.search_query import SearchQuery
 
 _MOST_NAMED = 5
+_MOST_PASSED_BY = 500
+_GLOB_SIGN = re.compile(r"([*?\[\]{}\\!])")
 
 
 class SecretFiles:
@@ -26,26 +29,23 @@ class SecretFiles:
             for name in (path, roots.real(path))
         }
 
-    def reason(self, below: str = "") -> str | None:
-        """Say why the content of the file at `below`, relative to the path, isn't shown, or None."""
-        names = (f"{place}/{below}" for place in self._places)
-        return next((reason for name in names if (reason := secret_reason(name))), None)
-
-    def keep_back(self, counts: dict[str, int], query: SearchQuery) -> tuple[dict[str, int], list[str]]:
-        """Return the counts by path without the secret files', and what to tell of those."""
-        reasons = {path: reason for path in counts if (reason := self.reason(path))}
-        if not reasons:
-            return counts, []
-        shown = {path: count for path, count in counts.items() if path not in reasons}
-        matches = sum(counts[path] for path in reasons)
-        return shown, [kept_back(reasons, matches, query)]
+    def hold(self, below: str = "") -> bool:
+        """Whether the file at `below`, relative to the path, is one; without it, whether all that is there is."""
+        return any(secret_reason(f"{place}/{below}") is not None for place in self._places)
 
 
-def kept_back(reasons: dict[str, str], matches: int, query: SearchQuery) -> str:
-    """Say in a few words what is not shown: `reasons` by path, and the number of matches in all of them."""
-    # A pattern beyond ASCII has only nominated its files, and these are not looked at again.
-    number = f"{'' if query.pattern.isascii() else 'at most '}{matches} {'match' if matches == 1 else 'matches'}"
-    paths = sorted(reasons)
-    named = [f"{shown_name(path)} ({reasons[path].rstrip('.')})" for path in paths[:_MOST_NAMED]]
-    more = [f"{len(paths) - _MOST_NAMED} more files"] if len(paths) > _MOST_NAMED else []
-    return f"{number} left out, in {', '.join([*named, *more])}: ask with read_file"
+def not_searched(paths: Iterable[str], *, is_all: bool = True) -> list[str]:
+    """Return what to tell of files that were passed by, by path; nothing when there is none."""
+    found = sorted(paths)
+    if not found:
+        return []
+    named = [shown_name(path) for path in found[:_MOST_NAMED]]
+    more = [f"{len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else []
+    number = f"{'' if is_all else 'at least '}{len(found)} {'file' if len(found) == 1 else 'files'}"
+    return [f"{number} not searched, for people only: {', '.join([*named, *more])}; ask with read_file"]
+
+
+def globs_without(paths: Iterable[str]) -> list[str]:
+    """Return ripgrep's flags that pass these files by; what is past the limit must be left out of its answer."""
+    passed_by = [path for path in sorted(paths)[:_MOST_PASSED_BY] if path.isprintable()]
+    return ["--glob=!/" + _GLOB_SIGN.sub(r"\\\1", path) for path in passed_by]
