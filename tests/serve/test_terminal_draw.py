@@ -23,6 +23,7 @@ def test_a_diff_is_painted_and_its_blanks_can_be_seen():
     diff = FileDiff("/a", "x\n", "y \n", "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y \t\n", ("Line endings: CRLF.",))
     assert draw(diff, PLAIN) == "Line endings: CRLF.\n@@ -1 +1 @@\n-x\n+y·→\t"
     assert "\x1b[32m+y·→\t\x1b[0m" in draw(diff, COLORED)
+    assert "lines left out" in draw("\n".join(map(str, range(200))), PLAIN)
 
 
 def test_tabs_at_the_beginning_of_changed_lines_can_be_seen():
@@ -50,11 +51,11 @@ def test_a_long_display_is_folded_and_a_command_never_hides_its_end():
 
 
 def shown(*events: object) -> str:
-    out = io.StringIO()
-    show = Show(out, PLAIN)
+    printed: list[str] = []
+    show = Show(PLAIN, lambda: 80, printed.append)
     for event in events:
         show.event(event)
-    return out.getvalue()
+    return "".join(f"{text}\n" for text in printed)
 
 
 def test_a_call_is_a_line_and_its_result_stands_under_it():
@@ -66,11 +67,17 @@ def test_a_call_is_a_line_and_its_result_stands_under_it():
     assert text == "● ReadFile  src/a.py\n  Read 3 lines\n  of 9\n"
 
 
+def test_a_short_result_stands_in_the_call_s_own_line():
+    call = ToolCall("1", "read_file", {})
+    text = shown(CallStarted(call, "ReadFile", "a.py"), CallFinished(call, "ReadFile", ToolResult("...", "3 lines")))
+    assert text == "● ReadFile  a.py · 3 lines\n"
+
+
 def test_a_failure_is_told_and_text_before_it_ends_its_line():
     call = ToolCall("1", "read_file", {})
     failed = ToolResult.failed(ToolError(ErrorKind.NOT_FOUND, "No such file."))
     assert shown(TextDelta("Let me see"), CallFinished(call, "ReadFile", failed)) == (
-        "Let me see\n  ✗ ReadFile: No such file.\n"
+        "Let me see\n✗ ReadFile\n  No such file.\n"
     )
 
 
@@ -81,19 +88,14 @@ def test_a_tool_name_that_a_model_or_server_made_up_is_harmless(hostile: str):
     assert hostile not in shown(CallStarted(call, call.name, hostile), CallFinished(call, call.name, failed))
 
 
-def test_how_a_command_ended_is_told_also_where_its_output_was_seen_live():
+def test_of_a_command_the_end_is_shown_and_how_it_ended():
     call = ToolCall("1", "run_shell_command", {})
-    result = ToolResult("...", TerminalOutput("x", "seen\n", 1, ("Exit code 1.", "The sandbox may have refused it.")))
-    text = shown(CallStarted(call, "Shell", "x"), CallOutput("1", "seen\n"), CallFinished(call, "Shell", result))
-    assert text == "● Shell  x\n  seen\n  Exit code 1.\n  The sandbox may have refused it.\n"
-
-
-def test_live_output_is_bounded():
-    call = ToolCall("1", "run_shell_command", {})
-    outputs = [CallOutput("1", f"line {n}\n") for n in range(500)]
-    text = shown(CallStarted(call, "Shell", "yes"), *outputs)
-    assert text.count("\n") == 22
-    assert "not shown as it comes" in text
+    output = "".join(f"line {number}\n" for number in range(100))
+    result = ToolResult("...", TerminalOutput("x", output, 1, ("Exit code 1.", "The sandbox may have refused it.")))
+    text = shown(CallStarted(call, "Shell", "x"), CallOutput("1", output), CallFinished(call, "Shell", result))
+    lines = text.split("\n")
+    assert lines[:2] == ["● Shell  x  (/open 1)", "  … 94 lines above"]
+    assert lines[-4:] == ["  line 99", "  Exit code 1.", "  The sandbox may have refused it.", ""]
 
 
 def test_a_retry_and_a_note_are_told():

@@ -1,129 +1,150 @@
-"""The question on the terminal: what will happen, and yes / always / edit first / no / no with a reason."""
+"""The question on the terminal: what will happen, and yes / always / edit first / no / no with a reason / stop."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
-import sys
 import tempfile
-from typing import TextIO
 
 from anyio import to_thread
 
-from dogu.contract.display import Display, FileDiff
+from dogu.contract.display import CommandPreview, Display, FileDiff
 from dogu.contract.errors import ToolError
+from dogu.language import say
 from dogu.policy.verdict import Decision
-from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
+from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Outcome, Question
+from dogu.serve.terminal.cells import fit_middle
 from dogu.serve.terminal.draw import draw
-from dogu.serve.terminal.keys import read_key
-from dogu.serve.terminal.style import Style
-from dogu.workspace.visible import make_visible
+from dogu.serve.terminal.enquiry import answer_enquiry
+from dogu.serve.terminal.screen import Choice, Screen
+from dogu.workspace.visible import hidden_characters, make_visible
+
+_LONGEST_WORDS_CHARS = 300
 
 
 class TerminalConfirm:
-    """Asks on the terminal. `editor` is a command line; None means `$VISUAL`, `$EDITOR`, else `vi`.
+    """Asks on the screen. `editor` is a command line; None means `$VISUAL`, `$EDITOR`, else `vi`.
 
-    `asked` holds what was shown of the proposals asked about, by the ids of their calls.
+    `asked` holds what was shown of the proposals asked about, by the ids of their calls. `own` are ids of calls that
+    the person typed as such: they have said yes already.
     """
 
-    def __init__(self, out: TextIO | None = None, style: Style | None = None, editor: str | None = None) -> None:
-        self._out = out or sys.stdout
-        self._style = style or Style.of(self._out)
+    def __init__(self, screen: Screen, editor: str | None = None) -> None:
+        self._screen = screen
         self.asked: dict[str, Display] = {}
+        self.own: set[str] = set()
         self._editor = editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
 
     async def __call__(self, question: Question) -> Outcome:
         """Draw the question, wait for a key, and return what it means."""
+        if question.call.call_id in self.own:
+            return Approved()
         self.asked[question.call.call_id] = question.confirmation.display
-        self._draw(question)
-        can_edit = question.confirmation.revise is not None
-        allowed = "ynrs" + ("a" if question.always_rule else "") + ("e" if can_edit else "")
+        self._draw(question, whole=False)
         draft = question.confirmation.editable_text or ""
         while True:
-            self._write(self._choices(question, can_edit))
-            key = await read_key(allowed)
-            self._write(f" {key or 'stop'}\n")
+            key = await self._screen.choose(self._choices(question))
             if key == "e":
-                draft, can_be_done = await to_thread.run_sync(self._edit, question, draft)
+                draft, can_be_done = await self._edit(question, draft)
                 if can_be_done:
+                    self._told(say("Yes, as edited."))
                     return Approved(draft)
                 continue
-            return await self._outcome(key)
+            if key == "o":
+                self._draw(question, whole=True)
+                continue
+            outcome = await self._outcome(key)
+            if outcome is not None:
+                return outcome
 
     async def go_on(self, question: str) -> bool:
         """Ask a plain yes or no."""
-        self._write(f"\a\n{self._style.paint('?', 'yellow', 'bold')} {make_visible(question, keep='')} [y]es  [n]o ")
-        key = await read_key("yn")
-        self._write(f" {key or 'n'}\n")
+        style = self._screen.style
+        self._screen.print(f"{style.paint('?', 'yellow', 'bold')} {make_visible(say(question), keep='')}")
+        key = await self._screen.choose([Choice("y", say("[y]es")), Choice("n", say("[n]o"))])
+        self._told(say("Yes.") if key == "y" else say("No."))
         return key == "y"
 
-    async def _outcome(self, key: str) -> Outcome:
+    async def enquire(self, enquiry: Enquiry) -> Given | Declined:
+        """Put an MCP server's form, address or wish before the person."""
+        return await answer_enquiry(self._screen, enquiry)
+
+    async def _outcome(self, key: str) -> Outcome | None:
+        """Say what the key means; None when the person thought better of it."""
         match key:
             case "y":
+                self._told(say("Yes."))
                 return Approved()
             case "a":
+                self._told(say("Yes, always."))
                 return ApprovedAlways()
             case "n":
+                self._told(say("No."))
                 return Declined()
             case "r":
-                return Declined(await self._reason())
+                reason = await self._screen.read_line(say("Reason:"))
+                if reason is None:
+                    return None
+                self._told(say("No: {reason}", reason=make_visible(reason, keep="")))
+                return Declined(reason.strip())
             case _:
+                self._told(say("Stop."))
                 return Declined(stop=True)
 
-    def _draw(self, question: Question) -> None:
-        style, confirmation = self._style, question.confirmation
-        title = make_visible(confirmation.title, keep="")
-        self._write(f"\a\n{style.paint('?', 'yellow', 'bold')} {style.paint(title, 'bold')}\n")
-        self._write(draw(confirmation.display, style, whole=True) + "\n")
-        for reason in confirmation.reasons:
-            self._write(style.paint(make_visible(reason, keep=""), "yellow") + "\n")
-        if question.verdict.reason:
-            self._write(style.paint(f"Asked because: {make_visible(question.verdict.reason, keep='')}", "dim") + "\n")
+    def _told(self, words: str) -> None:
+        self._screen.print(self._screen.style.paint(f"  {words}", "dim"))
+
+    def _draw(self, question: Question, *, whole: bool) -> None:
+        style, confirmation = self._screen.style, question.confirmation
+        title = make_visible(say(confirmation.title), keep="")
+        lines = [f"{style.paint('?', 'yellow', 'bold')} {style.paint(title, 'bold')}"]
+        lines.append(draw(confirmation.display, style, whole=whole))
+        lines += [style.paint(words, "yellow") for words in _warnings(question)]
+        reason = question.verdict.reason
+        if reason:
+            lines.append(style.paint(say("Asked because: {reason}", reason=make_visible(say(reason), keep="")), "dim"))
         for command in question.verdict.commands:
             if command.verdict is not Decision.ALLOW:
-                why = f"{' '.join(command.words)}: {command.reason}"
-                self._write(style.paint(f"  {make_visible(why, keep='')}", "dim") + "\n")
+                words = make_visible(" ".join(command.words), keep="")
+                words = words if whole else fit_middle(words, _LONGEST_WORDS_CHARS)
+                lines.append(style.paint(f"  {words}: {make_visible(say(command.reason), keep='')}", "dim"))
+        self._screen.print("\n".join(lines))
 
-    def _choices(self, question: Question, can_edit: bool) -> str:
-        choices = ["[y]es"]
+    def _choices(self, question: Question) -> list[Choice]:
+        choices = [Choice("y", say("[y]es"))]
         if question.always_rule is not None:
-            choices.append(f"[a]lways for {make_visible(question.always_rule.text, keep='')}")
-        if can_edit:
-            choices.append("[e]dit first")
-        choices += ["[n]o", "no, with a [r]eason", "[s]top"]
-        one_line = "  ".join(choices)
-        fits = len(one_line) < shutil.get_terminal_size().columns - 2
-        return self._style.paint(one_line if fits else "\n".join(choices), "bold") + " "
+            rule = make_visible(question.always_rule.text, keep="")
+            choices.append(Choice("a", say("[a]lways for {rule}", rule=rule)))
+        if question.confirmation.revise is not None:
+            choices.append(Choice("e", say("[e]dit first")))
+        if _is_folded(question.confirmation.display, self._screen):
+            choices.append(Choice("o", say("[o]pen it whole")))
+        words = say("[n]o"), say("no, with a [r]eason"), say("[s]top")
+        return choices + [Choice(key, text) for key, text in zip("nrs", words, strict=True)]
 
-    async def _reason(self) -> str:
-        from prompt_toolkit import PromptSession
-
-        session: PromptSession[str] = PromptSession()
-        try:
-            return (await session.prompt_async("Reason: ")).strip()
-        except (KeyboardInterrupt, EOFError):
-            return ""
-
-    def _edit(self, question: Question, draft: str) -> tuple[str, bool]:
+    async def _edit(self, question: Question, draft: str) -> tuple[str, bool]:
         """Let the person edit the draft; return it, and whether it was changed and can be done."""
-        confirmation = question.confirmation
+        confirmation, screen = question.confirmation, self._screen
         try:
-            edited = self._in_editor(draft, _suffix(question))
+            async with screen.outside():
+                edited = await to_thread.run_sync(self._in_editor, draft, _suffix(question))
         except OSError as error:
-            self._write(f"\nThe editor {self._editor!r} could not be started: {error}. Set $EDITOR.\n")
+            editor = make_visible(self._editor, keep="")
+            screen.print(
+                say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=error)
+            )
             return draft, False
         if edited is None or edited == (confirmation.editable_text or ""):
-            self._write("\nUnchanged.\n")
+            self._told(say("Unchanged."))
             return draft, False
         try:
-            revised = confirmation.revise(edited) if confirmation.revise else confirmation
+            revised = await to_thread.run_sync(confirmation.revise, edited) if confirmation.revise else confirmation
         except ToolError as error:
             # Kept: the next [e] goes on from it.
-            self._write(f"\n{make_visible(error.message)}\n")
+            screen.print(make_visible(say(error.message)))
             return edited, False
-        self._write("\n" + draw(revised.display, self._style) + "\n")
+        screen.print(draw(revised.display, screen.style))
         self.asked[question.call.call_id] = revised.display
         return edited, True
 
@@ -137,9 +158,18 @@ class TerminalConfirm:
             with open(file.name, encoding="utf-8", errors="surrogateescape", newline="") as saved:
                 return saved.read() if status == 0 else None
 
-    def _write(self, text: str) -> None:
-        self._out.write(text)
-        self._out.flush()
+
+def _warnings(question: Question) -> list[str]:
+    confirmation = question.confirmation
+    words = [make_visible(say(reason), keep="") for reason in confirmation.reasons]
+    if isinstance(confirmation.display, CommandPreview):
+        hidden = hidden_characters(confirmation.display.command)
+        words += [say("The command {holds}.", holds=found) for found in hidden]
+    return words
+
+
+def _is_folded(display: Display, screen: Screen) -> bool:
+    return draw(display, screen.style) != draw(display, screen.style, whole=True)
 
 
 def _suffix(question: Question) -> str:

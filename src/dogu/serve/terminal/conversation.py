@@ -1,198 +1,236 @@
-"""A plain conversation: prompts in, turns out, Ctrl-C cancels the turn and nothing else."""
+"""A conversation: messages in, turns out, in order; Ctrl-C cancels one thing and says what."""
 
 from __future__ import annotations
 
-import signal
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import anyio
 import msgspec
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from dogu.agent.loop import Agent
-from dogu.contract import Content, Display, ToolError
+from dogu.agent.slash import Said, Send, SlashCommands
+from dogu.agent.slash_model import Connections
+from dogu.contract import Content
+from dogu.contract.content import parts_of
+from dogu.language import say
 from dogu.models.events import ModelError
-from dogu.policy.mode import ApprovalMode
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode
-from dogu.serve.record import entry_lines, undo_lines
+from dogu.serve.terminal.cells import wrapped
+from dogu.serve.terminal.confirm import TerminalConfirm
+from dogu.serve.terminal.connect import ConnectMenu
+from dogu.serve.terminal.inbox import Inbox
+from dogu.serve.terminal.own_commands import AT_ONCE, own_commands
+from dogu.serve.terminal.screen import Doings, Message, Screen
+from dogu.serve.terminal.shell_line import ShellLines
 from dogu.serve.terminal.show import Show
-from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
-if TYPE_CHECKING:
-    from prompt_toolkit import PromptSession
-
 _PAINTED_AFTER_S = 0.3
+_TICK_S = 0.1
 
 Prepare = Callable[[str], Awaitable[Content]]
+T = TypeVar("T")
 
 
-class Command(msgspec.Struct, frozen=True):
-    """A `/` command: what `/help` says, and its act, which returns what to print."""
+class Talk(msgspec.Struct, frozen=True):
+    """What a conversation is held with. `prepare` turns a prompt's text into content (reads what `@path` names).
 
-    help: str
-    run: Callable[[str], Awaitable[str] | str]
+    `is_unconnected`: no model was chosen, and none is connected.
+    """
+
+    agent: Agent
+    runtime: Runtime
+    prepare: Prepare
+    slash: SlashCommands
+    connections: Connections
+    is_unconnected: bool = False
 
 
 class Conversation:
-    """One person, one agent, one terminal. `prepare` turns a prompt's text into content (reads what `@path` names)."""
+    """One person, one agent, one screen. `warm_up` is called in a thread once the prompt has been drawn."""
 
     def __init__(
-        self,
-        agent: Agent,
-        runtime: Runtime,
-        prepare: Prepare,
-        *,
-        asked: dict[str, Display] | None = None,
-        yolo_is_disabled: bool = False,
-        greeting: Sequence[str] = (),
+        self, talk: Talk, screen: Screen, confirm: TerminalConfirm, *, warm_up: Sequence[Callable[[], None]] = ()
     ) -> None:
-        self._agent = agent
-        self._runtime = runtime
-        self._prepare = prepare
-        self._greeting = greeting
-        self._yolo_is_disabled = yolo_is_disabled
-        self._out = sys.stdout
-        self._style = Style.of(self._out)
-        self._show = Show(self._out, self._style, asked)
+        self._talk = talk
+        self._screen = screen
+        self._warm_up = (talk.runtime.prepare, *warm_up)
+        self._inbox = Inbox()
+        self._scope: anyio.CancelScope | None = None
+        self._group: TaskGroup | None = None
         self._is_over = False
-        self._notes_told = len(runtime.notes)
-        self._commands: dict[str, Command] = {
-            "help": Command("what can be typed here", self._help),
-            "tools": Command("the tools the model has", self._tools),
-            "mode": Command("show or set the approval mode: default, auto_edit, plan, yolo", self._mode),
-            "undo": Command("take back the last change; /undo CALL, /undo to CALL, /undo turn; --force", self._undo),
-            "done": Command("what this session changed, by call", self._done),
-            "stats": Command("tokens used so far", self._stats),
-            "quit": Command("end (Ctrl-D does too)", self._quit),
-        }
+        self._notes_told = len(talk.runtime.notes)
+        self._shell = ShellLines(talk.runtime, confirm.own)
+        self.show = Show(screen.style, lambda: screen.columns, screen.print, confirm.asked, draws=screen.is_live)
+        self._menu = ConnectMenu(talk.connections, screen)
+        talk.slash.register(*own_commands(screen, self._open, self._leave), self._menu.command())
 
-    async def run(self, first_prompt: str = "") -> ExitCode:
+    async def run(self, first_prompt: str = "", greeting: Sequence[str] = ()) -> ExitCode:
         """Converse until the person leaves."""
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.history import InMemoryHistory
-
-        for line in self._greeting:
+        for line in greeting:
             self._print(line)
-        session: PromptSession[str] = PromptSession(history=InMemoryHistory())
+        self._menu.offer(is_first=self._talk.is_unconnected and not first_prompt)
+        if first_prompt:
+            self._inbox.put(Message(first_prompt))
         async with anyio.create_task_group() as group:
+            self._group = group
+            group.start_soon(self._screen.run, self._doings())
             group.start_soon(self._prepare_later)
-            if first_prompt:
-                await self._turn(first_prompt)
-            while not self._is_over:
+            while (message := await self._inbox.take()) is not None:
+                await self._do(message)
                 self._tell_notes()
-                text = await self._ask(session)
-                if text.startswith("/"):
-                    await self._command(text[1:])
-                elif text:
-                    await self._turn(text)
+            self._screen.end()
             group.cancel_scope.cancel()
         return ExitCode.DONE
+
+    def _doings(self) -> Doings:
+        return Doings(
+            submit=self._submit,
+            cancel=self._cancel,
+            leave=self._leave,
+            live=self._live,
+            queued=lambda: self._inbox.waiting if self._scope is not None else [],
+            unqueue=self._inbox.take_back,
+            status=self._status,
+            open_last=lambda: self._open(0),
+        )
 
     async def _prepare_later(self) -> None:
         """Warm up once the prompt has been drawn: a thread that starts earlier would delay it."""
         await anyio.sleep(_PAINTED_AFTER_S)
-        await to_thread.run_sync(self._runtime.prepare)
+        for prepare in self._warm_up:
+            await to_thread.run_sync(prepare, abandon_on_cancel=True)
+        await self._menu.look_for_servers()
+
+    def _submit(self, message: Message) -> None:
+        name = message.text[1:].partition(" ")[0] if message.text.startswith("/") else ""
+        if self._group is not None and self._scope is not None and name in AT_ONCE and not message.blobs:
+            self._group.start_soon(self._say, message.text[1:])
+        else:
+            self._inbox.put(message)
+            self._screen.refresh()
+
+    async def _do(self, message: Message) -> None:
+        text = message.text
+        if await self._menu.takes(text):
+            return
+        if text.startswith("/") and not message.blobs:
+            self._echo(message)
+            match await self._cancellable(partial(self._talk.slash.run, text[1:])):
+                case Said(text=answer):
+                    self._print(answer)
+                case Send(content=content):
+                    await self._turn(message, content)
+                case _:
+                    pass
+        elif text.startswith("!") and text.strip("! "):
+            self._echo(message)
+            await self._cancellable(partial(self._shell.run, text[1:], self.show.event))
+        else:
+            self._echo(message)
+            await self._turn(message)
+
+    async def _turn(self, message: Message, content: Content | None = None) -> None:
+        try:
+            await self._cancellable(partial(self._run_turn, message, content))
+        except ModelError as error:
+            self.show.end()
+            self._print(say(error.message), "red")
+            if not self._inbox.waiting:
+                self._screen.give_back(message)
+
+    async def _run_turn(self, message: Message, content: Content | None) -> None:
+        if content is None:
+            content = await self._talk.prepare(self._shell.before(message.text))
+            if message.blobs:
+                content = [*parts_of(content), *message.blobs]
+        await self._talk.agent.run(content, self.show.event)
+
+    async def _cancellable(self, act: Callable[[], Awaitable[T]]) -> T | None:
+        """Do the one thing that Ctrl-C cancels; None when it did. Raises `ModelError`."""
+        self.show.begin()
+        result: T | None = None
+        failure: ModelError | None = None
+        async with anyio.create_task_group() as group:
+            self._scope = group.cancel_scope
+            group.start_soon(self._tick)
+            try:
+                result = await act()
+            except ModelError as error:
+                failure = error
+            group.cancel_scope.cancel()
+        self._scope = None
+        self.show.calls.forget_running()
+        self._screen.refresh()
+        if failure is not None:
+            raise failure
+        return result
+
+    async def _tick(self) -> None:
+        """Keep the clock of the live line going."""
+        while True:
+            self._screen.refresh()
+            await anyio.sleep(_TICK_S)
+
+    async def _say(self, command: str) -> None:
+        """Run a `/` command beside the turn under way."""
+        match await self._talk.slash.run(command):
+            case Said(text=answer):
+                self._print(answer)
+            case _:
+                pass
+
+    def _cancel(self) -> bool:
+        if self._scope is None or self._scope.cancel_called:
+            return False
+        what = self.show.doing()
+        self.show.end()
+        self._print(say("Cancelled: {what}. What was done stays done.", what=what), "yellow")
+        self._scope.cancel()
+        while (message := self._inbox.take_back()) is not None:
+            self._screen.give_back(message)
+        return True
+
+    def _leave(self) -> None:
+        self._inbox.close()
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def _live(self, columns: int, rows: int) -> list[str]:
+        return self.show.live_lines(columns, rows) if self._scope is not None else []
+
+    def _status(self) -> str:
+        mode = self._talk.runtime.policy.mode.value
+        parts = [self._talk.agent.model.name, *([mode] if mode != "default" else [])]
+        return " · ".join(make_visible(part, keep="") for part in parts)
+
+    def _open(self, number: int) -> None:
+        results = self.show.calls.results
+        self._screen.print(results.opened(number or results.last, self._screen.style))
+
+    def _echo(self, message: Message) -> None:
+        style = self._screen.style
+        if not self._screen.is_live:
+            return
+        lines = make_visible(message.text).split("\n")
+        shown = [*lines[:10], f"… (+{len(lines) - 10})"] if len(lines) > 12 else lines
+        shown += [f"[{make_visible(blob.name, keep='')}]" for blob in message.blobs]
+        body = "\n".join(f"  {style.paint(line, 'bold')}" for line in shown)[2:]
+        self._screen.print(f"\n{style.paint('›', 'cyan', 'bold')} {body}")
 
     def _tell_notes(self) -> None:
         """Say what went wrong behind the conversation since the last prompt, such as an MCP server that died."""
-        notes = self._runtime.notes
+        notes = self._talk.runtime.notes
         for note in notes[self._notes_told :]:
-            self._print(self._style.paint(make_visible(note, keep=""), "yellow"))
+            self._print(say(note), "yellow")
         self._notes_told = len(notes)
 
-    async def _ask(self, session: PromptSession[str]) -> str:
-        from prompt_toolkit.formatted_text import ANSI
-
-        try:
-            return (await session.prompt_async(ANSI("\n" + self._style.paint("› ", "cyan", "bold")))).strip()
-        except KeyboardInterrupt:
-            self._print(self._style.paint("Ctrl-D or /quit ends.", "dim"))
-        except EOFError:
-            self._is_over = True
-        return ""
-
-    async def _turn(self, text: str) -> None:
-        """Run one turn; Ctrl-C cancels it."""
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._cancel_on_interrupt, group.cancel_scope)
-            try:
-                await self._agent.run(await self._prepare(text), self._show.event)
-            except ModelError as error:
-                self._print("\n" + self._style.paint(make_visible(error.message), "red"))
-            group.cancel_scope.cancel()
-
-    async def _cancel_on_interrupt(self, scope: anyio.CancelScope) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
-            async for _ in signals:
-                self._print("\n" + self._style.paint("Cancelled. What was done stays done.", "yellow"))
-                scope.cancel()
-                return
-
-    async def _command(self, text: str) -> None:
-        import inspect
-
-        name, _, rest = text.partition(" ")
-        command = self._commands.get(name)
-        if command is None:
-            self._print(f"There is no command /{make_visible(name, keep='')}. /help lists them.")
-            return
-        answer = command.run(rest.strip())
-        self._print(await answer if inspect.isawaitable(answer) else answer)
-
-    def _help(self, _rest: str) -> str:
-        lines = [f"  /{name:<8} {command.help}" for name, command in self._commands.items()]
-        return "\n".join([*lines, "  @path     reads a file into your prompt", "  Ctrl-C    cancels what runs"])
-
-    def _tools(self, _rest: str) -> str:
-        return "\n".join(f"  {tool.name:<20} {tool.display_name}" for tool in self._runtime.registry)
-
-    def _mode(self, rest: str) -> str:
-        policy = self._runtime.policy
-        if rest:
-            try:
-                mode = ApprovalMode(rest)
-            except ValueError:
-                return f"No approval mode {make_visible(rest, keep='')}: {', '.join(ApprovalMode)}."
-            if mode is ApprovalMode.YOLO and self._yolo_is_disabled:
-                return "The settings switch yolo off (security.disableYoloMode)."
-            policy.mode = mode
-        return f"Approval mode: {policy.mode}"
-
-    async def _undo(self, rest: str) -> str:
-        journal = self._runtime.journal
-        words = rest.removesuffix("--force").strip()
-        undo = partial(journal.undo, force=rest.endswith("--force"))
-        match words.split():
-            case ["turn"]:
-                undo = partial(undo, turn=journal.turn)
-            case ["to", name]:
-                undo = partial(undo, to=name)
-            case _:
-                undo = partial(undo, call_id=words)
-        try:
-            report = await to_thread.run_sync(undo)
-        except ToolError as error:
-            return make_visible(error.message)
-        return "\n".join(undo_lines(report))
-
-    async def _done(self, _rest: str) -> str:
-        entries = await to_thread.run_sync(self._runtime.journal.entries)
-        return "\n".join(line for entry in entries for line in entry_lines(entry)) or "Nothing was changed."
-
-    def _stats(self, _rest: str) -> str:
-        usage = self._agent.usage
-        return f"Tokens: {usage.prompt} in ({usage.cached} cached), {usage.output} out, {usage.thoughts} thinking."
-
-    def _quit(self, _rest: str) -> str:
-        self._is_over = True
-        return ""
-
-    def _print(self, text: str) -> None:
+    def _print(self, text: str, *colors: str) -> None:
         if text:
-            self._out.write(f"{text}\n")
-            self._out.flush()
+            shown = wrapped(make_visible(text), self._screen.columns)
+            self._screen.print(self._screen.style.paint(shown, *colors) if colors else shown)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, TodoList
+from dogu.language import say
+from dogu.serve.terminal.code import code_lines
+from dogu.serve.terminal.diff_lines import draw_diff
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
-_MOST_LINES = 40
+MOST_LINES = 40
+_MOST_LINE_CHARS = 2_000
+_MOST_COMMAND_CHARS = 4_000
 
 
 def draw(display: Display, style: Style, *, whole: bool = False) -> str:
@@ -15,57 +20,55 @@ def draw(display: Display, style: Style, *, whole: bool = False) -> str:
         case str():
             lines = make_visible(display).rstrip("\n").split("\n")
         case FileDiff():
-            lines = [style.paint(make_visible(note), "yellow") for note in display.notes]
-            lines += draw_diff(display.unified, style)
+            lines = _notes(display.notes, style) + draw_diff(display.unified, style, display.path)
         case TerminalOutput():
             lines = make_visible(display.output).rstrip("\n").split("\n") if display.output.strip() else []
-            lines += [style.paint(make_visible(note), "yellow") for note in display.notes]
+            lines += _notes(display.notes, style)
         case CommandPreview():
-            return _draw_command(display, style)
+            return _draw_command(display, style, whole=whole)
         case TodoList():
             marks = {"completed": "✔", "in_progress": "▶", "pending": "·", "cancelled": "✘"}
             lines = [f"{marks[todo.status]} {make_visible(todo.text, keep='')}" for todo in display.todos]
-    return "\n".join(lines if whole else _folded(lines, style))
+    return "\n".join(lines if whole else folded([_short(line, style) for line in lines], style))
 
 
-def draw_diff(unified: str, style: Style) -> list[str]:
-    """Return the lines of a unified diff, painted; tabs at a line's start and blanks at its end can be seen."""
-    lines: list[str] = []
-    for line in unified.split("\n"):
-        if not line or line.startswith(("---", "+++", "Index:", "===")):
-            continue
-        shown = _with_blanks(make_visible(line))
-        color = {"+": "green", "-": "red", "@": "cyan"}.get(line[0])
-        lines.append(style.paint(shown, color) if color else style.paint(shown, "dim"))
-    return lines
+def folded(lines: list[str], style: Style, most: int = MOST_LINES) -> list[str]:
+    """Leave out the middle of more than `most` lines; more is kept of the end than of the beginning."""
+    if len(lines) <= most:
+        return lines
+    head = most // 4
+    tail = most - head
+    left_out = say("… {count} lines left out …", count=len(lines) - head - tail)
+    return [*lines[:head], style.paint(left_out, "dim"), *lines[-tail:]]
 
 
-def _with_blanks(line: str) -> str:
-    sign, text = line[:1], line[1:]
-    if sign not in "+-":
+def _notes(notes: tuple[str, ...], style: Style) -> list[str]:
+    return [style.paint(make_visible(say(note)), "yellow") for note in notes]
+
+
+def _short(line: str, style: Style) -> str:
+    """Leave out the middle of a line of more than 2,000 characters (painted ones are no longer than that)."""
+    if len(line) <= _MOST_LINE_CHARS or "\x1b" in line:
         return line
-    kept = text.rstrip(" \t")
-    blank = len(kept) - len(kept.lstrip("\t "))
-    return sign + _tabs_shown(kept[:blank]) + kept[blank:] + _tabs_shown(text[len(kept) :].replace(" ", "·"))
+    left_out = say("… {count} characters left out …", count=len(line) - _MOST_LINE_CHARS)
+    half = _MOST_LINE_CHARS // 2
+    return line[:half] + style.paint(left_out, "dim") + line[-half:]
 
 
-def _tabs_shown(blanks: str) -> str:
-    return blanks.replace("\t", "→\t")
-
-
-def _draw_command(preview: CommandPreview, style: Style) -> str:
-    """The command whole: its end is never hidden, however long it is."""
-    lines = [style.paint(make_visible(preview.command), "bold")]
-    lines.append(style.paint(f"in {make_visible(preview.directory, keep='')}", "dim"))
+def _draw_command(preview: CommandPreview, style: Style, *, whole: bool) -> str:
+    """The command in colors; its end is never hidden, however long it is."""
+    command = make_visible(preview.command)
+    lines = ["".join(style.paint(text, kind or "bold") for text, kind in spans) for spans in _bash(command, style)]
+    if not whole:
+        lines = folded(lines, style)
+        if len(command) > _MOST_COMMAND_CHARS:
+            lines = [_short(line, style) for line in folded(command.split("\n"), style)]
+    lines.append(style.paint(say("in {folder}", folder=make_visible(preview.directory, keep="")), "dim"))
     if preview.description:
         lines.append(style.paint(make_visible(preview.description, keep=""), "dim"))
-    lines += [style.paint(make_visible(reason, keep=""), "yellow") for reason in preview.reasons]
+    lines += [style.paint(make_visible(say(reason), keep=""), "yellow") for reason in preview.reasons]
     return "\n".join(lines)
 
 
-def _folded(lines: list[str], style: Style) -> list[str]:
-    if len(lines) <= _MOST_LINES:
-        return lines
-    head, tail = _MOST_LINES // 4, _MOST_LINES - _MOST_LINES // 4
-    left_out = style.paint(f"… {len(lines) - head - tail} lines left out …", "dim")
-    return [*lines[:head], left_out, *lines[-tail:]]
+def _bash(command: str, style: Style) -> list[list[tuple[str, str]]]:
+    return code_lines(command, "command.sh", style)

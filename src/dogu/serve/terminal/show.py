@@ -1,111 +1,123 @@
-"""Events as they happen, on the terminal: the answer as it streams, calls as a line, results under them."""
+"""Events as they happen, on the screen: the answer as it streams, thoughts, calls as lines, notes."""
 
 from __future__ import annotations
 
-import sys
-from typing import TextIO
+import time
+from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from dogu.agent.loop import TurnEnded
-from dogu.contract import Display, TerminalOutput, ToolResult
+from dogu.agent.loop import TurnEnd, TurnEnded
+from dogu.agent.session_events import Compacted
+from dogu.contract import Display
+from dogu.language import say
 from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted
-from dogu.serve.terminal.draw import draw
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.serve.terminal.calls import SPINNER, Calls, elapsed_words
+from dogu.serve.terminal.cells import fit
+from dogu.serve.terminal.stream import AnswerStream
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
-_MOST_LIVE_LINES = 20
+_THOUGHT_LINES = 3
 
 
 class Show:
-    """Prints events; output seen live is not repeated, nor a diff just approved.
+    """Shows events. `emit` prints a text for good; `draws` says whether what is under way is drawn, too.
 
-    `asked` holds what a question showed, by its call's id, until the call has finished. What was done otherwise, such
-    as merged with a change made meanwhile, is shown.
+    `asked` holds what a question showed, by its call's id, until the call has finished: a diff just approved isn't
+    repeated. What was done otherwise, such as merged with a change made meanwhile, is shown.
     """
 
     def __init__(
-        self, out: TextIO | None = None, style: Style | None = None, asked: dict[str, Display] | None = None
+        self,
+        style: Style,
+        columns: Callable[[], int],
+        emit: Callable[[str], None],
+        asked: dict[str, Display] | None = None,
+        *,
+        draws: bool = False,
     ) -> None:
-        self._out = out or sys.stdout
-        self._style = style or Style.of(self._out)
-        self._asked = {} if asked is None else asked
-        self._is_in_text = False
-        self._live_lines: dict[str, int] = {}
+        self._style = style
+        self._emit = emit
+        self._answer = AnswerStream(style, columns, emit, draws=draws)
+        self._thought = ""
+        self._began = 0.0
+        self.calls = Calls(style, columns, emit, {} if asked is None else asked)
+
+    def begin(self) -> None:
+        """Say that something begins that takes a while."""
+        self._began = time.monotonic()
+        self._answer.follows_calls = False
 
     def event(self, event: object) -> None:
-        """Print one event."""
+        """Show one event."""
         match event:
             case TextDelta(text=text):
-                self._text(make_visible(text))
+                self._end_thought()
+                self._answer.add(text)
             case ThoughtDelta(text=text):
-                self._text(self._style.paint(make_visible(text), "dim"))
-            case Finished(note=note):
-                self._end_text()
-                self._note(note)
+                self._thought += text
+            case CallOutput():
+                self.calls.event(event)
+            case CallStarted() | CallFinished():
+                self.end()
+                self.calls.event(event)
+                self._answer.follows_calls = True
+            case _:
+                self._noted(event)
+
+    def _noted(self, event: object) -> None:
+        """Show what is told in a sentence."""
+        match event:
+            case Finished(note=note) | Compacted(note=note) | Noted(text=note) | TurnEnded(end=TurnEnd(note=note)):
+                self.end(note)
             case Retrying(reason=reason, delay_s=delay_s, attempt=attempt, of=of):
-                self._end_text()
-                self._note(f"{reason} Trying again in {delay_s:.0f} s ({attempt} of {of}).")
-            case CallStarted() | CallOutput() | CallFinished():
-                self._call(event)
-            case TurnEnded(end=end):
-                self._note(end.note)
+                delay = f"{delay_s:.0f}"
+                when = say("Trying again in {delay} s ({attempt} of {of}).", delay=delay, attempt=attempt, of=of)
+                self.end(f"{say(reason)} {when}")
             case _:
                 pass
 
-    def _call(self, event: CallStarted | CallOutput | CallFinished) -> None:
-        self._end_text()
-        match event:
-            case CallStarted(display_name=name, description=description):
-                line = f"{self._style.paint('●', 'cyan')} {self._style.paint(make_visible(name, keep=''), 'bold')}  "
-                self._write(line + make_visible(description, keep="") + "\n")
-            case CallOutput(call_id=call_id, text=text):
-                self._live(call_id, text)
-            case CallFinished(call=call, display_name=name, result=result):
-                was_live = self._live_lines.pop(call.call_id, 0) > 0
-                was_shown = self._asked.pop(call.call_id, None) == result.return_display
-                self._finished(name, result, was_live, was_shown)
-
-    def _finished(self, name: str, result: ToolResult, was_live: bool, was_shown: bool) -> None:
-        if result.error:
-            message = make_visible(result.error.message)
-            name = make_visible(name, keep="")  # of a tool there isn't, it is the model's own text
-            self._write(f"  {self._style.paint('✗', 'red')} {name}: {_indented(message)}\n")
-            return
-        display: Display = "" if was_shown else result.return_display
-        if was_live:  # its output was seen as it came; how it ended wasn't
-            display = replace(display, output="") if isinstance(display, TerminalOutput) else ""
-        if text := draw(display, self._style):
-            self._write(f"  {_indented(text)}\n")
-
-    def _live(self, call_id: str, text: str) -> None:
-        shown = self._live_lines.get(call_id, 0)
-        lines = make_visible(text).splitlines()
-        room = max(0, _MOST_LIVE_LINES - shown)
-        for line in lines[:room]:
-            self._write(f"  {self._style.paint(line, 'dim')}\n")
-        if shown < _MOST_LIVE_LINES <= shown + len(lines):
-            self._write(self._style.paint("  … more output, not shown as it comes\n", "dim"))
-        self._live_lines[call_id] = shown + len(lines)
-
-    def _text(self, text: str) -> None:
-        self._is_in_text = True
-        self._write(text)
-
-    def _end_text(self) -> None:
-        if self._is_in_text:
-            self._write("\n")
-        self._is_in_text = False
-
-    def _note(self, note: str) -> None:
+    def end(self, note: str = "") -> None:
+        """Print what is under way, and a note."""
+        self._end_thought()
+        self._answer.end()
         if note:
-            self._write(self._style.paint(make_visible(note), "yellow") + "\n")
+            self._emit(self._style.paint(make_visible(say(note)), "yellow"))
 
-    def _write(self, text: str) -> None:
-        self._out.write(text)
-        self._out.flush()
+    def live_lines(self, columns: int, rows: int) -> list[str]:
+        """Return what is under way, painted; the last line says what it is and for how long."""
+        tick = int(time.monotonic() * 10)
+        lines = self._thought_lines(columns) + self._answer.live_lines(columns, rows)
+        running = self.calls.live_lines(columns, rows, tick)
+        if running and lines:
+            lines.append("")
+        spinner = "" if running else f"{self._style.paint(SPINNER[tick % len(SPINNER)], 'cyan')} "
+        words = " · ".join([self._doing(), elapsed_words(time.monotonic() - self._began), say("Ctrl-C cancels")])
+        return [*lines, *running, spinner + self._style.paint(fit(words, columns - 3), "dim")]
 
+    def doing(self) -> str:
+        """Say what runs, for the one who cancels it."""
+        return ", ".join(self.calls.running) or say("the turn")
 
-def _indented(text: str) -> str:
-    return text.rstrip("\n").replace("\n", "\n  ")
+    def _doing(self) -> str:
+        if self.calls.running:
+            return say("Running")
+        if self._thought:
+            return say("Thinking")
+        return say("Waiting for the model") if self._answer.is_empty else say("Answering")
+
+    def _thought_lines(self, columns: int) -> list[str]:
+        lines = make_visible(self._thought[-4_000:], keep="\n").strip("\n").split("\n") if self._thought else []
+        return [self._style.paint(fit(line, columns - 1), "dim") for line in lines[-_THOUGHT_LINES:]]
+
+    def _end_thought(self) -> None:
+        thought, self._thought = self._thought.strip(), ""
+        if not thought:
+            return
+        lines = make_visible(thought).split("\n")
+        more = ""
+        if len(lines) > _THOUGHT_LINES:
+            number = self.calls.results.keep(say("Thought"), thought)
+            count = len(lines) - _THOUGHT_LINES
+            more = "\n" + say("… {count} more lines (/open {number})", count=count, number=number)
+        self._emit(self._style.paint("\n".join(lines[:_THOUGHT_LINES]) + more, "dim"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
 from dogu.agent.loop import Agent, EndReason
@@ -67,7 +68,7 @@ class TourConfirm:
 async def play_tour(agent: Agent, confirm: TourConfirm) -> ExitCode:
     """Play the steps, one turn each; the exit status is 0 only when every one of them worked."""
     style = Style.of(sys.stdout)
-    show = Show(sys.stdout, style, confirm.asked)
+    show = Show(style, lambda: shutil.get_terminal_size().columns, print, confirm.asked)
     code = ExitCode.DONE
     for step in STEPS:
         print(f"\n{style.paint('› ' + step, 'cyan', 'bold')}", flush=True)

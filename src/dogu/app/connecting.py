@@ -1,0 +1,150 @@
+"""Connects a model while a session is open, and remembers the choice in the person's own settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from dogu.agent.loop import Agent
+from dogu.agent.slash_model import KeyCheck, LocalServer, ModelList
+from dogu.app.credentials import keep_key
+from dogu.app.model_choice import DEFAULT_MODEL, open_model, provider_of
+from dogu.app.options import Options
+from dogu.language import say
+from dogu.settings import ModelSettings
+from dogu.settings.json import JsonError
+
+if TYPE_CHECKING:
+    from dogu.models.model import Model
+
+_CHECK_S = 10.0
+
+
+class SessionConnections:
+    """The model of one session. Those it replaces are closed with the session."""
+
+    def __init__(self, agent: Agent, settings: ModelSettings, options: Options) -> None:
+        self._agent = agent
+        self._settings = settings
+        self._options = options
+        self._opened: list[Model] = []
+
+    def present(self) -> str:
+        """Return the name of the model that answers."""
+        return self._agent.model.name
+
+    def provider(self) -> str:
+        """Return whose model it is."""
+        return provider_of(self._settings)
+
+    async def models(self) -> ModelList:
+        """Ask the provider which models it has."""
+        from dogu.app.model_lists import models_of
+
+        return await models_of(self._settings)
+
+    async def servers(self) -> list[LocalServer]:
+        """Look for servers on this machine."""
+        from dogu.app.model_lists import local_servers
+
+        return await local_servers()
+
+    async def use_model(self, name: str) -> str:
+        """Take another model of the provider."""
+        provider = "" if name == "offline" else self._provider_for(name)
+        self._take(msgspec.structs.replace(self._settings, name=name, provider=provider or self._settings.provider))
+        values = {"name": name, **({"provider": provider} if provider else {})}
+        return await self._remembered(values)
+
+    async def use_server(self, server: LocalServer, model: str) -> str:
+        """Take a model of a local server."""
+        chosen = {"provider": "openai_compatible", "baseUrl": server.base_url, "name": model}
+        self._take(
+            msgspec.structs.replace(
+                self._settings, provider="openai_compatible", base_url=server.base_url, name=model, api_key=""
+            )
+        )
+        return await self._remembered(chosen)
+
+    async def check_key(self, key: str) -> KeyCheck:
+        """Ask Gemini to count the tokens of nothing: that costs nothing, and a wrong key is refused."""
+        from dogu.models.events import ModelError, ModelErrorKind
+        from dogu.models.gemini import Gemini, KeyAccess
+
+        base_url = os.environ.get("GOOGLE_GEMINI_BASE_URL", "")
+        model = Gemini(DEFAULT_MODEL, KeyAccess(key, base_url))
+        try:
+            with anyio.fail_after(_CHECK_S):
+                await model.count_tokens("", [b'{"role":"user","parts":[{"text":"hello"}]}'], [])
+        except ModelError as error:
+            is_refused = error.kind is ModelErrorKind.AUTH or "API key" in error.message
+            return KeyCheck(False if is_refused else None, error.message)
+        except TimeoutError:
+            return KeyCheck(None, say("It didn't answer within {seconds} s.", seconds=int(_CHECK_S)))
+        finally:
+            await model.aclose()
+        return KeyCheck(works=True)
+
+    async def use_key(self, key: str) -> str:
+        """Keep a Gemini key and use it."""
+        state_folder = self._options.state_folder
+        name = self._settings.name if self._settings.name.startswith("gemini") else ""
+        self._take(msgspec.structs.replace(self._settings, provider="gemini", base_url="", api_key=key, name=name))
+        where = await to_thread.run_sync(keep_key, state_folder, "gemini", key)
+        kept = say("The key is kept in the system's keyring.") if where == "keyring" else ""
+        kept = kept or say("The key is kept in {path}, which only you can read.", path=where)
+        model = await self._remembered({"provider": "gemini", "baseUrl": "", "name": name})
+        return f"{kept} {model}"
+
+    async def aclose(self) -> None:
+        """Close the models that were opened here."""
+        for model in self._opened:
+            await model.aclose()
+
+    def _provider_for(self, name: str) -> str:
+        """Return the provider to be remembered with a name: the present one, or Gemini when there is none."""
+        present = provider_of(self._settings)
+        return "gemini" if present == "offline" else present
+
+    def _take(self, settings: ModelSettings) -> None:
+        model = open_model(settings)
+        self._settings = settings
+        self._opened.append(model)
+        self._agent.model = model
+
+    async def _remembered(self, values: Mapping[str, str]) -> str:
+        path = os.path.join(self._options.state_folder, "settings.json")
+        try:
+            await to_thread.run_sync(_write_model, path, values)
+        except (OSError, JsonError) as error:
+            return say(
+                "Model: {name}. It could not be kept in {path}: {error}.", name=self.present(), path=path, error=error
+            )
+        return say("Model: {name}. It is kept in {path}.", name=self.present(), path=path)
+
+
+def _write_model(path: str, values: Mapping[str, str]) -> None:
+    """Change the model in the person's settings and nothing else, whole or not at all."""
+    from dogu.settings.rewrite import with_values
+
+    path = os.path.realpath(path)
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+            mode = os.fstat(file.fileno()).st_mode & 0o777
+    except FileNotFoundError:
+        text, mode = "", 0o600
+    except UnicodeDecodeError as error:
+        raise JsonError(1, f"it isn't UTF-8 ({error.reason})") from error
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    text, beside = with_values(text, "model", values), f"{path}.{os.getpid()}"
+    with open(beside, "w", encoding="utf-8", newline="", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)

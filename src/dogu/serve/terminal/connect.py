@@ -1,0 +1,144 @@
+"""Connecting a model at the terminal: a short menu, which never stands in the way of just typing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dogu.agent.slash import Said, SlashCommand
+from dogu.agent.slash_model import Connections, LocalServer
+from dogu.language import say
+from dogu.serve.terminal.cells import wrapped
+from dogu.serve.terminal.screen import Choice, Screen
+from dogu.workspace.visible import make_visible
+
+_MOST_LISTED = 20
+
+
+class ConnectMenu:
+    """Offers to connect a model, once, where none is; `/connect` shows it at any time."""
+
+    def __init__(self, connections: Connections, screen: Screen) -> None:
+        self._connections = connections
+        self._screen = screen
+        self._is_offered = False
+
+    def command(self) -> SlashCommand:
+        """Make `/connect`."""
+        return SlashCommand("connect", say("connect a model: a key, or a server on this machine"), self._connect)
+
+    def offer(self, *, is_first: bool) -> None:
+        """Show the menu where no model is connected and the person hasn't said that this is meant."""
+        if not is_first:
+            return
+        self._is_offered = True
+        self._say(
+            say(
+                "No model is connected yet. Until one is, the offline model answers, which understands plain requests "
+                "(list, read, find, search, replace, run)."
+            )
+        )
+        for choice in _choices():
+            self._say(f"  {choice.words}")
+        self._say(say("Type a number, or just what you want done. /connect shows this again."))
+
+    async def look_for_servers(self) -> None:
+        """Say which server answers on this machine, if the menu is shown."""
+        if not self._is_offered:
+            return
+        for server in await self._connections.servers():
+            if self._is_offered:
+                self._screen.print(self._screen.style.paint(_found(server), "green"))
+
+    async def takes(self, text: str) -> bool:
+        """Take a message that is one of the menu's numbers; anything else puts the menu away."""
+        if not self._is_offered:
+            return False
+        if text not in ("1", "2", "3"):
+            self._is_offered = False
+            return False
+        await self._choose(text)
+        return True
+
+    async def _connect(self, _rest: str) -> Said:
+        key = await self._screen.choose([*_choices(), Choice("n", say("[n]ot now"))])
+        await self._choose(key)
+        return Said("")
+
+    async def _choose(self, key: str) -> None:
+        match key:
+            case "1":
+                await self._take_key()
+            case "2":
+                await self._take_server()
+            case "3":
+                self._done(await self._connections.use_model("offline"))
+            case _:
+                self._say(say("Nothing was changed."))
+
+    async def _take_key(self) -> None:
+        while True:
+            key = await self._screen.read_line(say("Gemini key (it isn't shown):"), is_secret=True)
+            key = (key or "").strip()
+            if not key:
+                self._say(say("No key was taken."))
+                return
+            if not key.isascii() or not key.isprintable() or " " in key:
+                self._say(say("That holds characters that no key has. Paste it once more, or press Ctrl-C."))
+                continue
+            self._say(say("Asking Gemini whether it takes this key ..."))
+            check = await self._connections.check_key(key)
+            if check.works is False:
+                self._say(say("Gemini refuses this key: {reason}", reason=check.reason))
+                continue
+            if check.works is None:
+                self._say(say("Whether the key works can't be known now: {reason}", reason=check.reason))
+            try:
+                self._done(await self._connections.use_key(key))
+            except OSError as error:
+                self._say(say("The key is used, and can't be kept: {error}", error=error))
+            return
+
+    async def _take_server(self) -> None:
+        servers = await self._connections.servers()
+        if not servers:
+            self._say(
+                say("Neither Ollama (port 11434) nor llama.cpp (port 8080) answers on this machine. Start one first.")
+            )
+            return
+        offers = [(server, model) for server in servers for model in server.models][:_MOST_LISTED]
+        if len(offers) == 1:
+            self._done(await self._connections.use_server(*offers[0]))
+            return
+        for number, (server, model) in enumerate(offers, 1):
+            self._say(f"  {number:>2}  {model} ({server.name})")
+        while True:
+            answer = await self._screen.read_line(say("Number:"))
+            if not answer:
+                self._say(say("Nothing was changed."))
+                return
+            if answer.strip().isdecimal() and 0 < int(answer) <= len(offers):
+                self._done(await self._connections.use_server(*offers[int(answer) - 1]))
+                return
+
+    def _done(self, told: str) -> None:
+        self._is_offered = False
+        self._say(told)
+
+    def _say(self, text: str) -> None:
+        self._screen.print(wrapped(make_visible(text), self._screen.columns))
+
+
+def _choices() -> Sequence[Choice]:
+    return [
+        Choice("1", say("[1] paste a Gemini key (free at aistudio.google.com/apikey; or set GEMINI_API_KEY)")),
+        Choice("2", say("[2] a model on this machine (Ollama, llama.cpp)")),
+        Choice("3", say("[3] stay with the offline model")),
+    ]
+
+
+def _found(server: LocalServer) -> str:
+    names = ", ".join(server.models[:3]) + (", ..." if len(server.models) > 3 else "")
+    found = say(
+        "{server} answers at {url} with {models}: type 2.", server=server.name, url=server.base_url, models=names
+    )
+    return make_visible(found, keep="")

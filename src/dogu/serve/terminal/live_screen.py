@@ -1,0 +1,288 @@
+"""The terminal drawn by prompt_toolkit: an input box that stays at the bottom, everything finished above it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.application.run_in_terminal import in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import merge_key_bindings
+from prompt_toolkit.layout import (
+    BufferControl,
+    ConditionalContainer,
+    Dimension,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    VerticalAlign,
+    Window,
+)
+from prompt_toolkit.layout.controls import SearchBufferControl
+from prompt_toolkit.layout.menus import CompletionsMenuControl
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.styles import Style as DrawnStyle
+
+from dogu.serve.terminal.asking import Asking
+from dogu.serve.terminal.cells import fit
+from dogu.serve.terminal.input_keys import input_keys
+from dogu.serve.terminal.message import Draft
+from dogu.serve.terminal.paper import FrameOutput, Paper
+from dogu.serve.terminal.replies import ASK_BACKGROUND, ReplyInput
+from dogu.serve.terminal.screen import Choice, Doings, Message
+from dogu.serve.terminal.style import Style
+
+_FRAME_S = 0.05
+_MOST_COMPLETIONS = 8
+_PROMPT = "› "
+
+
+class LiveScreen:
+    """The screen of a terminal that can be drawn on.
+
+    `finds_theme`: ask the terminal for its background once the first frame is drawn.
+    """
+
+    is_live = True
+
+    def __init__(self, style: Style, history: History, completer: Completer, *, finds_theme: bool = False) -> None:
+        self.style = style
+        self.hint = ""
+        self.draft = Draft()
+        self._doings: Doings | None = None
+        self._finds_theme = finds_theme
+        self._frame_at = 0.0
+        self._is_frame_due = False
+        self._asking = Asking(style, lambda: self.columns, self._draw_anew)
+        self.buffer = Buffer(
+            name="input",
+            multiline=True,
+            history=history,
+            completer=ThreadedCompleter(completer),
+            complete_while_typing=True,
+        )
+        self._output = FrameOutput(sys.stdout, self.end)
+        self._app = self._application()
+        self._paper = Paper(self._app.renderer.style, self._output)
+        self._app.renderer = self._paper
+        self._asking.app = self._app
+
+    @property
+    def columns(self) -> int:
+        """How wide the terminal is."""
+        return self._output.get_size().columns
+
+    @property
+    def doings(self) -> Doings:
+        """What the conversation does."""
+        if self._doings is None:
+            raise RuntimeError("the screen isn't running")
+        return self._doings
+
+    def print(self, text: str) -> None:
+        """Print with the next frame."""
+        self._paper.print(text + "\n")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Draw anew, 20 times a second at most; keys are drawn at once."""
+        if self._is_frame_due or not self._app.is_running:
+            return
+        if self._asking.is_open and not self._paper.has_due:
+            return  # nothing moves while a question waits
+        self._is_frame_due = True
+        wait_s = max(0.0, self._frame_at + _FRAME_S - time.monotonic())
+        loop = self._app.loop
+        if loop is not None:
+            loop.call_later(wait_s, self._draw_frame)
+
+    async def choose(self, choices: Sequence[Choice]) -> str:
+        """Ask for a key; the terminal is told that a question waits."""
+        self._tell_waiting(is_waiting=True)
+        try:
+            return await self._asking.choose(choices)
+        finally:
+            self._tell_waiting(is_waiting=False)
+
+    async def read_line(self, label: str, *, is_secret: bool = False) -> str | None:
+        """Ask for a line in place of the input box."""
+        return await self._asking.read_line(label, is_secret=is_secret)
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncGenerator[None]:
+        """Take the drawing away and the terminal out of raw mode."""
+        async with in_terminal():
+            self._paper.write_due()
+            self._output.flush()
+            yield
+
+    async def run(self, doings: Doings) -> None:
+        """Draw until the person leaves."""
+        self._doings = doings
+        try:
+            if self._finds_theme:
+                self._app.after_render += self._ask_theme
+            await self._app.run_async(set_exception_handler=False)
+        except EOFError:  # the terminal's end
+            pass
+        finally:
+            self._asking.close()
+            self._paper.write_due()
+            self._output.flush()
+            doings.leave()
+
+    def end(self) -> None:
+        """Stop drawing."""
+        if self._app.is_running and self._app.future is not None and not self._app.future.done():
+            self._paper.write_due_above()
+            self._app.exit()
+
+    def say_below(self, hint: str) -> None:
+        """Show a hint in the bottom line until the next key."""
+        self.hint = hint
+        self._app.invalidate()
+
+    def send(self) -> None:
+        """Send what stands in the input box."""
+        text = self.buffer.text
+        message = self.draft.message(text)
+        if not message.text and not message.blobs:
+            return
+        self.buffer.append_to_history()
+        self.buffer.reset()
+        self.doings.submit(message)
+
+    def take_back(self) -> bool:
+        """Put the last message that waits into the input box; False when none does."""
+        message = self.doings.unqueue()
+        if message is None:
+            return False
+        self.give_back(message)
+        return True
+
+    def give_back(self, message: Message) -> None:
+        """Put a message into the input box, before what stands there."""
+        text = self.draft.draft_of(message)
+        self.buffer.text = f"{text}\n{self.buffer.text}" if self.buffer.text else text
+        self.buffer.cursor_position = len(self.buffer.text)
+
+    def _draw_frame(self) -> None:
+        self._is_frame_due = False
+        self._frame_at = time.monotonic()
+        self._app.invalidate()
+
+    def _draw_anew(self) -> None:
+        self._paper.draw_anew()
+        self._app.invalidate()
+
+    def _ask_theme(self, _app: Any) -> None:
+        self._app.after_render -= self._ask_theme
+        self._output.write_raw(ASK_BACKGROUND)
+        self._output.flush()
+
+    def _found_theme(self, theme: str) -> None:
+        self.style.theme = theme
+        self.refresh()
+
+    def _tell_waiting(self, *, is_waiting: bool) -> None:
+        """Ring, and say it in the title; the title is put back afterwards."""
+        if os.environ.get("TERM", "") == "linux":
+            self._output.write_raw("\a" if is_waiting else "")
+        else:
+            self._output.write_raw("\x1b[22;0t\x1b]0;? dogu\x07\a" if is_waiting else "\x1b[23;0t")
+        self._output.flush()
+
+    def _application(self) -> Application[None]:
+        keys = merge_key_bindings([input_keys(self), self._asking.keys()])
+        application: Application[None] = Application(
+            layout=self._layout(),
+            key_bindings=keys,
+            style=DrawnStyle([]),
+            color_depth=ColorDepth.DEPTH_8_BIT if self.style.has_color else ColorDepth.DEPTH_1_BIT,
+            input=ReplyInput(sys.stdin, self._found_theme),
+            output=self._output,
+            erase_when_done=True,
+            include_default_pygments_style=False,
+            terminal_size_polling_interval=None,
+        )
+        application.ttimeoutlen = 0.05
+        application.key_processor.before_key_press += self._note_key
+        return application
+
+    def _note_key(self, _processor: Any) -> None:
+        self._asking.typed_at = time.monotonic()
+        self.hint = ""
+
+    def _layout(self) -> Layout:
+        searching = SearchBufferControl(Buffer(name="search"))
+        is_searching = Condition(lambda: self._app.layout.is_searching if hasattr(self, "_app") else False)
+        self._input = Window(
+            BufferControl(self.buffer, search_buffer_control=searching, preview_search=True),
+            height=lambda: Dimension(min=1, max=max(3, self._output.get_size().rows // 3)),
+            get_line_prefix=self._prefix,
+            wrap_lines=True,
+            dont_extend_height=True,
+        )
+        rows: list[Any] = [
+            _text(self._live_text),
+            _text(self._queued_text),
+            self._asking.container,
+            ConditionalContainer(self._input, ~self._asking.is_reading),
+            ConditionalContainer(
+                Window(
+                    searching,
+                    height=1,
+                    get_line_prefix=lambda _line, _wrap: [("", _search_label())],
+                ),
+                is_searching,
+            ),
+            ConditionalContainer(
+                Window(CompletionsMenuControl(), height=Dimension(min=1, max=_MOST_COMPLETIONS)), has_completions
+            ),
+            _text(self._bottom_text, height=1),
+        ]
+        return Layout(HSplit(rows, align=VerticalAlign.TOP), focused_element=self._input)
+
+    def _prefix(self, line: int, wrap: int) -> StyleAndTextTuples:
+        if line or wrap:
+            return [("", "  ")]
+        return _drawn(self.style.paint(_PROMPT, "cyan", "bold"))
+
+    def _live_text(self) -> StyleAndTextTuples:
+        if self._doings is None or self._asking.is_open:
+            return []
+        size = self._output.get_size()
+        return _drawn("\n".join(self._doings.live(size.columns, max(3, size.rows - 8))))
+
+    def _queued_text(self) -> StyleAndTextTuples:
+        queued = self._doings.queued() if self._doings is not None else []
+        lines = [self.style.paint(fit(f"  ⏎ {text}", self.columns - 1), "dim") for text in queued[-5:]]
+        return _drawn("\n".join(lines))
+
+    def _bottom_text(self) -> StyleAndTextTuples:
+        text = self.hint or (self._doings.status() if self._doings is not None else "")
+        return _drawn(self.style.paint(fit(f"  {text}", self.columns - 1), "yellow" if self.hint else "dim"))
+
+
+def _text(get_text: Callable[[], StyleAndTextTuples], height: int | None = None) -> ConditionalContainer:
+    window = Window(FormattedTextControl(get_text), height=height, dont_extend_height=True, wrap_lines=False)
+    return ConditionalContainer(window, Condition(lambda: height is not None or bool(get_text())))
+
+
+def _drawn(painted: str) -> StyleAndTextTuples:
+    return ANSI(painted).__pt_formatted_text__() if painted else []
+
+
+def _search_label() -> str:
+    from dogu.language import say
+
+    return say("Search:") + " "

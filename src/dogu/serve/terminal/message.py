@@ -1,0 +1,125 @@
+"""The text being written: long pastes and pictures stand in it as short marks, and are put in full when it is sent."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from urllib.parse import unquote
+
+from dogu.contract import Blob
+from dogu.language import say
+from dogu.serve.terminal.screen import Message
+from dogu.workspace.visible import strip_escapes
+
+_MOST_LINES, _MOST_CHARS = 10, 1_500
+_MOST_IMAGE_BYTES = 20 * 1024 * 1024
+_MARK_END = re.compile(r"\[[^\[\]\n]+\]$")
+
+
+class Draft:
+    """What the marks in the input stand for."""
+
+    def __init__(self) -> None:
+        self._pastes: dict[str, str] = {}
+        self._blobs: dict[str, Blob] = {}
+        self._pasted = self._pictured = 0
+
+    def paste(self, text: str) -> str:
+        """Return what to put into the input for a pasted text: itself, or a mark."""
+        text = strip_escapes(text.replace("\r\n", "\n").replace("\r", "\n"))
+        image = _image_at(text)
+        if image is not None:
+            return self.picture(image)
+        lines = text.count("\n") + 1
+        if lines <= _MOST_LINES and len(text) <= _MOST_CHARS:
+            return text
+        self._pasted += 1
+        mark = "[" + say("Pasted text #{number}: {lines} lines", number=self._pasted, lines=lines) + "]"
+        self._pastes[mark] = text
+        return mark
+
+    def picture(self, blob: Blob) -> str:
+        """Attach a picture; return its mark."""
+        self._pictured += 1
+        mark = "[" + say("Image #{number}: {name}", number=self._pictured, name=_plain(blob.name) or "?") + "]"
+        self._blobs[mark] = blob
+        return mark
+
+    def mark_before(self, text: str) -> int:
+        """Return the length of the mark that a text ends with, 0 for none: it is deleted as a whole."""
+        match = _MARK_END.search(text)
+        return len(match[0]) if match and (match[0] in self._pastes or match[0] in self._blobs) else 0
+
+    def message(self, text: str) -> Message:
+        """Return what is sent for the input's text."""
+        blobs = tuple(blob for mark, blob in self._blobs.items() if mark in text)
+        for mark, pasted in self._pastes.items():
+            text = text.replace(mark, pasted)
+        return Message(text.strip(), blobs)
+
+    def draft_of(self, message: Message) -> str:
+        """Return the input's text for a message that is taken back."""
+        text = message.text
+        for mark, pasted in self._pastes.items():
+            if pasted.strip():
+                text = text.replace(pasted.strip(), mark)
+        gone = [blob for mark, blob in self._blobs.items() if mark in text]
+        marks = [self.picture(blob) for blob in message.blobs if blob not in gone]
+        return " ".join([text, *marks])
+
+
+def _plain(name: str) -> str:
+    return "".join("_" if character in "[]\n\t" or not character.isprintable() else character for character in name)
+
+
+def _image_at(text: str) -> Blob | None:
+    """Return the picture whose path was pasted or dropped; None for any other text."""
+    path = _path_in(text.strip())
+    if path is None or not os.path.isfile(path):
+        return None
+    from dogu.workspace.media import sniff
+
+    try:
+        if os.path.getsize(path) > _MOST_IMAGE_BYTES:
+            return None
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return None
+    media_type = sniff(data[:4096], path) or ""
+    return Blob(media_type, data, os.path.basename(path)) if media_type.startswith("image/") else None
+
+
+def _path_in(text: str) -> str | None:
+    if not text or "\n" in text or len(text) > 4096:
+        return None
+    if text.startswith("file://"):
+        return unquote(text.removeprefix("file://"))
+    if text[0] in "/~'\"." or "\\" in text or os.path.splitext(text)[1]:
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            return None
+        return os.path.expanduser(words[0]) if len(words) == 1 else os.path.expanduser(text)
+    return None
+
+
+async def clipboard_image() -> Blob | None:
+    """Return the picture on the clipboard, where `wl-paste` or `xclip` is there to ask."""
+    import shutil
+    import subprocess
+
+    import anyio
+
+    for command in (
+        ["wl-paste", "--no-newline", "--type", "image/png"],
+        ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
+    ):
+        if shutil.which(command[0]) is None:
+            continue
+        with anyio.move_on_after(3):
+            done = await anyio.run_process(command, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if done.returncode == 0 and done.stdout.startswith(b"\x89PNG"):
+                return Blob("image/png", done.stdout, "clipboard.png")
+    return None

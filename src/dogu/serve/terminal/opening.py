@@ -1,0 +1,68 @@
+"""Which screen a terminal gets, and what is loaded once it has been drawn."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import msgspec
+
+from dogu.agent.slash import SlashCommands
+from dogu.serve.terminal.screen import Screen
+from dogu.serve.terminal.style import Style, theme_of
+
+
+class Look(msgspec.Struct, frozen=True):
+    """How the terminal is to be used. `theme` is `auto`, `dark` or `light`; `root` and `state_folder` are absolute."""
+
+    theme: str
+    is_plain: bool
+    ambiguous_is_wide: bool
+    state_folder: str
+    root: str
+
+
+class OpenedScreen(msgspec.Struct, frozen=True):
+    """A screen, what it needs of the session, and what to call in a thread after the first paint."""
+
+    screen: Screen
+    use_commands: Callable[[SlashCommands], None]
+    warm_up: tuple[Callable[[], None], ...] = ()
+
+
+def open_screen(look: Look) -> OpenedScreen:
+    """Make a drawn screen where the terminal can be drawn on and the person can see it, else a plain one."""
+    chosen = "" if look.theme == "auto" else look.theme
+    style = Style.of(sys.stdout, theme=chosen)
+    if look.is_plain or os.environ.get("TERM", "") in ("", "dumb"):
+        from dogu.serve.terminal.plain_screen import PlainScreen
+
+        return OpenedScreen(PlainScreen(style), _ignore)
+    from dogu.serve.terminal.completion import InputCompleter
+    from dogu.serve.terminal.file_index import FileIndex
+    from dogu.serve.terminal.live_screen import LiveScreen
+    from dogu.serve.terminal.prompt_history import FolderHistory
+
+    if look.ambiguous_is_wide:
+        from dogu.serve.terminal.cells import use_wide_ambiguous
+
+        use_wide_ambiguous()
+    index = FileIndex(look.root)
+    completer = InputCompleter(index)
+    asks = style.has_color and not chosen and not theme_of(os.environ)
+    screen = LiveScreen(style, FolderHistory(look.state_folder, look.root), completer, finds_theme=asks)
+    return OpenedScreen(screen, completer.use, (_load_drawing, index.look_again))
+
+
+def _ignore(_commands: SlashCommands) -> None:
+    return None
+
+
+def _load_drawing() -> None:
+    """Load what draws Markdown and code, so that the first answer doesn't wait for it."""
+    from dogu.serve.terminal.code import lexer_of
+    from dogu.serve.terminal.markdown import markdown_lines
+
+    markdown_lines("`x`\n\n```sh\nx\n```", 40, Style(has_color=False))
+    lexer_of("x.sh")

@@ -1,0 +1,74 @@
+"""The `/` commands that only a terminal has: /quit, /open, /theme, /keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dogu.agent.slash import Said, SlashCommand
+from dogu.language import say
+from dogu.serve.terminal.screen import Screen
+from dogu.serve.terminal.style import THEMES
+
+AT_ONCE = frozenset(("quit", "exit", "open", "theme", "keys", "help"))
+"""Commands that needn't wait for the turn under way."""
+
+
+def own_commands(screen: Screen, open_result: Callable[[int], None], leave: Callable[[], None]) -> list[SlashCommand]:
+    """Make them. `open_result` shows a result by its number, 0 for the last one."""
+    own = _Own(screen, open_result, leave)
+    return [
+        SlashCommand("quit", say("end (Ctrl-D does too)"), own.quit),
+        SlashCommand("open", say("show a folded result in full; the last one without a number"), own.open, "[NUMBER]"),
+        SlashCommand(
+            "theme",
+            say("colors for a dark or a light background"),
+            own.theme,
+            "[dark | light]",
+            lambda start: [theme for theme in THEMES if theme.startswith(start)],
+        ),
+        SlashCommand("keys", say("what the keys do"), own.keys),
+    ]
+
+
+class _Own:
+    def __init__(self, screen: Screen, open_result: Callable[[int], None], leave: Callable[[], None]) -> None:
+        self._screen = screen
+        self._open_result = open_result
+        self._leave = leave
+
+    async def quit(self, _rest: str) -> Said:
+        self._leave()
+        return Said("")
+
+    async def open(self, rest: str) -> Said:
+        number = rest.lstrip("#")
+        if number and not number.isdecimal():
+            return Said(say("/open takes the number of a result."))
+        self._open_result(int(number or 0))
+        return Said("")
+
+    async def theme(self, rest: str) -> Said:
+        style = self._screen.style
+        if rest in THEMES:
+            style.theme = rest
+            self._screen.refresh()
+        elif rest:
+            return Said(say("There is no theme {name}: {themes}.", name=rest, themes=", ".join(THEMES)))
+        told = say("Theme: {theme}. To keep it, set ui.theme in ~/.dogu/settings.json.", theme=style.theme)
+        return Said(told)
+
+    async def keys(self, _rest: str) -> Said:
+        rows = [
+            ("Enter", say("send; while a turn runs, the message waits for its end")),
+            ("Alt-Enter, Ctrl-J, \\ Enter", say("a new line")),
+            ("↑", say("the last message that waits, else what was typed before")),
+            ("Ctrl-R", say("search what was typed before in this folder")),
+            ("Tab", say("complete a /command or an @file")),
+            ("Ctrl-C", say("cancel what runs; else clear the input; twice at an empty prompt, leave")),
+            ("Ctrl-O", say("show the last folded result in full")),
+            ("Ctrl-V", say("attach the picture on the clipboard")),
+            ("Ctrl-Z", say("go to the background; fg comes back")),
+            ("Ctrl-D", say("leave")),
+            ("!command", say("run a shell line yourself; !!command also tells the model")),
+        ]
+        return Said("\n".join(f"  {keys:<27} {words}" for keys, words in rows))

@@ -1,0 +1,177 @@
+"""A terminal that is only printed on, a line after the other: dumb ones, and for readers of screens.
+
+The terminal itself edits the line and turns Ctrl-C into a signal. Nothing is ever drawn again, nothing moves.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+
+from dogu.language import say
+from dogu.serve.terminal.screen import Choice, Doings, Message
+from dogu.serve.terminal.style import Style
+from dogu.workspace.visible import make_visible
+
+_READ_BYTES = 65_536
+
+
+class PlainScreen:
+    """Prints lines and reads lines. What was typed before a question stays a message and never answers it."""
+
+    is_live = False
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+        self._doings: Doings | None = None
+        self._lines: list[str] = []
+        self._changed = anyio.Event()
+        self._is_asking = False
+        self._is_ended = False
+        self._partial = b""
+        self._scope = anyio.CancelScope()
+
+    @property
+    def columns(self) -> int:
+        """How wide the terminal says it is."""
+        try:
+            return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+        except OSError:
+            return 80
+
+    def print(self, text: str) -> None:
+        """Print at once."""
+        try:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+        except OSError:  # the terminal was closed
+            self.end()
+
+    def refresh(self) -> None:
+        """Do nothing: what is under way is told when it has ended."""
+
+    async def choose(self, choices: Sequence[Choice]) -> str:
+        """Print the choices and take a line that begins with one of their keys."""
+        words = "  ".join(choice.words for choice in choices)
+        while True:
+            line = await self._ask(words)
+            if line is None:
+                return ""
+            key = line.strip().lower()[:1]
+            if any(choice.key == key for choice in choices):
+                return key
+
+    async def read_line(self, label: str, *, is_secret: bool = False) -> str | None:
+        """Take a line; the terminal doesn't echo a secret one."""
+        if not is_secret:
+            return await self._ask(label)
+        import termios
+
+        saved = termios.tcgetattr(sys.stdin.fileno())
+        silent = termios.tcgetattr(sys.stdin.fileno())
+        silent[3] &= ~termios.ECHO
+        termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, silent)
+        try:
+            return await self._ask(label)
+        finally:
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, saved)
+            self.print("")
+
+    def give_back(self, message: Message) -> None:
+        """Say that it wasn't sent: what is typed can't be put back into the terminal's own line."""
+        first = make_visible(message.text.partition("\n")[0], keep="")
+        self.print(say("Not sent: {text}", text=first))
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncGenerator[None]:
+        """Stop reading; the terminal is as other programs want it already."""
+        was_asking, self._is_asking = self._is_asking, True
+        try:
+            yield
+        finally:
+            self._is_asking = was_asking
+
+    async def run(self, doings: Doings) -> None:
+        """Read lines until the terminal's end; each is a message, or the answer to what is asked."""
+        self._doings = doings
+        try:
+            with self._scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._hear_interrupts)
+                    await self._read()
+                    group.cancel_scope.cancel()
+        finally:
+            self._is_ended = True
+            self._changed.set()
+            doings.leave()
+
+    def end(self) -> None:
+        """Stop reading."""
+        self._is_ended = True
+        self._scope.cancel()
+
+    async def _read(self) -> None:
+        descriptor = sys.stdin.fileno()
+        self._prompt()
+        while True:
+            await anyio.wait_readable(descriptor)
+            try:
+                data = os.read(descriptor, _READ_BYTES)
+            except OSError:
+                return
+            if not data:
+                return
+            *lines, self._partial = (self._partial + data).split(b"\n")
+            for line in lines:
+                self._took(line.decode(errors="replace").rstrip("\r"))
+
+    def _took(self, line: str) -> None:
+        if self._is_asking:
+            self._lines.append(line)
+            self._changed.set()
+        elif line.strip() and self._doings is not None:
+            self._doings.submit(Message(line.strip()))
+        else:
+            self._prompt()
+
+    def _prompt(self) -> None:
+        sys.stdout.write("› ")
+        sys.stdout.flush()
+
+    async def _ask(self, words: str) -> str | None:
+        """Ask with what was typed before left out: it had another meaning."""
+        _forget_typed()
+        self._lines.clear()
+        self._is_asking = True
+        sys.stdout.write(words + " ")
+        sys.stdout.flush()
+        try:
+            while not self._lines:
+                if self._is_ended:
+                    return None
+                self._changed = anyio.Event()
+                await self._changed.wait()
+            return self._lines.pop(0)
+        finally:
+            self._is_asking = False
+
+    async def _hear_interrupts(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                if self._doings is not None and not self._doings.cancel():
+                    self.print(say("Nothing runs. Ctrl-D or /quit leaves."))
+                    self._prompt()
+
+
+def _forget_typed() -> None:
+    import termios
+
+    try:
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    except (termios.error, OSError, ValueError):
+        return

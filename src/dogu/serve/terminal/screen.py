@@ -1,0 +1,89 @@
+"""What a conversation needs of a terminal, whichever kind it is: `live_screen` draws, `plain_screen` only prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+import msgspec
+
+from dogu.contract import Blob
+from dogu.serve.terminal.style import Style
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """An answer to a question: the key that gives it, and its words, the key among them in brackets."""
+
+    key: str
+    words: str
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What the person sent: the text with pastes in full, and pictures."""
+
+    text: str
+    blobs: tuple[Blob, ...] = ()
+
+
+class Doings(msgspec.Struct, frozen=True):
+    """What a screen asks the conversation.
+
+    `cancel` cancels the one thing that runs and says so; False when nothing does. `live` are the painted lines of what
+    is under way, for a number of columns and rows; `queued` the messages that wait, `unqueue` takes the last one back.
+    `status` is the line at the bottom. `open_last` shows the last result in full. `command` runs at once what needn't
+    wait for the turn; False when it must.
+    """
+
+    submit: Callable[[Message], None]
+    cancel: Callable[[], bool]
+    leave: Callable[[], None]
+    live: Callable[[int, int], list[str]]
+    queued: Callable[[], list[str]]
+    unqueue: Callable[[], Message | None]
+    status: Callable[[], str]
+    open_last: Callable[[], None]
+
+
+class Screen(Protocol):
+    """A terminal. Text given to it is painted and harmless already."""
+
+    style: Style
+    is_live: bool
+
+    @property
+    def columns(self) -> int:
+        """How wide it is, in cells."""
+        ...
+
+    def print(self, text: str) -> None:
+        """Print text for good; a newline is added."""
+        ...
+
+    def refresh(self) -> None:
+        """Say that what is under way has changed."""
+        ...
+
+    async def choose(self, choices: Sequence[Choice]) -> str:
+        """Wait for one of the keys, typed after the choices were drawn; '' for Ctrl-C, and at the terminal's end."""
+        ...
+
+    async def read_line(self, label: str, *, is_secret: bool = False) -> str | None:
+        """Ask for a line; a secret one is never shown. None when it was cancelled."""
+        ...
+
+    def give_back(self, message: Message) -> None:
+        """Give a message back that wasn't sent, so that it can be edited."""
+        ...
+
+    def outside(self) -> AbstractAsyncContextManager[None]:
+        """Give the terminal to another program until the context is left."""
+        ...
+
+    async def run(self, doings: Doings) -> None:
+        """Take the person's input until they leave or the terminal ends."""
+        ...
+
+    def end(self) -> None:
+        """Make `run` return."""
+        ...

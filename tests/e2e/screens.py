@@ -1,0 +1,153 @@
+"""The program in terminals that tests can look at: `pyte` for exact bytes and cells, `tmux` for one that reflows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Sequence
+
+import pexpect
+import pyte
+
+from e2e.program import PROGRAM, Program
+
+_DEADLINE_S = 20.0
+
+OURS = re.compile(
+    "\x1b\\[[0-9;]*m"  # colors
+    "|\x1b\\[[0-9;]*[ABCDHJK]"  # moving within our own lines, erasing below
+    "|\x1b\\[\\?(?:1|7|12|25|2004|2026)[hl]"  # cursor keys, wrapping, the cursor, pastes, frames
+    "|\x1b\\[0? q|\x1b\\[2[23];0t"  # the cursor's shape, keeping the title
+    "|\x1b\\]0;\\? dogu\x07|\x1b\\]11;\\?\x1b\\\\"  # our title, asking for the background
+)
+"""Every escape sequence that dogu writes."""
+
+
+class Terminal:
+    """A pseudo-terminal with an emulator behind it. `raw` is everything the program wrote."""
+
+    def __init__(
+        self, program: Program, words: Sequence[str] = (), *, columns: int = 80, rows: int = 24, **environ: str
+    ) -> None:
+        self.raw = ""
+        self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
+        self._stream = pyte.Stream(self.screen)
+        self.child: pexpect.spawn[str] = pexpect.spawn(
+            PROGRAM[0],
+            [*PROGRAM[1:], *words],
+            cwd=str(program.root),
+            env=program.environ(**{"COLORFGBG": "15;0", **environ}),
+            encoding="utf-8",
+            codec_errors="replace",
+            dimensions=(rows, columns),
+        )
+        self.child.delaybeforesend = None
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands on the screen, without blanks at line ends."""
+        return [line.rstrip() for line in self.screen.display]
+
+    @property
+    def text(self) -> str:
+        """The scrollback and the screen."""
+        above = ["".join(row[at].data for at in range(self.screen.columns)) for row in self.screen.history.top]
+        return "\n".join(line.rstrip() for line in [*above, *self.screen.display])
+
+    def send(self, keys: str) -> None:
+        """Type."""
+        self.child.send(keys)
+
+    def say(self, text: str) -> None:
+        """Type a message and send it."""
+        self.until(lambda: any(line.startswith("›") for line in self.lines))
+        self.send(text + "\r")
+
+    def until(self, condition: str | Callable[[], bool]) -> None:
+        """Read until a text stands on the screen or above it, or something holds; fail after 20 s."""
+        deadline = time.monotonic() + _DEADLINE_S
+
+        def holds() -> bool:
+            return condition in self.text if isinstance(condition, str) else condition()
+
+        while not holds():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{condition!r} never came; the screen:\n{self.text}")
+            self.read()
+
+    def read(self, timeout_s: float = 0.1) -> bool:
+        """Take what the program wrote; False at its end."""
+        try:
+            written = self.child.read_nonblocking(65_536, timeout_s)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        self.raw += written
+        self._stream.feed(written)
+        return True
+
+    def ended(self) -> int | None:
+        """Wait for the program's end; return its exit status."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while self.read():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it never ended; the screen:\n{self.text}")
+        self.child.close()
+        return self.child.exitstatus
+
+    def foreign_escapes(self) -> set[str]:
+        """Return the control characters that were written and aren't part of one of our own sequences."""
+        left = OURS.sub("", self.raw)
+        return {character for character in left if ord(character) < 32 or 127 <= ord(character) < 160} - set("\r\n\a\t")
+
+
+class Tmux:
+    """A tmux server of its own, with one pane."""
+
+    def __init__(
+        self, program: Program, words: Sequence[str] = (), *, columns: int = 80, rows: int = 24, **environ: str
+    ) -> None:
+        self._server = f"dogu-{uuid.uuid4().hex[:8]}"
+        variables = [f"{name}={value}" for name, value in program.environ(**environ).items()]
+        size = ["-x", str(columns), "-y", str(rows)]
+        command = ["env", "-i", *variables, "TERM=tmux-256color", *PROGRAM, *words]
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(program.root), *command)
+
+    @property
+    def text(self) -> str:
+        """The scrollback and the screen."""
+        return self._tmux("capture-pane", "-p", "-S", "-")
+
+    def keys(self, *keys: str) -> None:
+        """Press keys by tmux's names, or type a text."""
+        self._tmux("send-keys", *keys)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the pane another size."""
+        self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def until(self, condition: str | Callable[[str], bool]) -> str:
+        """Wait until a text is seen, or something holds of what is; return what is seen."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while True:
+            text = self.text
+            if condition in text if isinstance(condition, str) else condition(text):
+                return text
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{condition!r} never came; the screen:\n{text}")
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """End the server."""
+        subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, check=False)
+
+    def _tmux(self, *words: str) -> str:
+        environ = {**os.environ, "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(
+            ["tmux", "-u", "-L", self._server, *words], capture_output=True, text=True, check=True, env=environ
+        )
+        return done.stdout
