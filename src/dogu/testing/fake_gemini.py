@@ -63,6 +63,12 @@ class GeminiRequest(msgspec.Struct, frozen=True):
         tools = cast("list[JsonObject]", self.body.get("tools") or [])
         return [declared["name"] for tool in tools for declared in tool.get("functionDeclarations", ())]
 
+    @property
+    def server_tools(self) -> list[str]:
+        """The server's own tools that were switched on, such as `googleSearch`."""
+        tools = cast("list[JsonObject]", self.body.get("tools") or [])
+        return [name for tool in tools for name in tool if name != "functionDeclarations"]
+
 
 def _parts_of(content: JsonObject) -> list[JsonObject]:
     return cast("list[JsonObject]", content.get("parts") or [])
@@ -183,6 +189,7 @@ class FakeGemini:
             reply.begin()
             for chunk in chunks:
                 reply.chunk(event_of(chunk))
+                reply.wait(turn.pace_s)
             reply.end()
         else:
             reply.begin("application/json")
@@ -210,7 +217,9 @@ def _chunks_of(turn: Turn, generation: int, number: int) -> list[JsonObject]:
     counts = {"promptTokenCount": turn.prompt_tokens, "candidatesTokenCount": output, "thoughtsTokenCount": thoughts}
     counts["totalTokenCount"] = turn.prompt_tokens + output + thoughts
     last = groups.pop() if groups else []
-    return [*(chunk_of(group) for group in groups), chunk_of(last, turn.finish, usageMetadata=counts)]
+    final = chunk_of(last, turn.finish, usageMetadata=counts)
+    final["candidates"][0].update(turn.metadata)
+    return [*(chunk_of(group) for group in groups), final]
 
 
 def _call_json(call: Call, generation: int, own_id: str) -> JsonObject:
@@ -231,7 +240,9 @@ def _joined(chunks: Sequence[JsonObject]) -> JsonObject:
     """Make the one answer of generateContent."""
     parts = [part for chunk in chunks for part in chunk["candidates"][0].get("content", {}).get("parts", ())]
     last = chunks[-1]
-    return chunk_of(parts, last["candidates"][0].get("finishReason", ""), usageMetadata=last["usageMetadata"])
+    joined = chunk_of(parts, usageMetadata=last["usageMetadata"])
+    joined["candidates"][0].update({**last["candidates"][0], **joined["candidates"][0]})
+    return joined
 
 
 def _generation(model: str) -> int:

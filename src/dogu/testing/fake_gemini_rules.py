@@ -34,6 +34,7 @@ _PART_KINDS = (
     "executableCode",
     "codeExecutionResult",
 )
+_SERVER_TOOLS = frozenset(("googleSearch", "urlContext", "codeExecution", "googleSearchRetrieval"))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _URL_SAFE = str.maketrans("-_", "+/")  # JSON of protocol buffers takes both alphabets
 _OPAQUE = frozenset(("args", "response", "parametersJsonSchema", "responseJsonSchema", "properties", "defs", "labels"))
@@ -70,6 +71,7 @@ def check_request(body: JsonObject, generation: int) -> None:
     if generation >= 3:
         _check_signatures(contents)
     _check_tools(body.get("tools") or [])
+    _check_server_tools(body.get("tools") or [], generation)
 
 
 def _check_content(content: JsonObject, where: str, generation: int) -> None:
@@ -193,6 +195,17 @@ def _check_tools(tools: Sequence[JsonObject]) -> None:
         )
         if schema and str(schema.get("type", "")).lower() != "object":
             raise RefusedError(f"functionDeclaration {name} parameters schema should be of type OBJECT.")
+
+
+def _check_server_tools(tools: Sequence[JsonObject], generation: int) -> None:
+    """Check the server's own tools: known ones, and before Gemini 3 not beside functions."""
+    names = {name for tool in tools for name in tool}
+    if unknown := names - _SERVER_TOOLS - {"functionDeclarations"}:
+        raise RefusedError(
+            f"Invalid JSON payload received. Unknown name \"{min(unknown)}\" at 'tools[0]': Cannot find field."
+        )
+    if generation < 3 and "functionDeclarations" in names and names & _SERVER_TOOLS:
+        raise RefusedError("Tool use with function calling is unsupported")
 
 
 def _declarations(tools: Sequence[JsonObject]) -> Iterator[JsonObject]:

@@ -1,0 +1,144 @@
+"""The web for tools: who searches and who reads, by the settings and by what the model's server offers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dogu.app.model_choice import gemini_key, open_model, provider_of
+from dogu.contract import ErrorKind, ToolError
+from dogu.settings import Settings
+
+if TYPE_CHECKING:
+    from dogu.models.events import Usage
+    from dogu.models.gemini import Gemini
+    from dogu.models.model import Model
+    from dogu.tools.google_web_search import Search
+    from dogu.tools.web_fetch import UrlContext
+    from dogu.workspace.web_client import WebClient
+    from dogu.workspace.web_grounding import Grounded
+    from dogu.workspace.web_reader import WebReader
+
+_HOW_TO_SEARCH = (
+    "No web search is set up here. The user can set GEMINI_API_KEY and use a Gemini model, or set in "
+    '~/.dogu/settings.json {"web": {"searxngUrl": "http://localhost:8888"}} for a SearXNG server, or {"web": '
+    '{"braveKey": "$BRAVE_API_KEY"}} for Brave. Until then, use web_fetch with an address you know.'
+)
+
+
+def _count_nothing(_usage: Usage) -> None:
+    return None
+
+
+class Web:
+    """Makes what the web tools need, each part when it is first used.
+
+    `model` gives the session's, None where there is none: then the settings' is opened for a request to Gemini. `count`
+    is told the tokens of such requests.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: Callable[[], Model] | None = None,
+        count: Callable[[Usage], None] = _count_nothing,
+    ) -> None:
+        self._settings = settings
+        self._model = model
+        self._count = count
+
+    @property
+    def reader(self) -> WebReader:
+        """What reads pages."""
+        from dogu.workspace.web_reader import WebReader
+
+        return WebReader(self._client(), trusts_proxy=self._settings.web.trusts_proxy)
+
+    @property
+    def url_context(self) -> UrlContext | None:
+        """What lets Gemini's server read the addresses of a prompt; None where it isn't wanted."""
+        if self._settings.web.fetch == "own":
+            return None
+
+        async def ask(prompt: str) -> Grounded:
+            return await self._ask("urlContext", prompt)
+
+        return ask
+
+    async def search(self, query: str) -> Grounded:
+        """Search by the provider that was set, else by the first there is: Gemini, SearXNG, Brave.
+
+        Raises `ToolError` that says how to set one up where there is none.
+        """
+        found = self._search()
+        if found is None:
+            raise ToolError(ErrorKind.NOT_FOUND, _HOW_TO_SEARCH)
+        return await found(query)
+
+    def _search(self) -> Search | None:
+        from dogu.workspace.web_search import Brave, SearXNG
+
+        web = self._settings.web
+        brave_key = web.api_key or os.environ.get("BRAVE_API_KEY", "").strip()
+        wanted = web.search
+
+        async def by_gemini(query: str) -> Grounded:
+            return await self._ask("googleSearch", query)
+
+        if wanted in ("auto", "gemini") and self._is_gemini():
+            return by_gemini
+        if wanted in ("auto", "searxng") and web.searxng_url:
+            return SearXNG(self._client(*_host_of(web.searxng_url)), web.searxng_url)
+        if wanted in ("auto", "brave") and brave_key:
+            return Brave(self._client(), brave_key)
+        return None
+
+    def _client(self, *hosts: str) -> WebClient:
+        from dogu.workspace.web_address import HostRules
+        from dogu.workspace.web_client import WebClient, WebLimits
+        from dogu.workspace.web_proxy import environment_proxy
+
+        web = self._settings.web
+        limits = WebLimits(total_s=web.timeout_s)
+        rules = HostRules([*web.allowed_hosts, *hosts])
+        return WebClient(rules, limits, proxy_for=lambda url: environment_proxy(url, os.environ))
+
+    def _is_gemini(self) -> bool:
+        if self._model is not None:
+            from dogu.models.gemini import Gemini
+
+            return isinstance(self._model(), Gemini)
+        provider = provider_of(self._settings.model)
+        return provider == "vertex" or (provider == "gemini" and bool(gemini_key(self._settings.model)))
+
+    async def _ask(self, server_tool: str, prompt: str) -> Grounded:
+        """Send a request of its own to the model's server. Raises `ToolError` (REMOTE_FAILED)."""
+        from dogu.models.events import ModelError
+        from dogu.models.gemini import Gemini
+
+        model = self._model() if self._model is not None else open_model(self._settings.model)
+        try:
+            if not isinstance(model, Gemini) or server_tool not in model.server_tools:
+                message = f"The model {model.name} has no {server_tool}."
+                raise ToolError(ErrorKind.REMOTE_FAILED, message)
+            return await self._grounded(model, server_tool, prompt)
+        except ModelError as error:
+            message = f"The model's server gave no answer: {error.message}"
+            raise ToolError(ErrorKind.REMOTE_FAILED, message) from error
+        finally:
+            if self._model is None:
+                await model.aclose()
+
+    async def _grounded(self, model: Gemini, server_tool: str, prompt: str) -> Grounded:
+        from dogu.models.gemini_grounding import read_grounded
+
+        answer, usage = read_grounded(await model.ask_with(server_tool, prompt))
+        self._count(usage)
+        return answer
+
+
+def _host_of(url: str) -> list[str]:
+    from dogu.workspace.web_url import parse_url
+
+    return [parse_url(url).host]

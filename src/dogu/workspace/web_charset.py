@@ -1,0 +1,96 @@
+"""The text of a page's bytes: by BOM, header or its own declaration where they are true, else by what the bytes are."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from dogu.workspace.text import decode
+
+# What names on the web mean. Source: encoding.spec.whatwg.org, "names and labels".
+_LABELS = {
+    **dict.fromkeys(("utf8", "unicode-1-1-utf-8", "unicode11utf8", "x-unicode20utf8"), "utf-8"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "ms_kanji", "csshiftjis", "windows-31j"), "cp932"),
+    **dict.fromkeys(("euc-jp", "x-euc-jp", "cseucpkdfmtjapanese"), "euc_jp"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "ks_c_5601-1989", "ksc5601", "korean", "windows-949"), "cp949"),
+    **dict.fromkeys(("gb2312", "gbk", "x-gbk", "gb_2312-80", "chinese", "csgb2312", "gb18030"), "gb18030"),
+    **dict.fromkeys(("big5", "big5-hkscs", "cn-big5", "x-x-big5", "csbig5"), "big5hkscs"),
+    **dict.fromkeys(("iso-8859-1", "latin1", "l1", "ascii", "us-ascii", "windows-1252", "x-cp1252"), "cp1252"),
+    **dict.fromkeys(("iso-8859-9", "latin5"), "cp1254"),
+    **dict.fromkeys(("iso-8859-11", "tis-620"), "cp874"),
+    **dict.fromkeys(("utf-16", "utf-16le", "unicode", "ucs-2", "csunicode"), "utf_16_le"),
+    "utf-16be": "utf_16_be",
+}
+_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf_16_le", b"\xfe\xff": "utf_16_be"}
+_IN_HEADER = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.I)
+_IN_META = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.I)
+_IN_XML = re.compile(rb"""\A\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.I)
+_CHARSETS = re.compile(
+    r"utf-8|utf-(?:16|32)(?:-[lb]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gb\w+|big5\w*|euc_\w+|iso2022_\w+|"
+    r"shift_jis\w*|hz|johab|tis-620|kz1048|ptcp154|ascii"
+)
+_PRESCANNED_BYTES = 8_192
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def text_of(data: bytes, content_type: str) -> str:
+    """Decode a page; what no encoding can read becomes U+FFFD."""
+    for bom, codec in _BOMS.items():
+        if data.startswith(bom):
+            return data[len(bom) :].decode(codec, "replace")
+    for label in _declared(data, content_type):
+        text = _exactly(data, label)
+        if text is not None:
+            return text
+    return _SURROGATES.sub("\ufffd", decode(data).text)
+
+
+def _declared(data: bytes, content_type: str) -> list[str]:
+    found = [match[1] for match in _IN_HEADER.finditer(content_type)][:1]
+    head = data[:_PRESCANNED_BYTES]
+    for pattern in (_IN_XML, _IN_META):
+        match = pattern.search(head)
+        if match is None:
+            continue
+        label = match[1].decode("ascii", "replace")
+        # Whoever can read the declaration as ASCII isn't reading UTF-16.
+        found.append("utf-8" if label.lower().startswith("utf-16") else label)
+    return found
+
+
+def _exactly(data: bytes, label: str) -> str | None:
+    """Decode by a declared name, if the name is known and the bytes are that; None when the declaration is untrue."""
+    label = label.strip().lower()
+    codec = _LABELS.get(label, label)
+    if not _is_charset(codec):
+        return None
+    if codec == "cp1252" and not data.isascii():
+        # The default of many a server, whatever its pages are: bytes that are UTF-8 are hardly ever anything else.
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    try:
+        return data.decode(codec)
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data" and error.start > len(data) - 4:
+            return data[: error.start].decode(codec)
+    if codec == "utf-8" and _is_mostly_utf_8(data):
+        return data.decode("utf-8", "replace")
+    return None
+
+
+def _is_charset(codec: str) -> bool:
+    """Whether a codec is one that text is written in: not UTF-7, nor one that reads escapes, by which ASCII would spell
+    markup."""
+    try:
+        return _CHARSETS.fullmatch(codecs.lookup(codec).name) is not None
+    except (LookupError, ValueError):
+        return False
+
+
+def _is_mostly_utf_8(data: bytes) -> bool:
+    """Whether stray bytes are the exception among characters of several bytes."""
+    text = data.decode("utf-8", "replace")
+    strays = text.count("\ufffd")
+    return strays * 10 < len(text) - len(text.encode("ascii", "ignore"))
