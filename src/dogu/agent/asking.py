@@ -1,0 +1,70 @@
+"""Puts a model's questions before the person, as enquiries that every door can show."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from dogu.contract import ErrorKind, ToolError
+from dogu.language import say
+from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.tools.ask_user import PersonAnswer, PersonQuestion, nobody_answers
+
+_OWN_WORDS = "own words"
+
+
+class PersonAsked:
+    """Asks through `enquire`, which answers None where nobody can be asked."""
+
+    def __init__(self, enquire: Callable[[Enquiry], Awaitable[Given | Declined | None]]) -> None:
+        self._enquire = enquire
+
+    async def __call__(self, questions: Sequence[PersonQuestion]) -> list[PersonAnswer]:
+        """Ask all the questions at once, then for the words of those who wanted their own.
+
+        Raises `ToolError`: NOBODY_TO_ASK, or DECLINED when the person doesn't answer.
+        """
+        fields = {f"answer{number}": _field(question) for number, question in enumerate(questions, 1)}
+        given = await self._asked(fields)
+        answers: list[PersonAnswer] = []
+        for name, question in zip(fields, questions, strict=True):
+            value = given.get(name)
+            chosen = [str(item) for item in (value if isinstance(value, list) else [value] if value else ())]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  (what a door gave)
+            if not question.options:
+                answers.append(PersonAnswer(text=" ".join(chosen)))
+                continue
+            own = ""
+            if _OWN_WORDS in chosen:
+                chosen.remove(_OWN_WORDS)
+                own = str((await self._asked({name: _text_field(question)})).get(name, ""))
+            answers.append(PersonAnswer(tuple(chosen), own))
+        return answers
+
+    async def _asked(self, fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        enquiry = Enquiry(say("The model asks you"), "", fields, tuple(fields), is_question=True)
+        answer = await self._enquire(enquiry)
+        if answer is None:
+            raise nobody_answers()
+        if isinstance(answer, Declined):
+            said = f" They said: {answer.reason}" if answer.reason else ""
+            message = f"The user doesn't answer.{said} Go on without if that can be undone, else stop and say why."
+            raise ToolError(ErrorKind.DECLINED, message)
+        return dict(answer.values)
+
+
+def _field(question: PersonQuestion) -> dict[str, Any]:
+    if not question.options:
+        return _text_field(question)
+    options = [
+        {"const": label, "title": f"{label}: {meaning}" if meaning else label} for label, meaning in question.options
+    ]
+    options.append({"const": _OWN_WORDS, "title": say("In your own words")})
+    about = {"title": question.header or say("Answer"), "description": question.text}
+    if question.takes_several:
+        return {"type": "array", "items": {"anyOf": options}, **about}
+    return {"type": "string", "oneOf": options, **about}
+
+
+def _text_field(question: PersonQuestion) -> dict[str, Any]:
+    hint = f" ({question.placeholder})" if question.placeholder else ""
+    return {"type": "string", "title": question.header or say("Answer"), "description": question.text + hint}

@@ -1,0 +1,135 @@
+"""ask_user as a model calls it, and how its questions reach a door."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from dogu.agent.asking import PersonAsked
+from dogu.contract import ErrorKind, ToolResult
+from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.testing.workspace import run_tool
+from dogu.tools.ask_user import AskUser
+
+pytestmark = pytest.mark.anyio
+
+COLOUR = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "options": [{"label": "Red", "description": "like fire"}, {"label": "Blue"}],
+}
+NAME = {"question": "What is it called?", "placeholder": "thing.py"}
+
+
+class Door:
+    """Answers enquiries in order and keeps them."""
+
+    def __init__(self, *answers: Given | Declined | None) -> None:
+        self.enquiries: list[Enquiry] = []
+        self._answers = list(answers)
+
+    async def __call__(self, enquiry: Enquiry) -> Given | Declined | None:
+        self.enquiries.append(enquiry)
+        return self._answers.pop(0)
+
+
+async def ask(door: Door, *questions: dict[str, Any]) -> ToolResult:
+    return await run_tool(AskUser(PersonAsked(door)), questions=list(questions))
+
+
+async def test_the_persons_answers_are_told_to_the_model() -> None:
+    door = Door(Given({"answer1": "Red", "answer2": "paint.py"}))
+    result = await ask(door, COLOUR, NAME)
+    assert result.error is None
+    assert result.llm_content == "The user answered:\n\nWhich colour?\nRed\n\nWhat is it called?\npaint.py"
+    [enquiry] = door.enquiries
+    assert enquiry.is_question
+    assert enquiry.required == ("answer1", "answer2")
+    assert enquiry.fields["answer1"]["description"] == "Which colour?"
+    assert [option["title"] for option in enquiry.fields["answer1"]["oneOf"]] == [
+        "Red: like fire",
+        "Blue",
+        "In your own words",
+    ]
+    assert enquiry.fields["answer2"] == {
+        "type": "string",
+        "title": "Answer",
+        "description": "What is it called? (thing.py)",
+    }
+
+
+async def test_several_options_may_be_chosen_where_the_question_says_so() -> None:
+    door = Door(Given({"answer1": ["Red", "Blue"]}))
+    result = await ask(door, {**COLOUR, "multiSelect": True})
+    assert str(result.llm_content).endswith("Which colour?\nRed, Blue")
+    assert door.enquiries[0].fields["answer1"]["type"] == "array"
+
+
+async def test_the_person_may_answer_in_their_own_words() -> None:
+    door = Door(Given({"answer1": "own words"}), Given({"answer1": "green, please"}))
+    result = await ask(door, COLOUR)
+    assert str(result.llm_content).endswith("Which colour?\ngreen, please")
+    assert door.enquiries[1].fields["answer1"]["type"] == "string"
+
+
+async def test_without_a_person_the_model_hears_that_nobody_is_there() -> None:
+    for tool in (AskUser(), AskUser(PersonAsked(Door(None)))):
+        result = await run_tool(tool, questions=[COLOUR])
+        assert result.error is not None
+        assert result.error.kind is ErrorKind.NOBODY_TO_ASK
+        assert "Nobody is here to answer" in str(result.llm_content)
+
+
+@pytest.mark.parametrize("declined", [Declined(), Declined("ask my boss"), Declined(stop=True)])
+async def test_a_person_may_leave_it_unanswered(declined: Declined) -> None:
+    result = await ask(Door(declined), COLOUR)
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.DECLINED
+    assert declined.reason in str(result.llm_content)
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [[], [NAME] * 5, [{"question": " "}], [{"question": "x?", "options": [{"label": "only one"}]}],
+     [{"question": "x?", "options": [{"label": str(number)} for number in range(9)]}], [{}], ["x?"]],
+)  # fmt: skip
+async def test_what_is_no_question_is_an_error(questions: Sequence[Any]) -> None:
+    result = await run_tool(AskUser(PersonAsked(Door())), questions=list(questions))
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.INVALID_ARGUMENTS
+
+
+@pytest.mark.parametrize(
+    ("raw", "options"),
+    [
+        ({"question": "Go?"}, []),
+        ({"questions": [{"question": "Go?", "type": "yesno"}]}, ["Yes", "No"]),
+        (
+            {"questions": [{"question": "Go?", "type": "choice", "options": [{"label": "a"}, {"label": "b"}]}]},
+            ["a", "b"],
+        ),
+        ({"questions": [{"question": "Go?", "type": "text"}]}, []),
+    ],
+)
+def test_other_programs_spellings_are_accepted(raw: dict[str, Any], options: list[str]) -> None:
+    args = AskUser().validate_tool_params(raw)
+    assert [option.label for option in args.questions[0].options] == options
+
+
+async def test_an_approval_and_a_question_never_stand_on_the_screen_together() -> None:
+    """Enquiries go through the executor's own turn of asking: see `Approval.enquire`."""
+    from dogu.policy.policy import Policy
+    from dogu.runtime.approval import Approval
+
+    approval = Approval(Policy(), None)
+    asked: list[Enquiry] = []
+
+    async def door(enquiry: Enquiry) -> Given:
+        assert approval._asking.locked()
+        asked.append(enquiry)
+        return Given({"answer1": "Red"})
+
+    approval.ask_person = door
+    result = await run_tool(AskUser(PersonAsked(approval.enquire)), questions=[COLOUR])
+    assert result.error is None
+    assert len(asked) == 1
