@@ -5,8 +5,8 @@ It keeps what the API demands: roles alternate, every call is answered right aft
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,34 @@ from dogu.runtime.calls import ToolCall
 _INTERRUPTED = "[interrupted by the user]"
 
 
+class ContentAdded(msgspec.Struct, frozen=True):
+    """A content was added at the end."""
+
+    content: RawContent
+
+
+class LastReplaced(msgspec.Struct, frozen=True):
+    """The last content became another one."""
+
+    content: RawContent
+
+
+class CutBack(msgspec.Struct, frozen=True):
+    """Only the first `length` contents are left, the last of which is `last`."""
+
+    length: int
+    last: RawContent
+
+
+class AllReplaced(msgspec.Struct, frozen=True):
+    """All contents became others."""
+
+    contents: tuple[RawContent, ...]
+
+
+HistoryChange: TypeAlias = ContentAdded | LastReplaced | CutBack | AllReplaced
+
+
 class History:
     """A conversation. `contents` may be read and sent; it is changed only by the methods here."""
 
@@ -33,6 +61,23 @@ class History:
         self.contents: list[RawContent] = []
         self._model_spoke_last = True
         self._unanswered: tuple[ToolCall, ...] = ()
+        self._observers: list[Callable[[HistoryChange], None]] = []
+
+    def observe(self, observer: Callable[[HistoryChange], None]) -> None:
+        """Tell `observer` of each change just before it is made: replaying them makes the same contents."""
+        self._observers.append(observer)
+
+    def replace(self, contents: Iterable[RawContent]) -> None:
+        """Put other contents in the place of all, as compaction does: roles alternate and calls are answered in them.
+
+        Calls that wait for their answer stay so when the last content does.
+        """
+        new = tuple(contents)
+        is_same_end = bool(self.contents and new) and self.contents[-1] == new[-1]
+        self._change(AllReplaced(new))
+        self._model_spoke_last = not new or _role(new[-1]) == "model"
+        if not is_same_end:
+            self._unanswered = tuple(_calls(new[-1])) if new and self._model_spoke_last else ()
 
     def add_prompt(self, content: Content) -> None:
         """Add what the person says; after an answer to calls that the model never commented on, it joins that."""
@@ -40,7 +85,7 @@ class History:
 
     def add_model(self, finished: Finished) -> tuple[ToolCall, ...]:
         """Add what the model said and return its calls, which `answer` must answer next."""
-        self.contents.append(finished.content)
+        self._change(ContentAdded(finished.content))
         self._model_spoke_last = True
         self._unanswered = tuple(ToolCall(call.call_id, call.name, call.args, call.problem) for call in finished.calls)
         return self._unanswered
@@ -57,7 +102,7 @@ class History:
         """Leave the history usable after a cancelled turn: calls answered, the half answer kept and marked as one."""
         self.answer(results)
         if not self._model_spoke_last and partial_text:
-            self.contents.append(model_content(f"{partial_text}\n{_INTERRUPTED}"))
+            self._change(ContentAdded(model_content(f"{partial_text}\n{_INTERRUPTED}")))
             self._model_spoke_last = True
 
     def mark(self) -> tuple[int, RawContent]:
@@ -67,18 +112,41 @@ class History:
     def rewind(self, mark: tuple[int, RawContent]) -> None:
         """Go back to a mark: what was added since is forgotten."""
         length, last = mark
-        del self.contents[length:]
-        if length:
-            self.contents[-1] = last
+        self._change(CutBack(length, last))
         self._unanswered = ()
         self._model_spoke_last = not length or _role(last) == "model"
 
+    def go_back(self, contents: Sequence[RawContent]) -> None:
+        """Go back to contents that these were before: what is the same at the beginning isn't changed."""
+        length = len(contents)
+        if length <= len(self.contents) and self.contents[: length - 1] == [*contents[:-1]] and length:
+            self.rewind((length, contents[-1]))
+        else:
+            self.replace(contents)
+
     def _add_user(self, content: RawContent) -> None:
         if self._model_spoke_last:
-            self.contents.append(content)
+            self._change(ContentAdded(content))
         else:
-            self.contents[-1] = join_user_contents(self.contents[-1], content)
+            self._change(LastReplaced(join_user_contents(self.contents[-1], content)))
         self._model_spoke_last = False
+
+    def _change(self, change: HistoryChange) -> None:
+        for observer in self._observers:
+            observer(change)
+        apply_change(self.contents, change)
+
+    @classmethod
+    def reopened(cls, contents: Iterable[RawContent]) -> History:
+        """Make a history of contents that are known to be one, such as a record's: only its end is looked at."""
+        history = cls()
+        history.replace(contents)
+        return history
+
+    @property
+    def unanswered(self) -> tuple[ToolCall, ...]:
+        """The model's calls that wait for `answer` or `interrupt`."""
+        return self._unanswered
 
     @classmethod
     def restored(cls, contents: Iterable[RawContent]) -> History:
@@ -98,9 +166,9 @@ class History:
 
     def _restore_model(self, content: RawContent) -> None:
         self.answer({})
-        if self.contents and self._model_spoke_last:
+        if self._model_spoke_last:
             self._add_user(user_content("[the conversation was interrupted here]"))
-        self.contents.append(content)
+        self._change(ContentAdded(content))
         self._model_spoke_last = True
         self._unanswered = tuple(_calls(content))
 
@@ -113,6 +181,19 @@ class History:
             return
         self._unanswered = ()
         self._add_user(content)
+
+
+def apply_change(contents: list[RawContent], change: HistoryChange) -> None:
+    """Make the change in `contents`."""
+    match change:
+        case ContentAdded(content=content):
+            contents.append(content)
+        case LastReplaced(content=content):
+            contents[-1:] = [content]
+        case CutBack(length=length, last=last):
+            contents[max(length - 1, 0) :] = [last] if length else []
+        case AllReplaced(contents=new):
+            contents[:] = new
 
 
 def _not_run() -> ToolResult:

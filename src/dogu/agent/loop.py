@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
+from typing import TypeAlias
 
 import anyio
 import msgspec
 
 from dogu.agent.history import History
 from dogu.agent.loop_detection import LoopDetection
+from dogu.agent.session_events import PromptGiven, TurnCancelled, TurnFailed
+from dogu.agent.upkeep import Upkeep
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
-from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
+from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, Retrying, TextDelta, Usage
 from dogu.models.model import Model
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, Emit, emit_nothing
@@ -26,6 +29,8 @@ from dogu.runtime.executor import Executor
 _MOST_PRINTED_CHARS = 8_000
 
 AskToGoOn = Callable[[str], Awaitable[bool]]
+RunTurn: TypeAlias = Callable[[Content, Emit], Awaitable["TurnEnd"]]
+AroundTurn: TypeAlias = Callable[[Content, Emit, RunTurn], Awaitable["TurnEnd"]]
 
 
 class EndReason(StrEnum):
@@ -34,6 +39,7 @@ class EndReason(StrEnum):
     DONE = "done"
     STOPPED = "stopped"  # the person declined a call and said stop
     STEP_LIMIT = "step_limit"
+    BUDGET = "budget"  # it may cost no more
     LOOP = "loop"
 
 
@@ -57,7 +63,7 @@ class Agent:
     """A conversation between a person and a model that has tools.
 
     `max_steps` bounds the model requests of one turn. `ask_to_go_on` asks the person when the model seems to loop; None
-    means that nobody is there, and the turn ends.
+    means that nobody is there, and the turn ends. `upkeep` is what is done beside: room made, tokens counted.
     """
 
     def __init__(
@@ -77,6 +83,9 @@ class Agent:
         self.max_steps = max_steps
         self.ask_to_go_on = ask_to_go_on
         self.usage = Usage()
+        self.upkeep = Upkeep()
+        self.around_turn: AroundTurn | None = None  # runs each turn in its own way, by the function it is given
+        self.watched: Callable[[Model], Model] = _unwatched
 
     async def run(self, prompt: Content, emit: Emit = emit_nothing) -> TurnEnd:
         """Run one turn, from the prompt to rest.
@@ -84,25 +93,37 @@ class Agent:
         Cancelled, it leaves a history that the next turn can use. Raises `ModelError` when the model gives no answer:
         the prompt is then taken back if nothing was done for it, so that it can be edited and sent again.
         """
-        self.executor.begin_turn()
+        if self.around_turn is not None:
+            return await self.around_turn(prompt, emit, self._run)
+        return await self._run(prompt, emit)
+
+    async def _run(self, prompt: Content, emit: Emit) -> TurnEnd:
+        number = self.executor.begin_turn()
         turn = _Turn(self, emit)
-        mark = self.history.mark()
-        self.history.add_prompt(prompt)
+        record = self.executor.recorded()
+        self.executor.recorded(emit)(PromptGiven(prompt, number))
         try:
+            await turn.make_room()
+            turn.mark = self.history.mark()
+            self.history.add_prompt(prompt)
             end = await turn.to_rest()
-        except ModelError:
-            if not turn.answers:
-                self.history.rewind(mark)
+        except ModelError as error:
+            record(TurnFailed(str(error.kind), error.message))
+            if not turn.answers and turn.mark is not None:
+                self.history.rewind(turn.mark)
             raise
         except anyio.get_cancelled_exc_class():
+            record(TurnCancelled())
             self.history.interrupt(turn.text, turn.results_so_far())
             raise
-        emit(TurnEnded(end))
+        self.executor.recorded(emit)(TurnEnded(end))
         return end
 
     def count(self, usage: Usage) -> None:
-        """Add the tokens of one request to the conversation's."""
-        self.usage = _sum(self.usage, usage)
+        """Add the tokens of one request to the conversation's, and record them."""
+        self.usage = sum_usage(self.usage, usage)
+        self.upkeep.count(self.model.name, usage)
+        self.executor.recorded()(usage)
 
 
 class _Turn:
@@ -110,9 +131,11 @@ class _Turn:
 
     def __init__(self, agent: Agent, emit: Emit) -> None:
         self._agent = agent
-        self._emit_out = emit
+        self._door = emit  # the executor and `Agent.count` record what they pass on
+        self._tell = agent.executor.recorded(emit)
         self._loops = LoopDetection()
         self._usage = Usage()
+        self.mark: tuple[int, bytes] | None = None  # where the history stood; None where there is no way back
         self.answers: list[ToolAnswer] = []
         self.results: dict[str, ToolResult] = {}
         self._printed: dict[str, str] = {}
@@ -120,7 +143,10 @@ class _Turn:
 
     async def to_rest(self) -> TurnEnd:
         for _ in range(self._agent.max_steps):
-            finished = await self._ask()
+            await self.make_room()
+            if reason := self._agent.upkeep.why_stop():
+                return self._end(EndReason.BUDGET, reason)
+            finished = await self._ask_in_room()
             calls = self._agent.history.add_model(finished)
             if not calls:
                 return self._end(EndReason.DONE, finished.note or _cut_note(finished))
@@ -132,10 +158,26 @@ class _Turn:
         limit = self._agent.max_steps
         return self._end(EndReason.STEP_LIMIT, f"Stopped after {limit} requests to the model in one turn (the limit).")
 
+    async def make_room(self, *, is_too_long: bool = False) -> bool:
+        """Let room be made in the history; then there is no way back to before the turn."""
+        made = await self._agent.upkeep.make_room(self._tell, is_too_long=is_too_long)
+        self.mark = None if made else self.mark
+        return made
+
+    async def _ask_in_room(self) -> Finished:
+        """Ask; when the model says that it got too much, make room and ask once more."""
+        try:
+            return await self._ask()
+        except ModelError as error:
+            if error.kind is not ModelErrorKind.TOO_LONG or not await self.make_room(is_too_long=True):
+                raise
+        return await self._ask()
+
     async def _ask(self) -> Finished:
         agent = self._agent
         self.text = ""
-        stream = agent.model.stream(agent.system, agent.history.contents, agent.executor.registry.declarations)
+        model, declarations = agent.watched(agent.model), agent.executor.registry.declarations
+        stream = model.stream(agent.system, agent.history.contents, declarations)
         finished: Finished | None = None
         async with stream as events:
             async for event in events:
@@ -145,13 +187,16 @@ class _Turn:
                     case Retrying():
                         self.text = ""
                     case Usage():
-                        self._usage = _sum(self._usage, event)
+                        self._usage = sum_usage(self._usage, event)
+                        agent.upkeep.measured(event)
                         agent.count(event)
+                        self._door(event)
+                        continue
                     case Finished():
                         finished = event
                     case _:
                         pass
-                self._emit_out(event)
+                self._tell(event)
         if finished is None:
             raise RuntimeError(f"the model {agent.model.name} ended its stream without Finished")
         return finished
@@ -160,8 +205,9 @@ class _Turn:
         self.results, self._printed = {}, {}
         answers = await self._agent.executor.run_all(calls, self._emit)
         self.answers += answers
+        noted = await self._agent.upkeep.noted(answers)
         self._agent.history.answer(
-            {answer.call.call_id: answer.result for answer in answers},
+            {answer.call.call_id: answer.result for answer in answers} | dict(noted),
             media_inside=self._agent.model.takes_media_in_answers,
         )
         return answers
@@ -175,7 +221,8 @@ class _Turn:
                 self._printed[call_id] = (self._printed.get(call_id, "") + text)[-_MOST_PRINTED_CHARS:]
             case _:
                 pass
-        self._emit_out(event)
+        self._agent.upkeep.saw(event)
+        self._door(event)
 
     def results_so_far(self) -> dict[str, ToolResult]:
         """The results of the calls that ended, and what the others had printed."""
@@ -194,6 +241,10 @@ class _Turn:
         return TurnEnd(reason, self.text, tuple(self.answers), self._usage, note)
 
 
+def _unwatched(model: Model) -> Model:
+    return model
+
+
 def _interrupted(printed: str) -> ToolResult:
     message = f"Interrupted by the user before it ended. It had printed:\n{printed}"
     return ToolResult.failed(ToolError(ErrorKind.CANCELLED, message))
@@ -203,5 +254,6 @@ def _cut_note(finished: Finished) -> str:
     return "The answer was cut at the model's output limit." if finished.reason is FinishReason.LENGTH else ""
 
 
-def _sum(first: Usage, second: Usage) -> Usage:
+def sum_usage(first: Usage, second: Usage) -> Usage:
+    """Add up tokens."""
     return Usage(*map(sum, zip(msgspec.structs.astuple(first), msgspec.structs.astuple(second), strict=True)))

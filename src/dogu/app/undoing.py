@@ -9,11 +9,15 @@ import msgspec
 
 from dogu.app.options import Options
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.runtime.session_folder import KeptSession, kept_sessions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dogu.runtime.journal import Journal
     from dogu.runtime.journal_entries import Entry
+    from dogu.runtime.journal_log import State
     from dogu.runtime.journal_undo import UndoReport
 
 
@@ -25,8 +29,14 @@ def find_session(options: Options, session_id: str) -> KeptSession:
     for session in kept_sessions(options.state_folder, "" if session_id else options.real_root):
         if session_id == session.session_id or (not session_id and _has_changes(options, session)):
             return session
-    wanted = f"named {session_id!r}" if session_id else f"that changed something in {options.real_root}"
-    raise ToolError(ErrorKind.NOT_FOUND, f"There is no session {wanted}. `dogu sessions` lists them.")
+    wanted = (
+        told("named {session_id!r}", session_id=session_id)
+        if session_id
+        else told("that changed something in {real_root}", real_root=options.real_root)
+    )
+    raise ToolError(
+        ErrorKind.NOT_FOUND, told("There is no session {wanted}. `dogu sessions` lists them.", wanted=wanted)
+    )
 
 
 def entries_of(options: Options, session: KeptSession) -> list[Entry]:
@@ -34,6 +44,15 @@ def entries_of(options: Options, session: KeptSession) -> list[Entry]:
     journal = _journal(options, session)
     try:
         return journal.entries()
+    finally:
+        journal.close()
+
+
+def entries_and_contents(options: Options, session: KeptSession) -> tuple[list[Entry], Callable[[State], bytes | None]]:
+    """Return all calls of a session that changed something, and what finds a content that was kept."""
+    journal = _journal(options, session)
+    try:
+        return journal.entries(), journal.content
     finally:
         journal.close()
 
@@ -54,7 +73,7 @@ class Wish(msgspec.Struct, frozen=True):
 def undo(options: Options, session_id: str, wish: Wish) -> UndoReport:
     """Undo what is wished of a session. Raises `ToolError`."""
     if wish.to and not wish.call:
-        raise ToolError(ErrorKind.INVALID_ARGUMENTS, "Back to which call? `dogu sessions show` numbers them.")
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, told("Back to which call? `dogu sessions show` numbers them."))
     journal = _journal(options, find_session(options, session_id))
     try:
         if wish.to:
@@ -80,7 +99,7 @@ def _journal(options: Options, session: KeptSession) -> Journal:
 
     present = [root for root in session.facts.roots if os.path.isdir(root)]
     if not present:
-        message = f"The folders that session worked in are gone: {', '.join(session.facts.roots)}."
+        message = told("The folders that session worked in are gone: {roots}.", roots=", ".join(session.facts.roots))
         raise ToolError(ErrorKind.NOT_FOUND, message)
     pending = os.path.join(options.state_folder, "pending")
     return Journal(session.path, Roots(present[0], present[1:]), pending=pending)

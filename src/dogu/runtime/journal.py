@@ -19,6 +19,7 @@ from anyio import to_thread
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.journal_entries import Change, Entries, Entry, net_changes
 from dogu.runtime.journal_log import MISSING, UNKNOWN_MODE, ChangeRecord, JournalLog, Record, RecordKind, State
+from dogu.runtime.journal_net import NetChange, net_to_now
 from dogu.runtime.journal_undo import (
     Refusal,
     Restorer,
@@ -91,6 +92,17 @@ class Journal:
                 self.recover()
             return self._known.told()
 
+    def content(self, state: State) -> bytes | None:
+        """Return what a file held in a state that the journal names; None when it wasn't kept."""
+        return self._log.content(state)
+
+    def net(self) -> list[NetChange]:
+        """Return what all of the calls changed, path by path: from before the first one to what is there now."""
+        with self._lock:
+            self.entries()
+            changes, _ = net_changes(self._known.with_changes())
+            return [*net_to_now(changes, self._roots, self._log.content)]
+
     def before_write(self, change: FileChange) -> None:
         """Keep what a file held before it is written; see `WriteObserver`."""
         with self._lock:
@@ -120,17 +132,18 @@ class Journal:
         call_id: str = "",
         turn: int = 0,
         to: str = "",
+        since: int = 0,
         force: bool = False,
     ) -> UndoReport:
         """Undo the `last` calls that changed something, or the one named, or those of a turn, or all back to one.
 
-        `call_id` and `to` take a call's id or its number in the journal. Where a path is no longer as the calls left
-        it, nothing is undone and the report says why, unless `force`. Raises `ToolError` (NOT_FOUND: nothing to undo;
-        REFUSED: a command is still running).
+        `call_id` and `to` take a call's id or its number in the journal, `since` a turn with all that follow. Where a
+        path is no longer as the calls left it, nothing is undone and the report says why, unless `force`. Raises
+        `ToolError` (NOT_FOUND: nothing to undo; REFUSED: a command is still running).
         """
         with self._lock:
             self.recover()
-            chosen = self._choose(last, call_id, turn, to)
+            chosen = self._of_turns(turn, since) if turn or since else self._choose(last, call_id, to)
             net, broken = net_changes(chosen)
             restorer = Restorer(self._roots, self._writer, self._log.content)
             refused = restorer.impossible(net)
@@ -261,19 +274,21 @@ class Journal:
     def _catch_up(self) -> None:
         self._known.add(self._log.read_new())
 
-    def _choose(self, last: int, call_id: str, turn: int, to: str) -> list[Entry]:
-        entries = self._known.with_changes()
-        open_ones = [entry for entry in entries if not entry.is_undone and not entry.is_undo]
+    def _choose(self, last: int, call_id: str, to: str) -> list[Entry]:
+        open_ones = self._open_entries()
         if call_id or to:
-            named = _named(entries if call_id else open_ones, call_id or to)
+            named = _named(self._known.with_changes() if call_id else open_ones, call_id or to)
             chosen = [named] if call_id else [entry for entry in open_ones if entry.number >= named.number]
-        elif turn:
-            chosen = [entry for entry in open_ones if entry.turn == turn]
         else:
             chosen = open_ones[-last:] if last > 0 else []
-        if not chosen or all(entry.is_undone for entry in chosen):
-            raise ToolError(ErrorKind.NOT_FOUND, "Nothing to undo: no change is left that fits.")
-        return chosen
+        return _not_undone(chosen)
+
+    def _of_turns(self, turn: int, since: int) -> list[Entry]:
+        open_ones = self._open_entries()
+        return _not_undone([entry for entry in open_ones if (entry.turn >= since if since else entry.turn == turn)])
+
+    def _open_entries(self) -> list[Entry]:
+        return [entry for entry in self._known.with_changes() if not entry.is_undone and not entry.is_undo]
 
     def _explained(self, refusal: Refusal, newest: Entry) -> Refusal:
         for entry in self._known.with_changes():
@@ -335,6 +350,12 @@ def _writable(text: str) -> str:
 
 def _unplaced(state: State) -> State:
     return State(state.kind, state.mode, state.size, state.digest, state.target)
+
+
+def _not_undone(chosen: list[Entry]) -> list[Entry]:
+    if all(entry.is_undone for entry in chosen):
+        raise ToolError(ErrorKind.NOT_FOUND, "Nothing to undo: no change is left that fits.")
+    return chosen
 
 
 def _named(entries: Sequence[Entry], name: str) -> Entry:

@@ -1,7 +1,12 @@
-"""Where a session keeps what outlives a call: whole outputs, the journal. `~/.dogu/sessions/<id>`, owner only."""
+"""Where a session keeps what outlives a call: its record, whole outputs, the journal. Owner only.
+
+`~/.dogu/sessions/<id>/session.json` says what session it is. Which was used last is told by a count of uses, kept in
+`~/.dogu/session-uses`, and not by clocks, which jump.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -9,62 +14,23 @@ from collections.abc import Sequence
 
 import msgspec
 
+RECORD_NAME = "record.jsonl"
+SUMMARY_NAME = "summary.json"
 _FACTS = "session.json"
-
-
-class SessionFolder:
-    """One session's folder, made when it is opened and removed at the end when nothing was kept in it.
-
-    `session.json` in it says which roots (absolute, without symbolic links) it worked in and when it began. Where the
-    person's own folder can't be written, it is a temporary one, and `problem` says so.
-    """
-
-    def __init__(self, state_folder: str, roots: Sequence[str] = ()) -> None:
-        now_ns = time.time_ns()  # ids sort by time
-        day = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns // 10**9))
-        self.session_id = f"{day}-{now_ns % 10**9 // 1000:06}-{os.urandom(2).hex()}"
-        self.path = os.path.join(os.path.realpath(state_folder), "sessions", self.session_id)
-        self._kept = 0
-        facts = msgspec.json.encode(SessionFacts(list(roots), time.time()))
-        self.problem = ""
-        try:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
-            self._write(_FACTS, facts)
-        except OSError as error:
-            import tempfile
-
-            self.problem = (
-                f"{self.path} can't be written ({error.strerror}): this session's undo ends with the machine's."
-            )
-            self.path = os.path.realpath(tempfile.mkdtemp(prefix="dogu-session-"))
-            self._write(_FACTS, facts)
-
-    def keep_output(self, call_id: str, text: str) -> str:
-        """Store a whole output and return its absolute path."""
-        self._kept += 1
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[:40] or "output"
-        name = f"{self._kept:04}-{name}.txt"
-        self._write(name, text.encode("utf-8", "backslashreplace"))
-        return os.path.join(self.path, name)
-
-    def close(self) -> None:
-        """Remove the folder if nothing was kept."""
-        if os.listdir(self.path) == [_FACTS]:
-            os.unlink(os.path.join(self.path, _FACTS))
-            os.rmdir(self.path)
-
-    def _write(self, name: str, data: bytes) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(os.path.join(self.path, name), flags, 0o600), "wb") as file:
-            file.write(data)
+_USES = "session-uses"
 
 
 class SessionFacts(msgspec.Struct, frozen=True):
-    """What `session.json` says of a session; `began` is a POSIX time in seconds."""
+    """What `session.json` says of a session. `began` is a POSIX time in seconds; `use` grows from use to use.
+
+    `roots` are where it works (absolute, without symbolic links); `origin` is the session that it was forked from.
+    """
 
     roots: list[str]
     began: float
     version: int = 1
+    use: int = 0
+    origin: str = ""
 
 
 class KeptSession(msgspec.Struct, frozen=True):
@@ -78,22 +44,136 @@ class KeptSession(msgspec.Struct, frozen=True):
         """What it is called."""
         return os.path.basename(self.path)
 
+    @property
+    def has_record(self) -> bool:
+        """Whether it can be resumed."""
+        return os.path.exists(os.path.join(self.path, RECORD_NAME))
+
+
+class SessionFolder:
+    """One session's folder, made when it is opened and removed at the end when nothing was kept in it.
+
+    With `reopened`, that session goes on in its folder. Where the person's own folder can't be written, it is a
+    temporary one, and `problem` says so. `use` counts the uses of all sessions, this one among them.
+    """
+
+    def __init__(
+        self, state_folder: str, roots: Sequence[str] = (), *, origin: str = "", reopened: KeptSession | None = None
+    ) -> None:
+        sessions = os.path.join(os.path.realpath(state_folder), "sessions")
+        self.problem = ""
+        if reopened is not None:
+            self.path, self.session_id = reopened.path, reopened.session_id
+            self._kept = _last_number(self.path)
+            self.use = reopened.facts.use
+            self._note_use(reopened.facts, os.path.dirname(self.path))
+            return
+        now_ns = time.time_ns()
+        day = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns // 10**9))
+        self.session_id = f"{day}-{now_ns % 10**9 // 1000:06}-{os.urandom(2).hex()}"
+        self.path = os.path.join(sessions, self.session_id)
+        self._kept = 0
+        self.use = 0
+        facts = SessionFacts(list(roots), time.time(), origin=origin)
+        try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            self.use = _next_use(sessions)
+            facts = msgspec.structs.replace(facts, use=self.use)
+            self._write(_FACTS, msgspec.json.encode(facts))
+        except OSError as error:
+            import tempfile
+
+            self.problem = (
+                f"{self.path} can't be written ({error.strerror}): this session's undo ends with the machine's."
+            )
+            self.path = os.path.realpath(tempfile.mkdtemp(prefix="dogu-session-"))
+            self._write(_FACTS, msgspec.json.encode(facts))
+
+    def keep_output(self, call_id: str, text: str) -> str:
+        """Store a whole output and return its absolute path."""
+        self._kept += 1
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[:40] or "output"
+        name = f"{self._kept:04}-{name}.txt"
+        self._write(name, text.encode("utf-8", "backslashreplace"))
+        return os.path.join(self.path, name)
+
+    def close(self, *, is_wanted: bool = False) -> None:
+        """Remove the folder if nothing was kept, or a record alone that nobody wants."""
+        names = set(os.listdir(self.path))
+        if names <= {_FACTS, RECORD_NAME, SUMMARY_NAME} and not (is_wanted and RECORD_NAME in names):
+            for name in names:
+                os.unlink(os.path.join(self.path, name))
+            os.rmdir(self.path)
+
+    def _note_use(self, facts: SessionFacts, sessions: str) -> None:
+        """Say that this session is the one used last; it goes on where that can't be written."""
+        path = os.path.join(self.path, _FACTS)
+        try:
+            self.use = _next_use(sessions)
+            used = msgspec.structs.replace(facts, use=self.use)
+            _unlink_if_there(f"{path}.new")
+            self._write(f"{_FACTS}.new", msgspec.json.encode(used))
+            os.replace(f"{path}.new", path)
+        except OSError:
+            return
+
+    def _write(self, name: str, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(os.path.join(self.path, name), flags, 0o600), "wb") as file:
+            file.write(data)
+
 
 def kept_sessions(state_folder: str, root: str = "") -> list[KeptSession]:
-    """Return the sessions kept, the newest first; with `root` (without symbolic links), those that worked in it."""
+    """Return the sessions kept, the last used first; with `root` (without symbolic links), those that worked in it."""
     folder = os.path.join(os.path.realpath(state_folder), "sessions")
     try:
-        names = sorted(os.listdir(folder), reverse=True)
+        names = sorted(os.listdir(folder))
     except FileNotFoundError:
         return []
     found: list[KeptSession] = []
     for name in names:
         path = os.path.join(folder, name)
         try:
-            with open(os.path.join(path, _FACTS), "rb") as file:
-                facts = msgspec.json.decode(file.read(), type=SessionFacts)
-        except (OSError, msgspec.DecodeError):
+            facts = read_facts(path)
+        except OSError:
             continue
         if not root or root in facts.roots:
             found.append(KeptSession(path, facts))
-    return found
+    return sorted(found, key=lambda kept: (kept.facts.use, kept.session_id), reverse=True)
+
+
+def read_facts(folder: str) -> SessionFacts:
+    """Read what a session's folder says of it. Raises OSError, also where it isn't one's."""
+    with open(os.path.join(folder, _FACTS), "rb") as file:
+        try:
+            return msgspec.json.decode(file.read(), type=SessionFacts)
+        except msgspec.DecodeError as error:
+            raise OSError(errno.EINVAL, f"{file.name} isn't a session's") from error
+
+
+def _next_use(sessions: str) -> int:
+    """Count one more use of any session; several processes may do so at once. Raises OSError."""
+    import fcntl
+
+    descriptor = os.open(os.path.join(os.path.dirname(sessions), _USES), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        written = os.pread(descriptor, 20, 0).strip()
+        use = (int(written) if written.isdigit() else 0) + 1
+        os.pwrite(descriptor, b"%-20d" % use, 0)
+        return use
+    finally:
+        os.close(descriptor)
+
+
+def _last_number(folder: str) -> int:
+    """The number of the last whole output kept."""
+    numbers = [int(name.partition("-")[0]) for name in os.listdir(folder) if re.fullmatch(r"\d{4,}-.*\.txt", name)]
+    return max(numbers, default=0)
+
+
+def _unlink_if_there(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

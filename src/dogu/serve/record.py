@@ -1,39 +1,26 @@
-"""What sessions did and what an undo brought back, in words."""
+"""Prints what sessions did and what an undo brought back."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+import msgspec
+
+from dogu.agent.session_lines import ChainReport
+from dogu.agent.session_record import RecordSummary, summarize
+from dogu.language import say
 from dogu.runtime.journal_entries import Entry
 from dogu.runtime.journal_undo import UndoReport
+from dogu.runtime.journal_words import entry_lines, undo_lines
+from dogu.runtime.session_expiry import size_bytes
 from dogu.runtime.session_folder import KeptSession
 from dogu.serve.exit_codes import ExitCode
+from dogu.serve.wire import to_line
 from dogu.workspace.visible import make_visible
-
-
-def undo_lines(report: UndoReport) -> list[str]:
-    """Say what was brought back and what wasn't, a line each; never empty."""
-    lines = [f"{what}: {_shown(path)}" for path, what in report.restored]
-    if report.refused:
-        lines.append("Not brought back:" if report.restored else "Nothing was undone:")
-        lines += [f"  {_shown(refusal.path)}: {refusal.reason}" for refusal in report.refused]
-    if report.needs_force:
-        lines.append("--force undoes all that can be, whatever was changed since.")
-    elif not report.done:
-        lines.append("Undo again when that is put right.")
-    return lines or ["All was already as before."]
-
-
-def entry_lines(entry: Entry) -> list[str]:
-    """Say what a call changed."""
-    when = time.strftime("%H:%M:%S", time.localtime(entry.time_s))
-    state = "  (undone)" if entry.is_undone else ""
-    lines = [f"{entry.number:>4}  {when}  {_shown(entry.title or entry.call_id)}{state}"]
-    lines += [f"        {change.what} {_shown(change.path)}" for change in entry.changes]
-    return lines + [f"        {note}" for note in entry.notes]
 
 
 def print_undo(report: UndoReport) -> int:
@@ -43,25 +30,103 @@ def print_undo(report: UndoReport) -> int:
     return ExitCode.DONE if report.done else ExitCode.TOOL_FAILED
 
 
-def print_sessions(sessions: Sequence[KeptSession]) -> int:
-    """Print a line a session, the newest first."""
+def print_sessions(sessions: Sequence[KeptSession], *, as_json: bool = False, of_all: bool = False) -> int:
+    """Print a line a session, the last used first: when, how many turns, the model, the first prompt."""
+    if as_json:
+        print(to_line([session_json(session) for session in sessions]))
+        return ExitCode.DONE
     for session in sessions:
-        began = time.strftime("%Y-%m-%d %H:%M", time.localtime(session.facts.began))
-        print(f"{session.session_id}  {began}  {_shown(', '.join(session.facts.roots))}")
+        summary = summary_of(session)
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.last_s or session.facts.began))
+        where = ", ".join(session.facts.roots)
+        said = summary.first_prompt[:100] or say("(calls only, in {roots})", roots=where)
+        if of_all and summary.first_prompt:
+            said = f"{where}: {said}"
+        print(f"{session.session_id}  {when}  {len(summary.turns):>4}  {summary.model:<16}  {_shown(said)}")
     if not sessions:
-        print("No session kept anything for this folder.")
+        print(say("No session kept anything for this folder."))
     return ExitCode.DONE
 
 
-def print_entries(session: KeptSession, entries: Sequence[Entry]) -> int:
-    """Print what a session did, by call."""
-    print(f"Session {session.session_id} in {_shown(', '.join(session.facts.roots))}")
-    for entry in entries:
-        print("\n".join(entry_lines(entry)))
+def session_json(session: KeptSession) -> dict[str, Any]:
+    """Return what `sessions list --json` says of a session; times are POSIX seconds."""
+    summary = summary_of(session)
+    return {
+        "id": session.session_id,
+        "path": session.path,
+        "roots": session.facts.roots,
+        "origin": session.facts.origin or None,
+        "began": session.facts.began,
+        "lastEvent": summary.last_s or None,
+        "model": summary.model or None,
+        "firstPrompt": summary.first_prompt or None,
+        "turns": len(summary.turns),
+        "calls": summary.calls,
+        "tokens": msgspec.structs.asdict(summary.usage),
+        "bytes": size_bytes(session.path),
+        "canBeResumed": session.has_record,
+    }
+
+
+def summary_of(session: KeptSession) -> RecordSummary:
+    """Return what the record says in a line; one that isn't there says nothing."""
+    try:
+        return summarize(session.path)
+    except OSError:
+        return RecordSummary()
+
+
+def print_session(session: KeptSession, entries: Sequence[Entry], *, as_json: bool = False) -> int:
+    """Print what a session did: its prompts, and by call what was changed."""
+    turns = summary_of(session).turns
+    if as_json:
+        told = [{**msgspec.structs.asdict(turn), "changes": _changes(entries, turn.turn)} for turn in turns]
+        print(to_line({**session_json(session), "turns": told, "otherChanges": _changes(entries, 0)}))
+        return ExitCode.DONE
+    roots = _shown(", ".join(session.facts.roots))
+    print(say("Session {session_id} in {shown}", session_id=session.session_id, shown=roots))
+    shown_turns = {turn.turn for turn in turns}
+    for turn in turns:
+        print(f"[{turn.turn}] {time.strftime('%H:%M:%S', time.localtime(turn.time_s))}  › {_shown(turn.prompt)}")
+        _print_entries(entry for entry in entries if entry.turn == turn.turn)
+    _print_entries(entry for entry in entries if entry.turn not in shown_turns)
     kept = sorted(name for name in os.listdir(session.path) if name.endswith(".txt"))
     if kept:
-        print("Whole outputs: " + ", ".join(os.path.join(session.path, name) for name in kept))
+        print(say("Whole outputs:") + " " + ", ".join(os.path.join(session.path, name) for name in kept))
     return ExitCode.DONE
+
+
+def print_chain(session: KeptSession, report: ChainReport, *, as_json: bool = False) -> int:
+    """Print whether a record is as it was written; the status is 1 when it isn't."""
+    if as_json:
+        print(to_line({"id": session.session_id, **msgspec.structs.asdict(report)}))
+    elif report.problems:
+        print(say("The record of {id} was changed after it was written:", id=session.session_id))
+        print("\n".join(f"  {problem}" for problem in report.problems))
+    else:
+        whole = say("{lines} lines, all as they were written.", lines=report.lines)
+        print(f"{session.session_id}: {whole} {say('The last hash is {hash}.', hash=report.last_hash)}")
+    return 1 if report.problems else ExitCode.DONE
+
+
+def _print_entries(entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        print("\n".join(entry_lines(entry)))
+
+
+def _changes(entries: Sequence[Entry], turn: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "call": entry.number,
+            "title": entry.title,
+            "path": change.path,
+            "what": change.what,
+            "undone": entry.is_undone,
+        }
+        for entry in entries
+        if entry.turn == turn
+        for change in entry.changes
+    ]
 
 
 def _shown(text: str) -> str:

@@ -1,0 +1,139 @@
+"""What a session records besides the events of models and calls."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dogu.contract.content import Content
+from dogu.contract.display import Display
+from dogu.language import say
+
+
+class SessionBegun(msgspec.Struct, frozen=True):
+    """The first event: the record's version, which session this is, where it works (absolute, without links)."""
+
+    version: int
+    session_id: str
+    roots: tuple[str, ...] = ()
+    program: str = ""
+
+
+class SessionForked(msgspec.Struct, frozen=True):
+    """All before was the session `origin`; what follows is the session `session_id`."""
+
+    session_id: str
+    origin: str
+
+
+class SessionResumed(msgspec.Struct, frozen=True):
+    """Another process goes on; what was under way before it never ended."""
+
+    program: str = ""
+
+
+class PromptGiven(msgspec.Struct, frozen=True):
+    """The person's prompt, with what `@path` read into it. `turn` counts the session's prompts from 1."""
+
+    content: Content
+    turn: int = 0
+
+
+class TurnFailed(msgspec.Struct, frozen=True):
+    """The model gave no answer; `kind` is a `ModelErrorKind`."""
+
+    kind: str
+    message: str
+
+
+class TurnCancelled(msgspec.Struct, frozen=True):
+    """The person cancelled the turn, or the program was told to end."""
+
+
+class QuestionAsked(msgspec.Struct, frozen=True):
+    """A call waits for the person; a `FileDiff` in it keeps its unified text only."""
+
+    call_id: str
+    tool: str
+    title: str
+    display: Display = ""
+    reasons: tuple[str, ...] = ()
+
+
+class QuestionAnswered(msgspec.Struct, frozen=True):
+    """What the person said: `approved`, `always`, `edited` or `declined`; `said` is their reason or text."""
+
+    call_id: str
+    outcome: str
+    said: str = ""
+    stop: bool = False
+
+
+class StateChanged(msgspec.Struct, frozen=True):
+    """What else carries on: the approval mode, the model, the commands that run in the background."""
+
+    mode: str = ""
+    model: str = ""
+    jobs: tuple[str, ...] = ()
+
+
+class Rewound(msgspec.Struct, frozen=True):
+    """The session went back to before this turn."""
+
+    turn: int
+
+
+class Compacted(msgspec.Struct, frozen=True):
+    """Room was made in the conversation: results `shortened` in so many contents, so many older ones `summarised`.
+
+    `kept` contents are left as they were. With a `problem`, a sentence for the person, nothing was changed.
+    """
+
+    before_tokens: int
+    after_tokens: int = 0
+    summarised: int = 0
+    shortened: int = 0
+    kept: int = 0
+    summary: str = ""
+    problem: str = ""
+
+    @property
+    def note(self) -> str:
+        """What was done, for the person."""
+        if self.problem:
+            return say("No room was made in the conversation: {reason}", reason=self.problem)
+        if self.summarised:
+            return say(
+                "To make room, {older} older messages became a summary; the newest {kept} are as they were, and so is "
+                "the session's record. About {before} tokens became {after}.",
+                older=self.summarised,
+                kept=self.kept,
+                before=f"{self.before_tokens:,}",
+                after=f"{self.after_tokens:,}",
+            )
+        return say(
+            "To make room, older results of calls were shortened in {count} messages; the session's record is whole. "
+            "About {before} tokens became {after}.",
+            count=self.shortened,
+            before=f"{self.before_tokens:,}",
+            after=f"{self.after_tokens:,}",
+        )
+
+
+class RecordGap(msgspec.Struct, frozen=True):
+    """Events weren't recorded, because nothing could be written; the history that follows is whole again."""
+
+    reason: str = ""
+
+
+class Within(msgspec.Struct, frozen=True):
+    """An event of the helper that a call started (`run_subagent`): no part of the session's own conversation."""
+
+    call_id: str
+    event: object
+
+
+class UnknownEvent(msgspec.Struct, frozen=True):
+    """An event of a kind that this version doesn't know, as its JSON."""
+
+    kind: str
+    data: object = None

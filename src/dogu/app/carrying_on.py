@@ -1,0 +1,88 @@
+"""What a resumed session goes on with: its history, mended; its approval mode, usage and turns; what came to an end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from dogu.app.options import Options
+from dogu.contract.errors import ToolError
+from dogu.language import say
+from dogu.policy.mode import ApprovalMode
+from dogu.settings import Settings
+
+if TYPE_CHECKING:
+    from dogu.agent.loop import Agent
+    from dogu.agent.session_resume import Interrupted, Restored
+    from dogu.app.sessions import OpenedSession
+    from dogu.runtime.calls import ToolCall
+    from dogu.runtime.journal import Journal
+    from dogu.runtime.runtime import Runtime
+
+
+async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, options: Options, settings: Settings) -> None:
+    """Let the session record the agent's conversation, from where it left off if it was opened before.
+
+    What was interrupted becomes notes of the runtime, and answers for the model.
+    """
+    session, restored = opened.session, opened.restored
+    session.model = agent.model.name
+    if restored is None:
+        session.watch(agent.history)
+        return
+    from dogu.agent.session_resume import reopen
+
+    changed = await to_thread.run_sync(_changes_by_call, runtime.journal, restored.turn)
+    runtime.journal.turn = restored.turn
+    session.carry_on(restored.state)
+    _carry_on_mode(runtime, restored, options, settings)
+    history, interrupted = reopen(restored, session.watch, lambda call: _told_changes(changed, call))
+    notes = [*opened.notes, *_notes(interrupted)]
+    if restored.state.jobs:
+        jobs = "; ".join(restored.state.jobs)
+        history.add_prompt(f"[The program was ended and started again. Commands in the background have ended: {jobs}]")
+        notes.append(say("Commands in the background have ended: {jobs}", jobs=jobs))
+    agent.history, agent.usage = history, restored.usage
+    runtime.notes = (*notes, *runtime.notes)
+
+
+def _carry_on_mode(runtime: Runtime, restored: Restored, options: Options, settings: Settings) -> None:
+    """The mode that the person had chosen holds on, unless they now say another or it may no longer be."""
+    mode = restored.state.mode
+    if options.approval_mode is not None or mode not in list(ApprovalMode):
+        return
+    if not (mode == ApprovalMode.YOLO and settings.tools.yolo_is_disabled):
+        runtime.policy.mode = ApprovalMode(mode)
+
+
+def _notes(interrupted: Interrupted) -> list[str]:
+    notes = [
+        say("Interrupted: {call} had begun. It is not run again; /done shows what it changed.", call=_shown(call))
+        for call in interrupted.begun
+    ]
+    notes += [say("Not run any more: {call}", call=_shown(call)) for call in interrupted.not_run]
+    if interrupted.is_mid_turn and not notes:
+        notes.append(say("The last turn was interrupted: say how to go on."))
+    return notes
+
+
+def _shown(call: ToolCall) -> str:
+    args = call.args or {}
+    subject = str(args.get("command") or args.get("file_path") or args.get("path") or "")
+    return f"{call.name} {subject[:100]}".strip()
+
+
+def _changes_by_call(journal: Journal, turn: int) -> dict[str, list[str]]:
+    """What the calls of the last turn changed; first of all finds out what one did that was cut short."""
+    try:
+        journal.recover()
+    except (ToolError, OSError):
+        return {}
+    entries = [entry for entry in journal.entries() if entry.turn == turn]
+    return {entry.call_id: [f"{change.what} {change.path}" for change in entry.changes] for entry in entries}
+
+
+def _told_changes(changed: dict[str, list[str]], call: ToolCall) -> str:
+    known = changed.get(call.call_id)
+    return "What it had changed by then: " + ", ".join(known[:50]) if known else ""

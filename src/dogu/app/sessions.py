@@ -1,0 +1,243 @@
+"""The session that an agent or a runtime works in: a new one, one that goes on, or a copy of one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from dogu.app.options import Options
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say, told
+from dogu.runtime.session_folder import RECORD_NAME, KeptSession, SessionFolder, kept_sessions, read_facts
+from dogu.settings import Settings
+
+if TYPE_CHECKING:
+    from dogu.agent.session import Session
+    from dogu.agent.session_resume import Restored
+    from dogu.runtime.runtime import Runtime
+    from dogu.workspace.process_jobs import Jobs
+
+
+_USES_BETWEEN = 10
+
+
+class OpenedSession(msgspec.Struct, frozen=True):
+    """A session with its folder. `restored` is what it carries on with; `readable` are folders its history names."""
+
+    folder: SessionFolder
+    session: Session
+    restored: Restored | None = None
+    readable: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def at_session(options: Options) -> Options:
+    """Name the session that is wished, and work where it worked. Raises `ToolError` (NOT_FOUND, INVALID_ARGUMENTS)."""
+    wished = options.resume if options.resume is not None else options.fork
+    if wished is None:
+        return options
+    kept = find_recorded(options, wished)
+    root = options.root
+    if options.real_root not in kept.facts.roots:
+        if root:
+            message = told("Session {id} worked in {roots}, not here.", id=kept.session_id, roots=_roots(kept))
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
+        root = next((each for each in kept.facts.roots if os.path.isdir(each)), "")
+        if not root:
+            message = told("The folder that session {id} worked in is gone: {roots}.", id=wished, roots=_roots(kept))
+            raise ToolError(ErrorKind.NOT_FOUND, message)
+    named = {"resume" if options.resume is not None else "fork": kept.session_id}
+    return msgspec.structs.replace(options, root=root, **named)
+
+
+def find_recorded(options: Options, session_id: str) -> KeptSession:
+    """Return the session whose id begins so, or the one last used in the root, if it can be resumed.
+
+    Raises `ToolError` (NOT_FOUND, INVALID_ARGUMENTS where the beginning fits several).
+    """
+    if session_id:
+        kept = find_kept(options, session_id)
+        if not kept.has_record:
+            raise ToolError(ErrorKind.NOT_FOUND, told("Session {id} recorded no conversation.", id=kept.session_id))
+        return kept
+    recorded = (each for each in kept_sessions(options.state_folder, options.real_root) if each.has_record)
+    last = next(recorded, None)
+    if last is None:
+        message = told("No conversation in {root} was recorded yet.", root=options.real_root)
+        raise ToolError(ErrorKind.NOT_FOUND, message)
+    return last
+
+
+def find_kept(options: Options, session_id: str) -> KeptSession:
+    """Return the session whose id begins so, or the one last used in the root.
+
+    Raises `ToolError` (NOT_FOUND, INVALID_ARGUMENTS where the beginning fits several).
+    """
+    kept = kept_sessions(options.state_folder, "" if session_id else options.real_root)
+    fitting = [each for each in kept if each.session_id.startswith(session_id)]
+    exact = [each for each in fitting if each.session_id == session_id]
+    if exact or (fitting and not session_id) or len(fitting) == 1:
+        return (exact or fitting)[0]
+    if fitting:
+        message = told("{count} sessions are named {id}...: say more of it.", count=len(fitting), id=session_id)
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
+    wanted = session_id or told("for {root}", root=options.real_root)
+    message = told("There is no session {wanted}. `dogu sessions list --all` names them.", wanted=wanted)
+    raise ToolError(ErrorKind.NOT_FOUND, message)
+
+
+def open_session(options: Options, settings: Settings) -> OpenedSession:
+    """Open the session that `options` (of `at_session`) wish. Raises `ToolError`."""
+    from dogu.agent.session_lines import InUseError
+
+    secrets = [*secrets_of(settings)]
+    if options.resume is not None:
+        kept = find_recorded(options, options.resume)
+        try:
+            return _reopened(kept, secrets)
+        except InUseError:
+            note = say("Session {id} is in use by another process; this goes on with a copy of it.", id=kept.session_id)
+            return _forked(kept, secrets, note)
+    if options.fork is not None:
+        return _forked(find_recorded(options, options.fork), secrets)
+    from dogu.agent.session import Session
+
+    folder = SessionFolder(options.state_folder, [options.real_root])
+    return OpenedSession(folder, Session(folder.path, [options.real_root], secrets=secrets))
+
+
+def copy_session(path: str) -> str:
+    """Copy the session of the folder `path` as its record stands, and return the copy's id. Raises OSError."""
+    from dogu.agent.session import Session
+    from dogu.agent.session_events import SessionForked
+
+    facts = read_facts(path)
+    folder = _copied(KeptSession(path, facts))
+    copy = Session(folder.path, facts.roots)
+    copy.event(SessionForked(folder.session_id, os.path.basename(path)))
+    copy.close()
+    return folder.session_id
+
+
+def _copied(kept: KeptSession) -> SessionFolder:
+    """Make a session of its own that has the same record so far. Raises OSError."""
+    state_folder = os.path.dirname(os.path.dirname(kept.path))
+    folder = SessionFolder(state_folder, kept.facts.roots, origin=kept.session_id)
+    target = os.path.join(folder.path, RECORD_NAME)
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(os.path.join(kept.path, RECORD_NAME), "rb") as source, os.fdopen(descriptor, "wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+    return folder
+
+
+def _reopened(kept: KeptSession, secrets: list[str]) -> OpenedSession:
+    from dogu.agent.session import Session
+
+    session = Session(kept.path, kept.facts.roots, secrets=secrets)
+    try:
+        session.take()
+    except OSError:
+        pass  # a home that can't be written: told with the first event that isn't recorded
+    restored = _restored(kept)
+    return OpenedSession(
+        SessionFolder("", reopened=kept), session, restored, _origins(kept), (_resumed_note(kept, restored),)
+    )
+
+
+def _forked(kept: KeptSession, secrets: list[str], note: str = "") -> OpenedSession:
+    from dogu.agent.session import Session
+    from dogu.agent.session_events import SessionForked
+
+    restored = _restored(kept)
+    folder = _copied(kept)
+    session = Session(folder.path, kept.facts.roots, secrets=secrets)
+    session.event(SessionForked(folder.session_id, kept.session_id))
+    notes = (note, say("This is session {id}.", id=folder.session_id), _resumed_note(kept, restored))
+    return OpenedSession(folder, session, restored, (kept.path, *_origins(kept)), tuple(filter(None, notes)))
+
+
+def _restored(kept: KeptSession) -> Restored:
+    from dogu.agent.session_lines import VERSION
+    from dogu.agent.session_resume import restore
+
+    restored = restore(kept.path)
+    if restored.version > VERSION:
+        message = told("Session {id} was recorded by a newer dogu: update to resume it.", id=kept.session_id)
+        raise ToolError(ErrorKind.WRONG_FILE_TYPE, message)
+    return restored
+
+
+def _origins(kept: KeptSession) -> tuple[str, ...]:
+    """The folders of the sessions it was copied from: outputs that its history names lie there."""
+    found: list[str] = []
+    folder = os.path.dirname(kept.path)
+    origin = kept.facts.origin
+    known = {each.session_id: each for each in kept_sessions(os.path.dirname(folder))} if origin else {}
+    while origin in known and known[origin].path not in found:
+        found.append(known[origin].path)
+        origin = known[origin].facts.origin
+    return tuple(found)
+
+
+def _resumed_note(kept: KeptSession, restored: Restored) -> str:
+    from dogu.contract.content import text_of
+
+    prompt = " ".join(text_of(restored.last_prompt).split())
+    shown = prompt if len(prompt) <= 100 else f"{prompt[:100]}..."
+    note = say("Session {id}, after turn {turn}: {prompt}", id=kept.session_id, turn=restored.turn, prompt=shown)
+    if restored.unreadable:
+        note += "\n" + say(
+            "{count} lines of its record can't be read; `dogu sessions verify` says which.", count=restored.unreadable
+        )
+    return note
+
+
+def expire_some(options: Options, settings: Settings, use: int) -> None:
+    """Delete what is over the settings' limits, every tenth use; blocks."""
+    if not use or use % _USES_BETWEEN:
+        return
+    from dogu.runtime.session_expiry import expire
+
+    expire(options.state_folder, settings.sessions.keep_days, int(settings.sessions.keep_mb * 1e6))
+
+
+def tie(session: Session, runtime: Runtime, jobs: Jobs) -> None:
+    """Let the session know what carries on with it, and tell of its troubles by the runtime's notes."""
+
+    def tell(note: str) -> None:
+        runtime.notes = (*runtime.notes, note)
+
+    session.tell = tell
+    session.mode = lambda: str(runtime.policy.mode)
+    session.jobs = lambda: _running(jobs)
+
+
+def _running(jobs: Jobs) -> tuple[str, ...]:
+    """Name the commands in the background that end with this process."""
+    running = [job for job in jobs.jobs if job.is_running and not job.is_kept]
+    return tuple(f"{' '.join(job.command.split())[:200]} ({job.pgid})" for job in running)
+
+
+def _roots(kept: KeptSession) -> str:
+    return ", ".join(kept.facts.roots)
+
+
+def secrets_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Iterable[str]:
+    """Give what must not be recorded: our keys, variables named as secrets, what MCP servers are given."""
+    from dogu.workspace.environment import secret_values
+
+    yield from secret_values(environ)
+    yield settings.model.api_key
+    for server in settings.mcp.servers.values():
+        for name in ("headers", "env"):
+            yield from _texts_of(server.get(name))
+
+
+def _texts_of(values: Any) -> Iterable[str]:
+    """The texts of a table, without the word that says how a header's secret is used (`Bearer`)."""
+    table = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
+    return [value.rpartition(" ")[2] for value in table.values() if isinstance(value, str)]

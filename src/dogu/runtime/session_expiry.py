@@ -1,0 +1,74 @@
+"""Sessions that go: deleted by the person, or expired by age or by the room they take."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+
+from dogu.runtime.session_folder import RECORD_NAME, KeptSession, kept_sessions
+
+ALWAYS_KEPT = 20  # a clock that jumps by years must not cost the sessions one works with
+_LOCKED = (RECORD_NAME, "journal.lock")
+
+
+def is_in_use(folder: str) -> bool:
+    """Whether another process works in the session of this folder."""
+    import fcntl
+
+    for name in _LOCKED:
+        try:
+            descriptor = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def delete_session(kept: KeptSession) -> None:
+    """Remove a session with all it kept: what it changed can't be undone any more. Raises OSError."""
+    shutil.rmtree(kept.path)
+
+
+def expire(state_folder: str, keep_days: float, keep_bytes: int) -> list[str]:
+    """Delete sessions last written `keep_days` ago, and the least recently used beyond `keep_bytes` in all.
+
+    0 is no limit. The last 20 used stay, and those in use. Returns the ids of those deleted.
+    """
+    deleted: list[str] = []
+    total = 0
+    for place, kept in enumerate(kept_sessions(state_folder)):
+        total += size_bytes(kept.path)
+        age_days = (time.time() - _written_s(kept.path)) / 86_400
+        is_over = bool((keep_days and age_days > keep_days) or (keep_bytes and total > keep_bytes))
+        if place < ALWAYS_KEPT or not is_over or is_in_use(kept.path):
+            continue
+        try:
+            delete_session(kept)
+        except OSError:
+            continue
+        deleted.append(kept.session_id)
+    return deleted
+
+
+def size_bytes(folder: str) -> int:
+    """Return how many bytes the files of a session take."""
+    return sum(status.st_size for status in _statuses(folder))
+
+
+def _written_s(folder: str) -> float:
+    return max((status.st_mtime for status in _statuses(folder)), default=time.time())
+
+
+def _statuses(folder: str) -> Sequence[os.stat_result]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.stat(follow_symlinks=False) for entry in entries]
+    except OSError:
+        return ()

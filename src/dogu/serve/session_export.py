@@ -1,0 +1,84 @@
+"""A whole session as one file: a page for people that needs nothing else, or JSON for programs."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from html import escape
+
+import msgspec
+
+from dogu.agent.session_lines import parse_line, raw_lines
+from dogu.agent.session_record import RecordSummary, read_record, record_file
+from dogu.language import say
+from dogu.runtime.session_folder import KeptSession
+from dogu.serve.record import session_json, summary_of
+from dogu.serve.session_page import SessionItems
+from dogu.serve.session_page_style import SCRIPT, STYLE
+from dogu.serve.wire import to_line
+from dogu.workspace.visible import make_visible
+
+Write = Callable[[str], object]
+
+
+def export_html(kept: KeptSession, write: Write) -> None:
+    """Write the session as one page: no other file, no network; its only script is the search. Raises OSError."""
+    title = make_visible(summary_of(kept).first_prompt or kept.session_id, keep="")
+    write(_head(title))
+    write(_heading(kept, summary_of(kept), title))
+    items = SessionItems(write)
+    for recorded in read_record(kept.path):
+        items.event(recorded.event, recorded.time_s)
+    items.end()
+    write(f"</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+
+
+def export_json(kept: KeptSession, write: Write) -> None:
+    """Write `{"session": {...}, "events": [{"seq", "kind", "time", "data"}, ...]}`. Raises OSError."""
+    write('{"session":' + to_line(session_json(kept)) + ',"events":[')
+    separator = "\n"
+    for raw in raw_lines(record_file(kept.path)):
+        line = parse_line(raw)
+        if line is None:
+            continue
+        head = f'{{"seq":{line.seq},"kind":{msgspec.json.encode(line.kind).decode()},"time":{line.time}'
+        write(f'{separator}{head},"data":{bytes(line.data).decode("utf-8", "replace")}}}')
+        separator = ",\n"
+    write("\n]}\n")
+
+
+def _head(title: str) -> str:
+    script = base64.b64encode(sha256(SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}'"
+    return f"""<!DOCTYPE html>
+<html>
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{escape(title)} · dogu</title>
+<style>{STYLE}</style>
+</head>
+<body>
+"""
+
+
+def _heading(kept: KeptSession, summary: RecordSummary, title: str) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.first_s or kept.facts.began))
+    counts = say(
+        "{turns} turns, {calls} calls, {prompt} tokens in, {output} out",
+        turns=len(summary.turns),
+        calls=summary.calls,
+        prompt=summary.usage.prompt,
+        output=summary.usage.output,
+    )
+    rows = [f"{when} · {summary.model} · {kept.session_id}", ", ".join(kept.facts.roots), counts]
+    shown = "".join(f"<p>{escape(make_visible(row, keep=''))}</p>" for row in rows)
+    search = escape(say("Search this session"))
+    return (
+        f"<header><h1>{escape(title)}</h1>{shown}</header>\n"
+        f'<input id="search" type="search" placeholder="{search}" aria-label="{search}">\n<main>\n'
+    )
