@@ -3,34 +3,82 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
+
+if TYPE_CHECKING:
+    from dogu.agent.at_paths import PromptReader
+    from dogu.agent.slash import SlashCommands
+    from dogu.policy.rules import Rules
+    from dogu.runtime.discovery.mcp import McpServers
+    from dogu.runtime.discovery.mcp_entries import ServerEntry
+    from dogu.runtime.discovery.mcp_host import Host, Sample
+    from dogu.runtime.executor import Executor
+    from dogu.runtime.registry import ToolRegistry
 
 _HEADLESS_WAIT_S = 10.0
 
 
 @asynccontextmanager
-async def mcp_servers(settings: Settings, runtime: Runtime, *, waits: bool = True) -> AsyncGenerator[None]:
-    """Keep the servers running while the context is open.
+async def mcp_servers(
+    settings: Settings, runtime: Runtime, state_folder: str, *, sample: Sample | None = None, waits: bool = True
+) -> AsyncGenerator[McpServers | None]:
+    """Keep the servers running while the context is open; None when there are none.
 
     `waits`: up to 10 s for their tools, so that a single call or answer has them; where a person sits, they come later.
+    `sample` asks the session's model for them, once the person said yes.
     """
     mcp = settings.mcp
     if not mcp.servers and not mcp.server_command:
-        yield
+        yield None
         return
     from dogu.runtime.discovery.mcp import mcp_tools
+
+    offer_on_demand(runtime.registry, runtime.policy.rules)
+    entries, problems = entries_of(settings)
+    runtime.notes = (*runtime.notes, *problems)
+    host = host_of(settings, runtime, state_folder, sample)
+    async with mcp_tools(entries, runtime, host, wait_s=_HEADLESS_WAIT_S if waits else 0) as servers:
+        yield servers
+
+
+def entries_of(settings: Settings) -> tuple[list[ServerEntry], list[str]]:
+    """Return the servers that the settings name and let in, and what is wrong with the others."""
     from dogu.runtime.discovery.mcp_entries import read_entries
+
+    mcp = settings.mcp
+    return read_entries(mcp.servers, mcp.server_command, mcp.allowed, mcp.excluded)
+
+
+def host_of(settings: Settings, runtime: Runtime, state_folder: str, sample: Sample | None = None) -> Host:
+    """Make what the servers are offered."""
+    from dogu.runtime.discovery.mcp_host import Host
     from dogu.workspace.environment import command_environment
 
-    entries, problems = read_entries(mcp.servers, mcp.server_command, mcp.allowed, mcp.excluded)
-    runtime.notes = (*runtime.notes, *problems)
-
-    def environment() -> dict[str, str]:
+    def environment() -> Mapping[str, str]:
         return command_environment(os.environ, settings.shell.environment)
 
-    async with mcp_tools(entries, runtime, environment, wait_s=_HEADLESS_WAIT_S if waits else 0):
-        yield
+    return Host(runtime.roots, environment, runtime.executor.approval.enquire, sample, state_folder)
+
+
+def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:
+    """Let the model find discovered tools where there are too many to declare them all, unless the rules say no."""
+    from dogu.tools.find_tools import FindTools
+
+    if rules.tool_exists(FindTools.name):
+        registry.offer_on_demand(FindTools(registry.find, registry.sources))
+
+
+def offer_to_person(servers: McpServers | None, slash: SlashCommands, reader: PromptReader, executor: Executor) -> None:
+    """Let the person use the servers' prompts as `/` commands, and name their resources in prompts."""
+    if servers is None:
+        return
+    from dogu.agent.at_resources import PromptResources
+    from dogu.agent.slash_mcp import prompt_commands
+
+    slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt))
+    reader.resources = PromptResources(executor, lambda alias: servers.get(alias) is not None, servers.read_resource)

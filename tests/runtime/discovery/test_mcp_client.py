@@ -20,6 +20,7 @@ import dogu
 from dogu.contract import Blob, ErrorKind, Text, ToolResult
 from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp_entries import ServerEntry, read_entries, valid_alias
+from dogu.runtime.discovery.mcp_host import Host
 from dogu.runtime.discovery.mcp_tool import tool_name
 from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Outcome, Question
 from dogu.runtime.runtime import Runtime
@@ -118,7 +119,8 @@ async def opened(
     with anyio.fail_after(60):
         async with dogu.open_runtime(options, confirm=confirm) as runtime:
             environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-            async with mcp_tools(entries, runtime, lambda: environment, wait_s=wait_s):
+            host = Host(runtime.roots, lambda: environment, runtime.executor.approval.enquire)
+            async with mcp_tools(entries, runtime, host, wait_s=wait_s):
                 yield runtime
 
 

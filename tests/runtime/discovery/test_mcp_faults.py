@@ -19,6 +19,7 @@ import dogu
 from dogu.contract import ErrorKind, Text, ToolFailure, ToolResult
 from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp_entries import read_entries
+from dogu.runtime.discovery.mcp_host import Host
 from dogu.runtime.questions import Approved, Confirm, Outcome, Question
 from dogu.runtime.runtime import Runtime
 
@@ -220,7 +221,7 @@ for line in sys.stdin:
         called(message)
     elif method == "notifications/cancelled":
         open(os.path.join(sys.argv[2], "cancelled"), "w").write("yes")
-    elif "error" in message:
+    elif "error" in message or "result" in message:
         refused.append(message["id"])
         if len(refused) == 4:
             answer(called.asked, {"content": [{"type": "text", "text": "refused: %d" % len(refused)}]})
@@ -260,7 +261,8 @@ async def opened(
     with anyio.fail_after(90):
         async with dogu.open_runtime(options, confirm=confirm) as runtime:
             environment = {"PATH": os.environ["PATH"]}
-            async with mcp_tools(entries, runtime, lambda: environment, wait_s=wait_s):
+            host = Host(runtime.roots, lambda: environment, runtime.executor.approval.enquire)
+            async with mcp_tools(entries, runtime, host, wait_s=wait_s):
                 yield runtime
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 
 import anyio
 from anyio import to_thread
 
+from dogu.contract import Content, ErrorKind, ToolError, ToolResult
+from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import Decision
+from dogu.runtime.discovery.mcp_approved import ApprovedDeclarations
+from dogu.runtime.discovery.mcp_content import resource_of
 from dogu.runtime.discovery.mcp_entries import ServerEntry
+from dogu.runtime.discovery.mcp_host import Host
+from dogu.runtime.discovery.mcp_offers import Prompt, Resource, prompt_content
 from dogu.runtime.discovery.mcp_server import McpServer
 from dogu.runtime.discovery.mcp_tool import DeclarationError, McpTool
 from dogu.runtime.runtime import Runtime
@@ -22,26 +28,22 @@ _AFTER_THE_PROMPT_S = 0.5
 
 @asynccontextmanager
 async def mcp_tools(
-    entries: Sequence[ServerEntry],
-    runtime: Runtime,
-    environment: Callable[[], Mapping[str, str]],
-    *,
-    wait_s: float,
-) -> AsyncGenerator[None]:
+    entries: Sequence[ServerEntry], runtime: Runtime, host: Host, *, wait_s: float
+) -> AsyncGenerator[McpServers]:
     """Keep the servers of the entries running while the context is open, their tools in the runtime's registry.
 
     Waits `wait_s` for their tools; with 0 not at all, and the SDK is loaded a moment later, when the first prompt has
-    been drawn. What comes later is added when it comes. What goes wrong is added to `Runtime.notes`. `environment` is
-    what every server gets beside what its entry names. An entry's `cwd` is relative to the primary root.
+    been drawn. What comes later is added when it comes. What goes wrong is added to `Runtime.notes`. An entry's
+    `cwd` is relative to the primary root.
     """
-    servers = McpServers(entries, runtime, environment, delay_s=0 if wait_s > 0 else _AFTER_THE_PROMPT_S)
+    servers = McpServers(entries, runtime, host, delay_s=0 if wait_s > 0 else _AFTER_THE_PROMPT_S)
     body_error: list[BaseException] = []
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(servers.run)
             await servers.wait(wait_s)
             try:
-                yield
+                yield servers
             finally:
                 group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
@@ -53,20 +55,12 @@ async def mcp_tools(
 class McpServers:
     """The servers of one runtime, and whose tools are whose."""
 
-    def __init__(
-        self,
-        entries: Sequence[ServerEntry],
-        runtime: Runtime,
-        environment: Callable[[], Mapping[str, str]],
-        *,
-        delay_s: float = 0,
-    ) -> None:
+    def __init__(self, entries: Sequence[ServerEntry], runtime: Runtime, host: Host, *, delay_s: float = 0) -> None:
         self._delay_s = delay_s
-        root = runtime.roots[0]
-        self._servers = [McpServer(entry, root, environment, self._take, self._tell) for entry in entries]
+        self._servers = [McpServer(entry, runtime.roots[0], host, self) for entry in entries]
         self._runtime = runtime
         self._tools: dict[str, list[McpTool]] = {}
-        self._seen: dict[str, str] = {}
+        self._approved = ApprovedDeclarations(host.state_folder, runtime.roots[0], self._keeps_approvals)
         self._told: set[str] = set()
 
     async def run(self) -> None:
@@ -75,7 +69,7 @@ class McpServers:
             await anyio.sleep(self._delay_s)
             await to_thread.run_sync(import_module, "dogu.runtime.discovery.mcp_session")
         except ImportError:
-            self._tell("MCP servers are configured, and the package mcp isn't installed: pip install 'dogu[mcp]'.")
+            self.tell("MCP servers are configured, and the package mcp isn't installed: pip install 'dogu[mcp]'.")
             for server in self._servers:
                 server.settled.set()
             return
@@ -92,9 +86,46 @@ class McpServers:
                 await server.settled.wait()
         if scope.cancelled_caught:
             slow = [server.entry.alias for server in self._servers if not server.settled.is_set()]
-            self._tell(f"Still starting after {wait_s:g} s, so without their tools for now: MCP {', '.join(slow)}.")
+            self.tell(f"Still starting after {wait_s:g} s, so without their tools for now: MCP {', '.join(slow)}.")
 
-    def _tell(self, note: str) -> None:
+    def __iter__(self) -> Iterator[McpServer]:
+        return iter(self._servers)
+
+    def get(self, alias: str) -> McpServer | None:
+        """Return the server of that alias."""
+        return next((server for server in self._servers if server.entry.alias == alias), None)
+
+    @property
+    def prompts(self) -> list[Prompt]:
+        """The prompts of all servers, as they are now."""
+        return [prompt for server in self._servers for prompt in server.prompts]
+
+    @property
+    def resources(self) -> list[Resource]:
+        """The resources and resource templates of all servers, as they are now."""
+        return [resource for server in self._servers for resource in server.resources]
+
+    async def get_prompt(self, prompt: Prompt, arguments: Mapping[str, str]) -> Content:
+        """Return what a prompt says. Raises `ToolError`."""
+        answer = await self._server(prompt.alias).get_prompt(prompt.name, arguments)
+        return prompt_content(answer)
+
+    async def read_resource(self, alias: str, uri: str, report: Callable[[str], None]) -> ToolResult:
+        """Return what a resource holds. Raises `ToolError`."""
+        return resource_of(alias, await self._server(alias).read_resource(uri, report))
+
+    def _server(self, alias: str) -> McpServer:
+        server = self.get(alias)
+        if server is None:
+            raise ToolError(ErrorKind.NOT_FOUND, f"There is no MCP server {alias!r}.")
+        return server
+
+    def tools_of(self, alias: str) -> list[McpTool]:
+        """The tools taken from a server."""
+        return self._tools.get(alias, [])
+
+    def tell(self, note: str) -> None:
+        """Add a sentence to the runtime's notes, once."""
         from dogu.workspace.visible import make_visible
 
         note = make_visible(note)
@@ -102,7 +133,7 @@ class McpServers:
             self._told.add(note)
             self._runtime.notes = (*self._runtime.notes, note)
 
-    def _take(self, server: McpServer, rows: list[object]) -> None:
+    def take(self, server: McpServer, rows: list[object]) -> None:
         """Replace a server's tools by those it declares now; the bad ones are told and cost only themselves."""
         alias = server.entry.alias
         self._withdraw()
@@ -110,7 +141,7 @@ class McpServers:
         tools: dict[str, McpTool] = {}
         for row in rows:
             try:
-                tool = McpTool(server, row, self._seen)
+                tool = McpTool(server, row, self._approved)
                 if not server.entry.takes(tool.remote_name):
                     continue
                 if tool.name in tools or tool.name in self._runtime.registry:
@@ -124,9 +155,13 @@ class McpServers:
         self._tools[alias] = list(tools.values())
         self._publish()
         for problem in problems[:_MOST_PROBLEMS_TOLD]:
-            self._tell(problem)
+            self.tell(problem)
         if len(problems) > _MOST_PROBLEMS_TOLD:
-            self._tell(f"MCP server {alias}: {len(problems) - _MOST_PROBLEMS_TOLD} more tools had such problems.")
+            self.tell(f"MCP server {alias}: {len(problems) - _MOST_PROBLEMS_TOLD} more tools had such problems.")
+
+    def _keeps_approvals(self) -> bool:
+        """In yolo nobody approved anything that a later session should hold against a server."""
+        return self._runtime.policy.mode is not ApprovalMode.YOLO
 
     def _withdraw(self) -> None:
         for tools in self._tools.values():
@@ -140,7 +175,7 @@ class McpServers:
             for tool in self._tools.get(server.entry.alias, []):
                 if policy.rules.is_excluded(tool.name):
                     continue
-                self._runtime.registry.register(tool)
+                self._runtime.registry.register(tool, is_discovered=True)
                 rule = Rule(tool.name, Decision.ALLOW, source=f"trust of the MCP server {server.entry.alias}")
                 if server.entry.trust and rule not in policy.rules.allowed:
                     policy.remember(rule)

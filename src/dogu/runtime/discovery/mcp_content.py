@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from dogu.contract import Blob, ErrorKind, JsonObject, Part, Text, ToolFailure, ToolResult
+from dogu.contract import Blob, Content, ErrorKind, JsonObject, Part, Text, ToolFailure, ToolResult
 
 _MAX_BLOB_BYTES = 10_000_000
 _LONGEST_SHOWN_CHARS = 20_000
@@ -24,7 +24,7 @@ def result_of(server: str, answer: JsonObject) -> ToolResult:
     """
     blocks = answer.get("content")
     if answer.get("resultType", "complete") != "complete":
-        return _failed(server, "it asks for more input, which dogu doesn't offer to servers")
+        return _failed(server, f"it answered with something that dogu doesn't know: {_shown(answer)}")
     if not isinstance(blocks, list) and "structuredContent" not in answer:
         return _failed(server, f"it answered without content: {_shown(answer)}")
     parts = _joined(_parts(cast("list[object]", blocks) if isinstance(blocks, list) else []))
@@ -48,7 +48,7 @@ def _failed(server: str, what: str) -> ToolResult:
 def _parts(blocks: Iterable[object]) -> Iterator[Part]:
     left = _MAX_BLOB_BYTES
     for block in blocks:
-        part = _part(block)
+        part = part_of(block)
         if isinstance(part, Blob):
             if len(part.data) > left:
                 part = Text(f"[{part.media_type}, {len(part.data)} bytes: left out, a result holds 10 MB at most]")
@@ -57,7 +57,29 @@ def _parts(blocks: Iterable[object]) -> Iterator[Part]:
         yield part
 
 
-def _part(block: object) -> Part:
+def content_of(blocks: Iterable[object]) -> Content:
+    """Make content of raw blocks, bounded as results are."""
+    return joined_content(_parts(blocks))
+
+
+def joined_content(parts: Iterable[Part]) -> Content:
+    """Join neighbouring texts; texts alone become one."""
+    joined = _joined(parts)
+    return joined[0].text if len(joined) == 1 and isinstance(joined[0], Text) else joined
+
+
+def resource_of(server: str, answer: JsonObject) -> ToolResult:
+    """Make a result of a raw answer to `resources/read`."""
+    found = answer.get("contents")
+    if not isinstance(found, list) or not found:
+        return _failed(server, "it answered without contents")
+    blocks = [{"type": "resource", "resource": contents} for contents in cast("list[object]", found)]
+    parts = _joined(_parts(blocks))
+    return ToolResult(joined_content(parts), _display(parts))
+
+
+def part_of(block: object) -> Part:
+    """Make a part of one raw block; whatever isn't understood becomes text."""
     if not isinstance(block, dict):
         return Text(f"[A block that is no object: {_shown(block)}]")
     fields = cast("JsonObject", block)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
 from dogu.contract import CallContext, ErrorKind, JsonObject, ToolError
 from dogu.runtime.discovery.mcp_entries import ServerEntry
+from dogu.runtime.discovery.mcp_host import Host
+from dogu.runtime.discovery.mcp_offers import Prompt, Resource, prompts_of, resources_of
+from dogu.runtime.discovery.mcp_work import Ask, Work, reason_of, with_tail
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp_session import Connection
@@ -17,28 +20,39 @@ if TYPE_CHECKING:
 
 _START_TIMEOUT_S = 30.0
 _MOST_BACK_OFF_S = 60.0
-_MOST_TIMES_EXTENDED = 6
 _LONGEST_WAIT_S = 5.0
 _MOST_TRIES = 6
+_LISTENS_WITHIN_S = 2.0
+
+
+def _say_nothing(_text: str) -> None:
+    pass
+
+
+class Owner(Protocol):
+    """Whom a server tells."""
+
+    def take(self, server: McpServer, rows: list[object]) -> None:
+        """Take its raw declarations of tools, whenever they are listed."""
+        ...
+
+    def tell(self, note: str) -> None:
+        """Tell the person a sentence."""
+        ...
 
 
 class McpServer:
-    """One server. `take` is given its raw declarations whenever they are listed, `tell` a sentence for the person."""
+    """One server. `directory` is what its entry's `cwd` is relative to."""
 
-    def __init__(
-        self,
-        entry: ServerEntry,
-        directory: str,
-        environment: Callable[[], Mapping[str, str]],
-        take: Callable[[McpServer, list[object]], None],
-        tell: Callable[[str], None],
-    ) -> None:
+    def __init__(self, entry: ServerEntry, directory: str, host: Host, owner: Owner) -> None:
         self.entry = entry
         self.settled = anyio.Event()  # listed, or failed for now
+        self.prompts: list[Prompt] = []
+        self.resources: list[Resource] = []
+        self.wants_login = False
         self._directory = directory
-        self._environment = environment
-        self._take = take
-        self._tell = tell
+        self._host = host
+        self._owner = owner
         self._connection: Connection | None = None
         self._last: Connection | None = None
         self._was_listed = False
@@ -46,7 +60,18 @@ class McpServer:
         self._deaths = 0
         self._not_before = 0.0
         self._wanted = anyio.Event()
-        self._changed = anyio.Event()
+        self._changed: set[str] = set()
+        self._heard = anyio.Event()
+
+    @property
+    def problem(self) -> str:
+        """Why it isn't running; '' when it is."""
+        return "" if self._connection is not None else self._problem
+
+    @property
+    def protocol(self) -> str:
+        """The protocol spoken; '' when it isn't running."""
+        return self._connection.protocol if self._connection is not None else ""
 
     async def run(self) -> None:
         """Keep the server running until cancelled: after a death it starts again when a call wants it.
@@ -78,27 +103,42 @@ class McpServer:
             if unknown is not None or known is None:
                 raise
             how = _reason(_first_of(known))
-        self._problem = _with_tail(how, self._last)
+        self._connection = None
+        self._problem = with_tail(how, self._last)
+        if self._last is not None and self._last.wants_login():
+            self.wants_login = True
+            self._problem = f"it wants a login: dogu mcp-servers login {self.entry.alias}"
         if not self._was_listed and self._deaths == 0:
             self._say(f"it could not be started: {self._problem}")
 
     async def _live_once(self) -> None:
-        from dogu.runtime.discovery.mcp_session import connected
+        from dogu.runtime.discovery.mcp_session import Hearing, connected
 
-        async with connected(self.entry, self._program, self._say, self._hear_change) as connection:
+        hearing = Hearing(self._say, self._hear_change)
+        async with connected(self.entry, self._program, self._host, hearing) as connection:
             self._last = connection
             with anyio.fail_after(_START_TIMEOUT_S):
-                await connection.greet()
-                await self._list(connection)
-            if not self._was_listed:
-                self._was_listed, self._deaths = True, 0
-            self._connection = connection
-            self.settled.set()
+                await connection.greet(self.entry.protocol)
             async with anyio.create_task_group() as group:
+                group.start_soon(connection.listen, self._hear_change)
+                with anyio.fail_after(_START_TIMEOUT_S):
+                    with anyio.move_on_after(_LISTENS_WITHIN_S):
+                        await connection.listens.wait()
+                    await self._list(connection)
+                self._settle(connection)
                 group.start_soon(self._relist, connection)
                 await connection.closed.wait()
                 group.cancel_scope.cancel()
             self._lose(connection)
+
+    def _settle(self, connection: Connection) -> None:
+        if not self._was_listed:
+            self._was_listed, self._deaths = True, 0
+        self.wants_login = False
+        self._connection = connection
+        self.settled.set()
+        for what in connection.offers & {"prompts", "resources"}:
+            self._hear_change(what)
 
     def _lose(self, connection: Connection) -> None:
         """Take note that the connection is gone: until it is wound up, nothing is settled."""
@@ -106,79 +146,68 @@ class McpServer:
             self._connection = None
             self.settled = anyio.Event()
 
-    async def _list(self, connection: Connection) -> None:
-        rows, problems = await connection.list_tools()
+    async def _list(self, connection: Connection, what: str = "tools") -> None:
+        if what == "tools":
+            rows, problems = await connection.list_tools()
+        else:
+            rows, problems = await connection.requests.rows(what)
         for problem in problems:
             self._say(problem)
-        self._take(self, rows)
+        if what == "tools":
+            self._owner.take(self, rows)
+        elif what == "prompts":
+            self.prompts = prompts_of(self.entry.alias, rows)
+        else:
+            self.resources = resources_of(self.entry.alias, rows)
 
     async def _relist(self, connection: Connection) -> None:
         from dogu.runtime.discovery.mcp_session import FAILURES
 
         while True:
-            await self._changed.wait()
-            self._changed = anyio.Event()
-            try:
-                with anyio.fail_after(_START_TIMEOUT_S):
-                    await self._list(connection)
-            except FAILURES as error:
-                self._say(f"it said that its tools changed, and could not list them: {_reason(error)}")
+            await self._heard.wait()
+            self._heard = anyio.Event()
+            while self._changed:
+                what = self._changed.pop()
+                try:
+                    with anyio.fail_after(_START_TIMEOUT_S):
+                        await self._list(connection, what)
+                except FAILURES as error:
+                    if not connection.closed.is_set():
+                        self._say(f"it could not list its {what}: {_reason(error)}")
 
-    def _hear_change(self) -> None:
-        self._changed.set()
+    def _hear_change(self, what: str) -> None:
+        self._changed.add(what)
+        self._heard.set()
 
     def _say(self, problem: str) -> None:
-        self._tell(f"MCP server {self.entry.alias}: {problem}.")
+        self._owner.tell(f"MCP server {self.entry.alias}: {problem}.")
 
     def _program(self, entry: ServerEntry) -> ServerProgram:
         from dogu.runtime.discovery.mcp_stdio import ServerProgram
 
-        environment = {**self._environment(), **entry.env}
+        environment = {**self._host.environment(), **entry.env}
         directory = os.path.join(self._directory, os.path.expanduser(entry.cwd))
         return ServerProgram((os.path.expanduser(entry.command), *entry.args), environment, directory)
 
     async def call(self, tool: str, arguments: JsonObject, context: CallContext) -> JsonObject:
-        """Return the raw answer to a call. Raises `ToolError` that names the server, what happened and what to do.
+        """Return the raw answer to a call, as `Work.do`.
 
-        The time limit starts anew with each progress the server tells, six times as long in all at most. A call is
-        never repeated by itself: whether the server did it is not known.
+        A call is never repeated by itself: whether the server did it is not known.
         """
-        from dogu.runtime.discovery.mcp_session import FAILURES
+        return await self._do(tool, lambda requests, tell: requests.call_tool(tool, arguments, tell), context.report)
 
-        connection = await self._running()
-        limit = self.entry.timeout_s
-        last = anyio.current_time() + _MOST_TIMES_EXTENDED * limit
-        scope = anyio.CancelScope(deadline=anyio.current_time() + limit)
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> JsonObject:
+        """Return the raw answer to `prompts/get`, as `Work.do`."""
+        return await self._do(f"the prompt {name}", lambda requests, _: requests.get_prompt(name, arguments))
 
-        async def tell_progress(progress: float, total: float | None, message: str | None) -> None:
-            scope.deadline = min(anyio.current_time() + limit, last)
-            context.report(f"{message or (f'{progress:g}' if total is None else f'{progress:g} of {total:g}')}\n")
+    async def read_resource(self, uri: str, report: Callable[[str], None] = _say_nothing) -> JsonObject:
+        """Return the raw answer to `resources/read`, as `Work.do`."""
+        return await self._do(f"reading {uri}", lambda requests, _: requests.read_resource(uri), report)
 
-        try:
-            with scope:
-                answer = await connection.call(tool, arguments, tell_progress)
-                self._deaths = 0
-                return answer
-        except FAILURES as error:
-            raise self._failed_call(tool, connection, error) from error
-        raise ToolError(
-            ErrorKind.TIMED_OUT,
-            f"The MCP server {self.entry.alias} did not answer {tool} within {limit:g} s; it was told to stop. Try "
-            'smaller steps, or have the user raise "timeout" in its entry.',
-        )
-
-    def _failed_call(self, tool: str, connection: Connection, error: BaseException) -> ToolError:
-        if not self.entry.command and _is_lost(error):
-            connection.closed.set()
-        if not connection.closed.is_set():
-            message = f"The MCP server {self.entry.alias} failed in {tool}: {_reason(error)}."
-            return ToolError(ErrorKind.REMOTE_FAILED, message)
-        what = _with_tail("It ended before it answered", connection)
-        return ToolError(
-            ErrorKind.REMOTE_FAILED,
-            f"The MCP server {self.entry.alias} failed in {tool}. {what}.\nWhether the call was carried out is not "
-            "known: look before you repeat it. The next call starts the server again.",
-        )
+    async def _do(self, what: str, ask: Ask, report: Callable[[str], None] = _say_nothing) -> JsonObject:
+        answer = await Work(self.entry, await self._running(), report).do(what, ask)
+        self._deaths = 0
+        return answer
 
     async def _running(self) -> Connection:
         """Return the connection, started again if need be. Raises `ToolError` (REMOTE_FAILED)."""
@@ -207,22 +236,8 @@ class McpServer:
         return ToolError(ErrorKind.REMOTE_FAILED, message)
 
 
-def _is_lost(error: BaseException) -> bool:
-    """Whether a far server is gone or, started anew, has forgotten the session; a new one costs little."""
-    return getattr(error, "code", None) == -32000 or "session" in str(error).lower()
-
-
-def _with_tail(what: str, connection: Connection | None) -> str:
-    tail = connection.stderr_tail() if connection is not None else ""
-    return f"{what}. Its standard error ends so:\n{tail}" if tail else what
-
-
 def _reason(error: BaseException) -> str:
-    if isinstance(error, TimeoutError):
-        return f"it did not answer within {_START_TIMEOUT_S:g} s"
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:500].rstrip(".")
+    return f"it did not answer within {_START_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else reason_of(error)
 
 
 def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:

@@ -1,41 +1,44 @@
-"""A connection to one MCP server: opened, greeted, listed, called. Imports the SDK: import it late.
-
-What a server answers to `tools/list` and `tools/call` is taken as it came: the SDK's checks would drop all tools for
-one bad schema and a whole result for one block it doesn't know.
-"""
+"""A connection to one MCP server: opened, greeted, listed, called. Imports the SDK: import it late."""
 
 from __future__ import annotations
 
-import itertools
+import logging
 import os
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
 import anyio
 import httpx2
 import mcp_types
+import msgspec
+from mcp.client._probe import negotiate_auto
+from mcp.client.auth import OAuthFlowError
 from mcp.client.session import ClientSession
-from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._stream_protocols import ReadStream, WriteStream
-from mcp.shared.dispatcher import CallOptions, ProgressFnT
+from mcp.client.subscriptions import listen
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from dogu.contract import JsonObject
+from dogu.runtime.discovery.mcp_answers import Answering
 from dogu.runtime.discovery.mcp_entries import ServerEntry
-from dogu.runtime.discovery.mcp_stdio import MAX_LINE_BYTES, ServerProgram, started
+from dogu.runtime.discovery.mcp_host import Host
+from dogu.runtime.discovery.mcp_http import HttpLink, opened_http
+from dogu.runtime.discovery.mcp_oauth import ShowAddress
+from dogu.runtime.discovery.mcp_requests import RawDispatcher, Requests
+from dogu.runtime.discovery.mcp_stdio import ServerProgram, started
 from dogu.version import __version__
+
+for _name in ("mcp", "client"):  # the SDK's loggers: what they say of failures is told in our own words
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 # What goes wrong with a server or on the way to it; anything else is a defect of ours.
 # (The SDK raises whatever Python does when a server sends what it doesn't foresee.)
 FAILURES = (
     MCPError,
+    OAuthFlowError,
     httpx2.HTTPError,
     httpx2.InvalidURL,
     anyio.BrokenResourceError,
@@ -47,54 +50,46 @@ FAILURES = (
     LookupError,
     AttributeError,
 )
-
-_RAW = "dogu/raw"
-_MOST_PAGES = 100
-_MOST_TOOLS = 2_000
-
-
-class _RawDispatcher(JSONRPCDispatcher[Any]):
-    """Keeps answers about tools, and hands the session an empty one that says where."""
-
-    def __init__(self, read_stream: ReadStream[SessionMessage | Exception], write_stream: WriteStream[SessionMessage]):
-        super().__init__(read_stream, write_stream)
-        self._kept: dict[str, JsonObject] = {}
-        self._numbers = itertools.count(1)
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
-    ) -> dict[str, Any]:
-        answer = await super().send_raw_request(method, params, opts, **more)
-        if method not in ("tools/list", "tools/call"):
-            return answer
-        key = str(next(self._numbers))
-        self._kept[key] = answer
-        empty: list[object] = []
-        fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": {_RAW: key}}
-        return {"tools": empty, "content": empty, **fresh}
-
-    def raw(self, result: mcp_types.Result) -> JsonObject:
-        """Return, once, the answer in whose place the result came."""
-        return self._kept.pop(str((result.meta or {})[_RAW]))
+_LISTENS_AGAIN_AFTER_S = 1.0
+_KINDS = ("tools", "prompts", "resources")
+_CHANGES = {
+    mcp_types.ToolListChangedNotification: "tools",
+    mcp_types.PromptListChangedNotification: "prompts",
+    mcp_types.ResourceListChangedNotification: "resources",
+}
 
 
 class Connection:
-    """An open connection. `closed` is set when the server is gone; `changed` when it says that its tools changed."""
+    """An open connection. `closed` is set when the server is gone, `listens` once it will tell of changes."""
 
     def __init__(
-        self, session: ClientSession, raw: _RawDispatcher, closed: anyio.Event, stderr_tail: Callable[[], str]
+        self, session: ClientSession, requests: Requests, answering: Answering, link: HttpLink | _Program
     ) -> None:
-        self.closed = closed
-        self.stderr_tail = stderr_tail
+        self.requests = requests
+        self.answering = answering
+        self.closed = link.closed
+        self.stderr_tail = link.stderr_tail
+        self.wants_login = link.wants_login
+        self.listens = anyio.Event()
         self._session = session
-        self._raw = raw
+        self._asks_first = link.asks_first
 
-    async def greet(self) -> None:
-        """Agree on a protocol: the handshake, or 2026-07-28 where the server knows nothing else.
+    async def greet(self, protocol: str = "") -> None:
+        """Agree on a protocol. `protocol` names one where the two can't agree by themselves.
 
-        The handshake is first: a program may wait for it and nothing else, and after it the SDK tells at once when a
-        server over HTTP dies in a call.
+        A program is greeted by the handshake, because it may wait for it and nothing else, and by 2026-07-28 where it
+        refuses that. Over HTTP, where a request that isn't understood costs nothing, 2026-07-28 comes first.
         """
+        if protocol in MODERN_PROTOCOL_VERSIONS:
+            await self._session.discover()
+        elif protocol:
+            await self._session.initialize()
+        elif self._asks_first:
+            await negotiate_auto(self._session)
+        else:
+            await self._greet_program()
+
+    async def _greet_program(self) -> None:
         try:
             await self._session.initialize()
         except (MCPError, ValueError) as error:
@@ -105,31 +100,54 @@ class Connection:
             except MCPError:
                 raise error from None
 
+    @property
+    def offers(self) -> frozenset[str]:
+        """What the server says it has: `tools`, `prompts`, `resources`."""
+        said = self._session.server_capabilities
+        return frozenset(what for what in _KINDS if getattr(said, what, None) is not None)
+
     async def list_tools(self) -> tuple[list[object], list[str]]:
         """Return the raw declarations of all pages, and what was wrong with the pages."""
-        tools: list[object] = []
-        seen: set[str] = set()
-        cursor: str | None = None
-        for _ in range(_MOST_PAGES):
-            params = None if cursor is None else mcp_types.PaginatedRequestParams(cursor=cursor)
-            request = mcp_types.ListToolsRequest(params=params)
-            page = self._raw.raw(await self._session.send_request(request, mcp_types.ListToolsResult))
-            found = page.get("tools")
-            if not isinstance(found, list):
-                return tools, ["it listed its tools as something that is no list"]
-            tools += [tool for tool in cast("list[object]", found) if self._learn_headers(tool)]
-            following = page.get("nextCursor")
-            if not isinstance(following, str) or len(tools) > _MOST_TOOLS:
+        rows, problems = await self.requests.rows("tools")
+        return [row for row in rows if self._learn_headers(row)], problems
+
+    async def listen(self, on_change: Callable[[str], None]) -> None:
+        """Hear of changes for as long as the connection lasts, where that needs a request of its own (2026-07-28).
+
+        A stream that broke is opened again; what changed in between is not known, so that everything counts as changed.
+        """
+        wanted = self._changes_told() if self._is_modern else []
+        while wanted:
+            if not await self._hears(wanted, on_change):
                 break
-            if following in seen:
-                return tools, ["its list of tools never ends: a page names itself as the next"]
-            seen.add(following)
-            cursor = following
-        else:
-            return tools, [f"its list of tools has more than {_MOST_PAGES} pages: the rest was left out"]
-        if len(tools) > _MOST_TOOLS:
-            return tools[:_MOST_TOOLS], [f"it has more than {_MOST_TOOLS} tools: the rest was left out"]
-        return tools, []
+            await anyio.sleep(_LISTENS_AGAIN_AFTER_S)
+        self.listens.set()
+
+    async def _hears(self, wanted: list[str], on_change: Callable[[str], None]) -> bool:
+        """Listen until the stream ends; False for a server that has no such streams."""
+        tools, prompts, resources = (what in wanted for what in _KINDS)
+        stream = listen(
+            self._session, tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+        )
+        try:
+            async with stream as subscription:
+                if self.listens.is_set():
+                    for what in wanted:
+                        on_change(what)
+                self.listens.set()
+                async for _ in subscription:
+                    pass  # `hear` is told of each, as in the other generation
+        except MCPError as error:
+            return error.code != mcp_types.METHOD_NOT_FOUND
+        except RuntimeError:
+            return True  # the SDK's SubscriptionLost
+        finally:
+            self.listens.set()
+        return True
+
+    def _changes_told(self) -> list[str]:
+        said = self._session.server_capabilities
+        return [what for what in _KINDS if _tells_changes(getattr(said, what, None))]
 
     def _learn_headers(self, tool: object) -> bool:
         """Learn which arguments a tool of 2026-07-28 wants as HTTP headers; False for a tool that may not be used.
@@ -153,67 +171,72 @@ class Connection:
     def _is_modern(self) -> bool:
         return self._session.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    async def call(self, name: str, arguments: JsonObject, progress: ProgressFnT) -> JsonObject:
-        """Return the raw answer. Raises one of `FAILURES`; leaving it cancelled tells the server."""
-        request = mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=name, arguments=arguments))
-        answer = await self._session.send_request(request, mcp_types.CallToolResult, progress_callback=progress)
-        return self._raw.raw(answer)
+    @property
+    def protocol(self) -> str:
+        """The protocol agreed on."""
+        return self._session.protocol_version or ""
+
+
+class _Program:
+    """A program's link, as a connection sees it."""
+
+    asks_first = False
+
+    def __init__(self, closed: anyio.Event, stderr_tail: Callable[[], str]) -> None:
+        self.closed = closed
+        self.stderr_tail = stderr_tail
+        self.wants_login = bool
+
+
+class Hearing(msgspec.Struct, frozen=True):
+    """Who hears of a server: a sentence for the person, and what changed (`tools`, `prompts`, `resources`)."""
+
+    tell: Callable[[str], None]
+    on_change: Callable[[str], None]
 
 
 @asynccontextmanager
 async def connected(
     entry: ServerEntry,
     program: Callable[[ServerEntry], ServerProgram],
-    tell: Callable[[str], None],
-    on_change: Callable[[], None],
+    host: Host,
+    hearing: Hearing,
+    login: ShowAddress | None = None,
 ) -> AsyncGenerator[Connection]:
-    """Open a connection; nothing is said yet. Raises one of `FAILURES`, perhaps in an exception group."""
+    """Open a connection; nothing is said yet. `login` may begin a login where the server wants one.
+
+    Raises one of `FAILURES`, perhaps in an exception group.
+    """
 
     async def hear(message: object) -> None:
-        if isinstance(message, mcp_types.ToolListChangedNotification):
-            on_change()
+        what = _CHANGES.get(type(message))  # pyright: ignore[reportArgumentType]  (any class may be asked for)
+        if what is not None:
+            hearing.on_change(what)
         await anyio.lowlevel.checkpoint()
 
+    answering = Answering(entry.alias, host, hearing.tell)
     async with AsyncExitStack() as stack:
-        closed, stderr_tail = anyio.Event(), str
         if entry.command:
-            link = await stack.enter_async_context(started(_found(program(entry)), tell))
-            streams, closed, stderr_tail = link.streams, link.closed, link.stderr_tail
+            started_link = await stack.enter_async_context(started(_found(program(entry)), hearing.tell))
+            link, streams = _Program(started_link.closed, started_link.stderr_tail), started_link.streams
         else:
-            streams = await _open_http(stack, entry)
-        dispatcher = _RawDispatcher(*streams)
-        client = mcp_types.Implementation(name="dogu", version=__version__)
-        session = ClientSession(dispatcher=dispatcher, client_info=client, message_handler=hear)
-        yield Connection(await stack.enter_async_context(session), dispatcher, closed, stderr_tail)
-
-
-async def _open_http(
-    stack: AsyncExitStack, entry: ServerEntry
-) -> tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]:
-    timeout = httpx2.Timeout(30, read=entry.timeout_s)
-    client = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(entry.headers), timeout=timeout))
-    address = entry.http_url or entry.url
-    if entry.url and await _speaks_sse(client, address):
-        return await stack.enter_async_context(
-            sse_client(address, headers=dict(entry.headers), timeout=30, sse_read_timeout=86_400)
+            link = HttpLink()
+            streams = await opened_http(stack, entry, answering, link, login)
+        dispatcher = RawDispatcher(*streams)
+        session = ClientSession(
+            dispatcher=dispatcher,
+            client_info=mcp_types.Implementation(name="dogu", version=__version__),
+            message_handler=hear,
+            elicitation_callback=answering.elicitation,
+            sampling_callback=answering.sampling,
+            list_roots_callback=answering.roots,
         )
-    return await stack.enter_async_context(
-        streamable_http_client(address, http_client=client, max_sse_event_size=MAX_LINE_BYTES)
-    )
+        entered = await stack.enter_async_context(session)
+        yield Connection(entered, Requests(entered, dispatcher), answering, link)
 
 
-async def _speaks_sse(client: httpx2.AsyncClient, address: str) -> bool:
-    """Whether the older transport answers there: a POST is refused, a GET begins a stream with an endpoint.
-
-    Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports, backwards compatibility.
-    """
-    accept = {"Accept": "application/json, text/event-stream"}
-    greeting = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
-    answer = await client.post(address, json=greeting, headers=accept)
-    if answer.status_code not in (404, 405):
-        return False
-    async with client.stream("GET", address, headers={"Accept": "text/event-stream"}) as stream:
-        return stream.status_code == 200
+def _tells_changes(capability: Any) -> bool:
+    return bool(getattr(capability, "list_changed", None))
 
 
 def _found(program: ServerProgram) -> ServerProgram:

@@ -8,7 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolResult
+from anyio import to_thread
+
+from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolError, ToolResult
+from dogu.runtime.discovery.mcp_approved import ApprovedDeclarations
 from dogu.runtime.discovery.mcp_server import McpServer
 
 _LONGEST_NAME = 64
@@ -21,9 +24,9 @@ class DeclarationError(ValueError):
 
 
 class McpTool(Tool[JsonObject]):
-    """A tool that an MCP server declared; `seen` holds the declarations a person approved, by tool's name."""
+    """A tool that an MCP server declared; `approved` holds the declarations that were approved."""
 
-    def __init__(self, server: McpServer, row: object, seen: dict[str, str]) -> None:
+    def __init__(self, server: McpServer, row: object, approved: ApprovedDeclarations) -> None:
         """Raise `DeclarationError` for a declaration that can't be used."""
         declared = _object(row, "its declaration")
         self.remote_name = _remote_name(declared)
@@ -34,7 +37,7 @@ class McpTool(Tool[JsonObject]):
         self.has_hidden_text = self._description != str(declared.get("description") or "")[:_LONGEST_DESCRIPTION_CHARS]
         self.kind = _kind(server, declared)
         self._server = server
-        self._seen = seen
+        self._approved = approved
         self._declaration = json.dumps([self.remote_name, self._description, self._schema], sort_keys=True, indent=1)
 
     @property
@@ -48,10 +51,18 @@ class McpTool(Tool[JsonObject]):
         return self._schema
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> JsonObject:
-        """Check the arguments against the declared schema."""
+        """Check the arguments against the declared schema; a null that it doesn't take stands for nothing given."""
         from dogu.runtime.discovery.schema import check_arguments
 
-        check_arguments(self.name, self._schema, raw)
+        try:
+            check_arguments(self.name, self._schema, raw)
+        except ToolError:
+            required = self._schema.get("required") or ()
+            given = {name: value for name, value in raw.items() if value is not None or name in required}
+            if len(given) == len(raw):
+                raise
+            check_arguments(self.name, self._schema, given)
+            return given
         return dict(raw)
 
     def get_description(self, args: JsonObject) -> str:
@@ -67,8 +78,8 @@ class McpTool(Tool[JsonObject]):
             f"The tool `{_visible(self.remote_name)}` of the MCP server `{self._server.entry.alias}`\n\nwith\n{shown}"
         )
         title = f"Call {self.name}?"
-        before = self._seen.get(self.name, self._declaration)
-        if before == self._declaration or self._server.entry.trust:
+        before = self._approved.before(self.name, self._declaration)
+        if before is None or self._server.entry.trust:
             return Confirmation(title, display, proposal=self)
         reason = "the server has changed what it says of this tool since you approved it"
         display += f"\n\nIts declaration, before and now:\n```diff\n{_diff(before, self._declaration)}```"
@@ -79,7 +90,7 @@ class McpTool(Tool[JsonObject]):
         from dogu.runtime.discovery.mcp_content import result_of
 
         if context.approved is self:
-            self._seen[self.name] = self._declaration
+            await to_thread.run_sync(self._approved.approve, self.name, self._declaration)
         return result_of(self._server.entry.alias, await self._server.call(self.remote_name, args, context))
 
 

@@ -1,0 +1,49 @@
+"""What dogu offers to MCP servers: its roots, the person at the door, the session's model. Knows no SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from dogu.contract import Content
+from dogu.runtime.questions import Declined, Enquiry, Given
+
+
+class SamplingRequest(msgspec.Struct, frozen=True):
+    """What a server wants the session's model to answer. `messages` are (role, content), role `user` or `assistant`."""
+
+    system: str
+    messages: tuple[tuple[str, Content], ...]
+    max_tokens: int
+
+
+class Sampled(msgspec.Struct, frozen=True):
+    """The model's answer; `was_cut` when it came to the limit of its tokens."""
+
+    text: str
+    model: str
+    was_cut: bool = False
+
+
+Sample: TypeAlias = Callable[[SamplingRequest], Awaitable[Sampled]]
+"""Asks the session's model. Raises `ToolError` when it gives no answer."""
+
+
+async def _nobody(_enquiry: Enquiry) -> None:
+    return None
+
+
+class Host(msgspec.Struct, frozen=True):
+    """`enquire` answers None where nobody can be asked; `sample` is None where there is no model.
+
+    `environment` is what every server gets beside what its entry names; `state_folder` is where logins and approved
+    declarations are kept, '' for nowhere.
+    """
+
+    roots: tuple[str, ...]
+    environment: Callable[[], Mapping[str, str]]
+    enquire: Callable[[Enquiry], Awaitable[Given | Declined | None]] = _nobody
+    sample: Sample | None = None
+    state_folder: str = ""

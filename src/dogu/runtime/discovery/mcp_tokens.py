@@ -1,0 +1,110 @@
+"""Logins to MCP servers, by the server's address: in the keyring where there is one, else in a file of the person's.
+
+The file is `mcp_logins.json`, mode 0600. For a login that the keyring holds it says only that, so that a server without
+a login never wakes the keyring.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from dogu.contract import JsonObject
+
+_SERVICE = "dogu"
+_IN_KEYRING = {"kept_in": "keyring"}
+
+
+class TokenStore:
+    """The logins kept in a folder; '' keeps none. All methods block."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._path = os.path.join(folder, "mcp_logins.json")
+
+    def load(self, address: str) -> JsonObject:
+        """Return what is kept of a server; empty when nothing is, or when the keyring won't say."""
+        kept = self._read().get(address) if self._folder else None
+        if kept != _IN_KEYRING:
+            return dict(kept or {})
+        found = _from_keyring(address)
+        try:
+            return msgspec.json.decode(found or "{}", type=dict[str, Any])
+        except msgspec.DecodeError:
+            return {}
+
+    def save(self, address: str, login: Mapping[str, Any]) -> None:
+        """Keep a server's login. Raises `OSError`."""
+        if not self._folder:
+            return
+        is_kept = _into_keyring(address, msgspec.json.encode(login).decode())
+        with self._changing() as logins:
+            logins[address] = dict(_IN_KEYRING if is_kept else login)
+
+    def forget(self, address: str) -> bool:
+        """Forget a server's login; return whether there was one. Raises `OSError`."""
+        if not self._folder or address not in self._read():
+            return False
+        with self._changing() as logins:
+            if logins.pop(address, None) == _IN_KEYRING:
+                _into_keyring(address, None)
+        return True
+
+    @contextmanager
+    def _changing(self) -> Generator[dict[str, JsonObject]]:
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        with open(f"{self._path}.lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            logins = self._read()
+            yield logins
+            temporary = f"{self._path}.new"
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                os.fchmod(descriptor, 0o600)
+                file.write(msgspec.json.format(msgspec.json.encode(logins)) + b"\n")
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(temporary, self._path)
+
+    def _read(self) -> dict[str, JsonObject]:
+        try:
+            with open(self._path, "rb") as file:
+                return msgspec.json.decode(file.read(), type=dict[str, dict[str, Any]])
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+
+def _into_keyring(address: str, text: str | None) -> bool:
+    """Put a text into the keyring, or take it out; False where there is no keyring that works."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return False
+    try:
+        if keyring.get_keyring().priority < 1:
+            return False
+        if text is None:
+            keyring.delete_password(_SERVICE, address)
+        else:
+            keyring.set_password(_SERVICE, address, text)
+    except (KeyringError, OSError, RuntimeError):
+        return False  # such as one that is locked, with nobody there to unlock it
+    return True
+
+
+def _from_keyring(address: str) -> str | None:
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password(_SERVICE, address)
+    except (KeyringError, OSError, RuntimeError):
+        return None

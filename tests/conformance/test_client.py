@@ -1,0 +1,45 @@
+"""The conformance suite against dogu as a client: every scenario that counts for a revision passes.
+
+It runs `client.py` beside this file, which opens a dogu runtime, once a scenario. Source:
+https://github.com/modelcontextprotocol/conformance; skipped where npm can't give it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.peer import peers
+
+CLIENT = Path(__file__).parent / "client.py"
+SOURCES = CLIENT.parents[2] / "src"
+
+
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize(("revision", "scored"), [("2025-11-25", 18), ("2026-07-28", 32)])
+def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int):
+    suite = peers().conformance
+    command = [*suite, "client", "--command", f"{sys.executable} {CLIENT}", "--requirements", revision]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [*command, "--timeout", "120000", "-o", str(tmp_path / "results")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+    summary = plain.partition("=== SUITE SUMMARY ===")[2]
+    results = {name: mark for mark, name in re.findall(r"^([✓✗]) (\S+):", summary, re.MULTILINE)}
+    unscored = set(re.findall(r"^ +[✓✗] (\S+) \(", summary, re.MULTILINE))
+    failed = [name for name, mark in results.items() if mark == "✗" and name not in unscored]
+    assert failed == [], summary
+    assert len(results.keys() - unscored) == scored
+    assert done.returncode == 0
