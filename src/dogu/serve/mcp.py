@@ -12,7 +12,7 @@ import anyio
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallOutput
+from dogu.runtime.events import CallOutput, Noted
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp_asking import AskedCall, ElicitationConfirm
 from dogu.serve.mcp_results import result_of, tool_of
@@ -124,6 +124,8 @@ class _Progress:
             self._count += len(event.text)
             self._new = (self._new + event.text)[-_LONGEST_PROGRESS_CHARS:]
             self._has_new.set()
+        elif isinstance(event, Noted):
+            sys.stderr.write(f"{event.text}\n")
 
     async def send(self) -> None:
         """Send until cancelled; the measure of progress is the number of characters printed."""

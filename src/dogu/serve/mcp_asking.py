@@ -12,13 +12,15 @@ import hmac
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.serve.mcp_results import writable
 
@@ -34,12 +36,28 @@ _ONCE, _ALWAYS, _NO = "yes", "always", "no"
 
 @dataclass
 class AskedCall:
-    """A call on whose behalf questions are asked; `needed` is the answer to give when the client must ask first."""
+    """A request on whose behalf questions are asked.
+
+    `responses` came with it; `state` is what we had the client send back (it is sealed on the wire). `needed` is the
+    answer to give when the client must ask first, `failure` the error to answer with, whatever came of the call.
+    """
 
     context: ServerRequestContext[Any]
     responses: Mapping[str, mcp_types.InputResponse]
     state: str
     needed: mcp_types.InputRequiredResult | None = None
+    failure: Exception | None = None
+    carried: _Carried = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.carried = _carried(self.state)
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the client is of 2026-07-28, which is asked by an answer."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        return self.context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @property
     def can_be_asked(self) -> bool:
@@ -47,6 +65,45 @@ class AskedCall:
         capabilities = self.context.session.client_capabilities
         elicitation = capabilities.elicitation if capabilities else None
         return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+    def answers_to(self, requests: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the answers that came, now or in an earlier round; None when one is missing."""
+        from dogu.serve.mcp_caller import answer_type_of
+
+        answers: dict[str, Any] = {}
+        for key, request in requests.items():
+            wanted = answer_type_of(request)
+            answer: object = self.responses.get(key)
+            if not isinstance(answer, wanted) and key in self.carried.answers:
+                answer = wanted.model_validate(self.carried.answers[key])
+            if not isinstance(answer, wanted):
+                return None
+            answers[key] = answer
+        dumped = {key: answer.model_dump(mode="json", by_alias=True) for key, answer in answers.items()}
+        self.carried.answers.update(dumped)
+        return answers
+
+    def need(self, requests: Mapping[str, Any]) -> None:
+        """Answer that the client must ask first."""
+        import mcp_types
+
+        state = msgspec.json.encode(self.carried).decode()
+        self.needed = mcp_types.InputRequiredResult(input_requests=dict(requests), request_state=state)
+
+
+class _Carried(msgspec.Struct):
+    """What a later round must know of earlier ones: which question is open, which was approved, other answers."""
+
+    open: str = ""
+    approved: str = ""
+    answers: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+def _carried(state: str) -> _Carried:
+    try:
+        return msgspec.json.decode(state, type=_Carried) if state else _Carried()
+    except msgspec.DecodeError:
+        return _Carried()
 
 
 class ElicitationConfirm:
@@ -67,13 +124,11 @@ class ElicitationConfirm:
 
     async def __call__(self, question: Question) -> Outcome:
         """Ask. Raises `ToolError` (NOBODY_TO_ASK)."""
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
         asked = self._calls.get(question.call.call_id)
         if asked is None or not asked.can_be_asked:
             raise _nobody(question, "this client has no elicitation")
         form = _form(question)
-        if asked.context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        if asked.is_modern:
             return self._ask_by_answering(asked, question, form)
         return await _ask_by_request(asked, question, form)
 
@@ -82,19 +137,20 @@ class ElicitationConfirm:
     ) -> Outcome:
         import mcp_types
 
-        state = self._proof(question, form)
+        proof, carried = self._proof(question, form), asked.carried
+        if hmac.compare_digest(carried.approved, proof):
+            return Approved()
         answer = asked.responses.get(_KEY)
-        if isinstance(answer, mcp_types.ElicitResult) and hmac.compare_digest(asked.state, state):
-            return _outcome(answer, question)
-        asked.needed = mcp_types.InputRequiredResult(
-            input_requests={_KEY: mcp_types.ElicitRequest(params=form)}, request_state=state
-        )
+        if isinstance(answer, mcp_types.ElicitResult) and hmac.compare_digest(carried.open, proof):
+            outcome = _outcome(answer, question)
+            carried.open, carried.approved = "", "" if isinstance(outcome, Declined) else proof
+            return outcome
+        carried.open, carried.approved = proof, ""
+        asked.need({_KEY: mcp_types.ElicitRequest(params=form)})
         return Declined("The person is asked first.")
 
     def _proof(self, question: Question, form: mcp_types.ElicitRequestFormParams) -> str:
         """Bind an answer to what was shown: the tool, its arguments, the whole display."""
-        import msgspec
-
         shown = [question.call.name, repr(question.call.args), form.message, markdown_of(question.confirmation.display)]
         data = msgspec.json.encode([writable(text) for text in shown])
         return hmac.new(self._key, data, hashlib.sha256).hexdigest()
@@ -152,8 +208,14 @@ def _form(question: Question) -> mcp_types.ElicitRequestFormParams:
 
 
 def _nobody(question: Question, why: str) -> ToolError:
+    told = f"{question.call.name} needs a person's approval ({question.verdict.reason}) and {why}. Nothing was run. "
+    if question.verdict.gate is Decision.ASK:
+        return ToolError(
+            ErrorKind.NOBODY_TO_ASK,
+            told + "Say what you would have done; no approval mode or rule answers for the user here.",
+        )
     return ToolError(
         ErrorKind.NOBODY_TO_ASK,
-        f"{question.call.name} needs a person's approval ({question.verdict.reason}) and {why}. Nothing was run. Say "
-        "what you would have done; the user can allow it by starting `dogu mcp` with --approval-mode, or by a rule.",
+        told + "Say what you would have done; the user can allow it by starting `dogu mcp` with --approval-mode, or by "
+        "a rule.",
     )

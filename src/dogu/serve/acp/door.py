@@ -1,0 +1,309 @@
+"""The protocol's methods: which there are, what they take, and which session they are for.
+
+Source: agentclientprotocol.com, protocol version 1; parameters are read by the SDK's models.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import anyio.abc
+from anyio import to_thread
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
+from dogu.serve.acp.asking import Asking
+from dogu.serve.acp.editor import ClientEditor
+from dogu.serve.acp.peer import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    NOT_FOUND,
+    Answer,
+    Peer,
+    RpcError,
+)
+from dogu.serve.acp.session import AcpSession
+from dogu.serve.acp.terminals import ClientTerminals
+from dogu.serve.acp.wishes import KeptRow, Sessions, SessionWish
+from dogu.serve.private_streams import private_streams
+from dogu.version import __version__
+
+if TYPE_CHECKING:
+    from acp import schema
+
+Json = dict[str, Any]
+
+PROTOCOL_VERSION = 1
+_PAGE = 50
+_KEY_METHOD = "gemini-api-key"
+
+
+async def serve_acp(sessions: Sessions, *, uses_client_terminals: bool = False) -> int:
+    """Serve one client over standard input and output until it closes them.
+
+    `uses_client_terminals`: shell commands run in the client's terminals where it offers them. Raises `ToolError`
+    (START_FAILED) when the `acp` extra isn't installed.
+    """
+    try:
+        import_module("acp.schema")  # half a second, paid before the first message
+    except ImportError as error:
+        message = say("The ACP door needs the package agent-client-protocol: pip install 'dogu[acp]'.")
+        raise ToolError(ErrorKind.START_FAILED, message) from error
+    async with private_streams() as (reader, writer), anyio.create_task_group() as group:
+        door = Door(sessions, group, uses_client_terminals=uses_client_terminals)
+        await door.peer.run(reader, writer)
+        await door.close_all()
+        group.cancel_scope.cancel()
+    return 0
+
+
+class Door:
+    """Answers one client. Sessions live in tasks of `group`."""
+
+    def __init__(self, sessions: Sessions, group: anyio.abc.TaskGroup, *, uses_client_terminals: bool = False) -> None:
+        self.peer = Peer(self._handle)
+        self._app = sessions
+        self._group = group
+        self._uses_client_terminals = uses_client_terminals
+        self._client: schema.ClientCapabilities | None = None
+        self._sessions: dict[str, AcpSession] = {}
+        self._methods: dict[str, tuple[str, Callable[[Any], Awaitable[Answer]]]] = {
+            "initialize": ("InitializeRequest", self._initialize),
+            "authenticate": ("AuthenticateRequest", self._authenticate),
+            "session/new": ("NewSessionRequest", self._new),
+            "session/load": ("LoadSessionRequest", self._load),
+            "session/resume": ("ResumeSessionRequest", self._resume),
+            "session/list": ("ListSessionsRequest", self._list),
+            "session/close": ("CloseSessionRequest", self._close),
+            "session/set_mode": ("SetSessionModeRequest", self._set_mode),
+            "session/prompt": ("PromptRequest", self._prompt),
+            "session/cancel": ("CancelNotification", self._cancel),
+        }
+
+    async def close_all(self) -> None:
+        """End every session."""
+        for session in list(self._sessions.values()):
+            await session.close()
+
+    async def _handle(self, method: str, params: Any) -> Answer:
+        from acp import schema
+        from pydantic import ValidationError
+
+        if method not in self._methods:
+            raise RpcError(METHOD_NOT_FOUND, say("There is no method {method} here.", method=method))
+        if self._client is None and method != "initialize":
+            raise RpcError(INVALID_REQUEST, say("{method}: initialize comes first.", method=method))
+        name, answer = self._methods[method]
+        try:
+            taken = getattr(schema, name).model_validate({} if params is None else params)
+        except ValidationError as error:
+            raise RpcError(INVALID_PARAMS, _what_is_wrong(method, error)) from error
+        return await answer(taken)
+
+    async def _initialize(self, params: schema.InitializeRequest) -> Answer:
+        from acp import schema
+
+        self._client = params.client_capabilities or schema.ClientCapabilities()
+        capabilities: Json = {
+            "loadSession": True,
+            "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
+            "mcpCapabilities": {"http": True, "sse": True},
+            "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "additionalDirectories": {}},
+        }
+        return Answer(
+            {
+                "protocolVersion": PROTOCOL_VERSION,
+                "agentCapabilities": capabilities,
+                "agentInfo": {"name": "dogu", "title": "dogu", "version": __version__},
+                "authMethods": [_key_method()],
+            }
+        )
+
+    async def _authenticate(self, params: schema.AuthenticateRequest) -> Answer:
+        if params.method_id != _KEY_METHOD:
+            message = say("There is no way to authenticate called {name}.", name=params.method_id)
+            raise RpcError(INVALID_PARAMS, message)
+        self._check_ready(os.getcwd())
+        return Answer({})
+
+    async def _new(self, params: schema.NewSessionRequest) -> Answer:
+        session = await self._open(params, None)
+        return Answer({"sessionId": session.session_id, "modes": session.modes()}, session.tell_changes)
+
+    async def _load(self, params: schema.LoadSessionRequest) -> Answer:
+        session = self._sessions.get(params.session_id) or await self._open(params, params.session_id)
+        await session.play_again()
+        return Answer({"modes": session.modes()}, session.tell_changes)
+
+    async def _resume(self, params: schema.ResumeSessionRequest) -> Answer:
+        session = self._sessions.get(params.session_id) or await self._open(params, params.session_id)
+        return Answer({"modes": session.modes()}, session.tell_changes)
+
+    async def _list(self, params: schema.ListSessionsRequest) -> Answer:
+        rows = await to_thread.run_sync(self._app.kept, params.cwd or "")
+        start = 0
+        if params.cursor:
+            ids = [row.session_id for row in rows]
+            if params.cursor not in ids:
+                raise RpcError(INVALID_PARAMS, say("The cursor is none that was given here."))
+            start = ids.index(params.cursor) + 1
+        page = rows[start : start + _PAGE]
+        told: Json = {"sessions": [_row(row) for row in page]}
+        if start + _PAGE < len(rows):
+            told["nextCursor"] = page[-1].session_id
+        return Answer(told)
+
+    async def _close(self, params: schema.CloseSessionRequest) -> Answer:
+        await self._session(params.session_id).close()
+        return Answer({})
+
+    async def _set_mode(self, params: schema.SetSessionModeRequest) -> Answer:
+        self._session(params.session_id).set_mode(params.mode_id)
+        return Answer({})
+
+    async def _prompt(self, params: schema.PromptRequest) -> Answer:
+        return Answer(await self._session(params.session_id).prompt(params.prompt))
+
+    async def _cancel(self, params: schema.CancelNotification) -> Answer:
+        self._session(params.session_id).cancel()
+        return Answer(None)
+
+    def _session(self, session_id: str) -> AcpSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            message = say("Session {id} is not open here; session/load opens it.", id=session_id)
+            raise RpcError(NOT_FOUND, message)
+        return session
+
+    async def _open(
+        self,
+        params: schema.NewSessionRequest | schema.LoadSessionRequest | schema.ResumeSessionRequest,
+        session_id: str | None,
+    ) -> AcpSession:
+        folders = [params.cwd, *(params.additional_directories or ())]
+        for folder in folders:
+            _check_folder(folder)
+        self._check_ready(params.cwd)
+        try:
+            return await self._group.start(self._host, folders, _entries(params.mcp_servers or ()), session_id)
+        except ToolError as error:
+            code = NOT_FOUND if error.kind is ErrorKind.NOT_FOUND else INTERNAL_ERROR
+            raise RpcError(code, error.message) from error
+
+    async def _host(
+        self,
+        folders: list[str],
+        mcp_servers: Mapping[str, Json],
+        session_id: str | None,
+        *,
+        task_status: anyio.abc.TaskStatus[AcpSession],
+    ) -> None:
+        """Keep a session open until it wants to close."""
+        session: AcpSession | None = None
+        wish, asking = self._wish(folders, mcp_servers, session_id)
+        try:
+            async with self._app.open(wish) as parts:
+                session = AcpSession(self.peer, parts)
+                asking.updates = session.updates
+                for each in (asking, wish.editor, wish.processes):
+                    if isinstance(each, Asking | ClientEditor | ClientTerminals):
+                        each.session_id = parts.session_id
+                if isinstance(wish.processes, ClientTerminals):
+                    wish.processes.show = session.updates.show_terminal
+                self._sessions[parts.session_id] = session
+                task_status.started(session)
+                await session.wants_to_close.wait()
+        except ToolError as error:
+            if session is None:
+                raise
+            sys.stderr.write(f"{error.message}\n")
+        finally:
+            if session is not None:
+                self._sessions.pop(session.session_id, None)
+                session.is_closed.set()
+
+    def _wish(
+        self, folders: list[str], mcp_servers: Mapping[str, Json], session_id: str | None
+    ) -> tuple[SessionWish, Asking]:
+        client = self._client
+        assert client is not None
+        asking = Asking(self.peer, has_forms=client.elicitation is not None and client.elicitation.form is not None)
+        files = client.fs
+        editor = processes = None
+        if files is not None and files.read_text_file:
+            editor = ClientEditor(self.peer, folders, writes=bool(files.write_text_file))
+        if self._uses_client_terminals and client.terminal:
+            processes = ClientTerminals(self.peer)
+        wish = SessionWish(
+            folders[0],
+            tuple(folders[1:]),
+            mcp_servers,
+            session_id,
+            asking.confirm,
+            asking.go_on,
+            asking.enquire,
+            editor,
+            processes,
+        )
+        return wish, asking
+
+    def _check_ready(self, folder: str) -> None:
+        missing = self._app.why_not_ready(folder)
+        if missing:
+            raise RpcError(AUTH_REQUIRED, missing, {"authMethods": [_key_method()]})
+
+
+def _key_method() -> Json:
+    return {
+        "id": _KEY_METHOD,
+        "name": say("Gemini API key"),
+        "description": say(
+            "Set GEMINI_API_KEY in the environment that your editor starts dogu with, and start it anew."
+        ),
+        "type": "env_var",
+        "vars": [{"name": "GEMINI_API_KEY"}],
+    }
+
+
+def _check_folder(folder: str) -> None:
+    if not os.path.isabs(folder):
+        raise RpcError(INVALID_PARAMS, say("A folder must be absolute: {folder}", folder=folder))
+    if not os.path.isdir(folder):
+        raise RpcError(INVALID_PARAMS, say("There is no folder {folder}.", folder=folder))
+
+
+def _entries(servers: Any) -> dict[str, Json]:
+    """The client's MCP servers as entries of the settings."""
+    entries: dict[str, Json] = {}
+    for server in servers:
+        kind = getattr(server, "type", "stdio")
+        if kind in ("http", "sse"):
+            headers = {header.name: header.value for header in server.headers}
+            entries[server.name] = {"httpUrl" if kind == "http" else "url": server.url, "headers": headers}
+        elif kind == "stdio":
+            env = {variable.name: variable.value for variable in server.env}
+            entries[server.name] = {"command": server.command, "args": list(server.args), "env": env}
+        else:
+            message = say("MCP server {name}: {kind} is not offered here.", name=server.name, kind=kind)
+            raise RpcError(INVALID_PARAMS, message)
+    return entries
+
+
+def _row(row: KeptRow) -> Json:
+    updated = datetime.fromtimestamp(row.updated_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return {"sessionId": row.session_id, "cwd": row.folder, "title": row.title, "updatedAt": updated}
+
+
+def _what_is_wrong(method: str, error: Any) -> str:
+    problems = cast("list[Json]", error.errors())[:3]
+    told = [f"{'.'.join(map(str, problem['loc'])) or '(all)'}: {problem['msg']}" for problem in problems]
+    return f"{method}: {'; '.join(told)}"

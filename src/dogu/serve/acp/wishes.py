@@ -1,0 +1,74 @@
+"""What the door asks of the program's composition: sessions opened and listed. The app fulfils it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from dogu.agent.loop import AskToGoOn
+from dogu.runtime.questions import AskPerson, Confirm
+
+if TYPE_CHECKING:
+    from dogu.agent.at_paths import PromptReader
+    from dogu.agent.loop import Agent
+    from dogu.agent.slash import SlashCommands
+    from dogu.runtime.runtime import Runtime
+    from dogu.workspace.editor_files import Editor
+    from dogu.workspace.process import Processes
+
+
+class SessionWish(msgspec.Struct, frozen=True):
+    """A session that the client wants: a new one, or with `resume` the one of that id.
+
+    `folder` and `also` are absolute. `mcp_servers` are entries as in the settings.
+    """
+
+    folder: str
+    also: tuple[str, ...]
+    mcp_servers: Mapping[str, Mapping[str, Any]]
+    resume: str | None
+    confirm: Confirm
+    ask_to_go_on: AskToGoOn
+    ask_person: AskPerson
+    editor: Editor | None = None
+    processes: Processes | None = None
+
+
+class SessionParts(msgspec.Struct, frozen=True):
+    """An open session. `modes` are the approval modes that it may be in; `record` is where its record lies."""
+
+    session_id: str
+    agent: Agent
+    runtime: Runtime
+    read_prompt: PromptReader
+    slash: SlashCommands
+    modes: tuple[str, ...]
+    record: str
+
+
+class KeptRow(msgspec.Struct, frozen=True):
+    """A session of the past; `updated_s` is a POSIX time."""
+
+    session_id: str
+    folder: str
+    title: str
+    updated_s: float
+
+
+class Sessions(Protocol):
+    """Opens and lists sessions."""
+
+    def open(self, wish: SessionWish) -> AbstractAsyncContextManager[SessionParts]:
+        """Open a session until the context is left. Raises `ToolError` in words for a person."""
+        ...
+
+    def kept(self, folder: str) -> Sequence[KeptRow]:
+        """List the sessions that can be resumed, the newest first; with `folder`, those that worked in it. Blocks."""
+        ...
+
+    def why_not_ready(self, folder: str) -> str:
+        """Say what is missing before a model can be asked; '' when nothing is."""
+        ...

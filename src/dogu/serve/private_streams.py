@@ -1,0 +1,100 @@
+"""Standard input and output as a protocol's own: nothing else can reach them, and no cancellation waits for them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import socket
+import stat
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+
+_PIECE_BYTES = 1 << 16
+_SURELY_WRITABLE_BYTES = 4096  # of a pipe that is ready for writing: PIPE_BUF
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@contextmanager
+def private_input() -> Generator[int]:
+    """Give standard input's descriptor; whatever else reads standard input meanwhile finds its end."""
+    private = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    try:
+        yield private
+    finally:
+        os.dup2(private, 0)
+        os.close(private)
+
+
+@contextmanager
+def private_output() -> Generator[int]:
+    """Give standard output's descriptor; whatever else is printed meanwhile goes to standard error."""
+    private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.dup2(2, 1)
+    try:
+        yield private
+    finally:
+        os.dup2(private, 1)
+        os.close(private)
+
+
+async def lines_of(descriptor: int, longest_bytes: int = 0) -> AsyncIterator[bytes | None]:
+    """Yield the lines of a descriptor without their ends, a last one without its end among them.
+
+    With `longest_bytes`, None stands for a longer line, which isn't kept.
+    """
+    can_wait = not stat.S_ISREG(os.fstat(descriptor).st_mode)
+    pending, size = [b""], 0
+    while True:
+        if can_wait:
+            await anyio.wait_readable(descriptor)
+        piece = os.read(descriptor, _PIECE_BYTES)
+        first, *rest = piece.split(b"\n")
+        size += len(first)
+        if longest_bytes and size > longest_bytes:
+            pending = []
+        else:
+            pending.append(first)
+        for line in rest:
+            yield b"".join(pending) if size <= longest_bytes or not longest_bytes else None
+            pending, size = [line], len(line)
+        if not piece:
+            break
+    if size:
+        yield b"".join(pending) if size <= longest_bytes or not longest_bytes else None
+
+
+async def write_all(descriptor: int, data: bytes) -> None:
+    """Write without ever blocking the loop or a thread. Raises OSError when the reader is gone."""
+    view = memoryview(data)
+    kind = os.fstat(descriptor).st_mode
+    while view:
+        if not stat.S_ISREG(kind):
+            await anyio.wait_writable(descriptor)
+        sent = _send(descriptor, view) if stat.S_ISSOCK(kind) else os.write(descriptor, view[:_SURELY_WRITABLE_BYTES])
+        view = view[sent:]
+
+
+def text_to_bytes(text: str) -> bytes:
+    """Encode for a wire that carries UTF-8 alone: what is no character becomes U+FFFD."""
+    return _LONE_SURROGATE.sub("\ufffd", text).encode()
+
+
+@asynccontextmanager
+async def private_streams() -> AsyncGenerator[tuple[int, int]]:
+    """Give the descriptors of standard input and output, as a protocol's own."""
+    with private_input() as reader, private_output() as writer:
+        yield reader, writer
+
+
+def _send(descriptor: int, view: memoryview) -> int:
+    with socket.socket(fileno=os.dup(descriptor)) as line:
+        try:
+            return line.send(view, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0

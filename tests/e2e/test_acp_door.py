@@ -1,0 +1,204 @@
+"""`dogu acp` as a process, with the ACP SDK's client at the other end."""
+
+from __future__ import annotations
+
+import acp
+import anyio
+import pytest
+
+from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
+from dogu.testing.turn import Turn, call
+from e2e.acp_client import Editor, ask, capabilities, connected, new_session
+from e2e.program import Program
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_the_agent_can_is_told_and_a_session_begins_with_modes_and_commands(program: Program):
+    editor = Editor()
+    with FakeGemini(["hello"]) as server:
+        async with connected(program, editor, server) as connection:
+            told = await connection.initialize(1, capabilities())
+            opened = await connection.new_session(cwd=str(program.root), mcp_servers=[])
+            await editor.until(lambda: bool(editor.of_kind("available_commands_update")))
+    can = told.agent_capabilities
+    assert (told.protocol_version, can.load_session, can.prompt_capabilities.image) == (1, True, True)
+    assert can.session_capabilities.list is not None
+    assert can.session_capabilities.close is not None
+    assert opened.modes.current_mode_id == "default"
+    assert [mode.id for mode in opened.modes.available_modes] == ["default", "auto_edit", "plan", "yolo"]
+    names = [command.name for command in editor.of_kind("available_commands_update")[0].available_commands]
+    assert {"help", "mode", "undo"} <= {*names}
+
+
+async def test_words_and_thoughts_stream_and_the_turn_ends_with_its_reason(program: Program):
+    editor = Editor()
+    with FakeGemini([Turn(thought="Let me see.", text="one two three", pieces=3)]) as server:
+        async with connected(program, editor, server) as connection:
+            session = await new_session(connection, program.root)
+            answer = await connection.prompt(session_id=session, prompt=[acp.text_block("count")])
+    assert answer.stop_reason == "end_turn"
+    assert editor.said() == "one two three"
+    assert len(editor.of_kind("agent_message_chunk")) == 3
+    assert editor.said("agent_thought_chunk") == "Let me see."
+    assert len({update.message_id for update in editor.of_kind("agent_message_chunk")}) == 1
+    assert answer.usage.input_tokens > 0
+
+
+async def test_a_call_is_told_with_its_kind_places_input_status_and_content(program: Program):
+    (program.root / "a.txt").write_text("one\ntwo\nthree\n")
+    path = str(program.root / "a.txt")
+    turns = [Turn(calls=[call("read_file", path=path, offset=1, limit=1)]), "done"]
+    editor = Editor()
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server) as connection:
+            await ask(connection, await new_session(connection, program.root), "read it")
+    [started] = editor.of_kind("tool_call")
+    assert (started.kind, started.status, started.raw_input["limit"]) == ("read", "pending", 1)
+    assert [(place.path, place.line) for place in started.locations] == [(path, 2)]
+    assert [update.status for update in editor.of_kind("tool_call_update")] == ["in_progress", "completed"]
+    assert "two" in editor.call("a.txt").raw_output["output"]
+
+
+async def test_a_change_is_asked_about_with_its_diff_and_made_when_allowed(program: Program):
+    (program.root / "a.txt").write_text("one\ntwo\n")
+    path = str(program.root / "a.txt")
+    turns = [Turn(calls=[call("replace", file_path=path, old_string="two", new_string="zwei")]), "done"]
+    editor = Editor("allow-once")
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server) as connection:
+            reason = await ask(connection, await new_session(connection, program.root), "change it")
+    assert reason == "end_turn"
+    assert (program.root / "a.txt").read_text() == "one\nzwei\n"
+    [asked] = editor.asked
+    diff = asked["call"].content[0]
+    assert (diff.type, diff.path, diff.old_text, diff.new_text) == ("diff", path, "one\ntwo\n", "one\nzwei\n")
+    assert asked["call"].tool_call_id == editor.of_kind("tool_call")[0].tool_call_id
+    done = editor.call("a.txt")
+    assert (done.status, done.content[0].type, done.locations[0].line) == ("completed", "diff", 1)
+
+
+async def test_always_shows_the_narrow_rule_and_is_remembered(program: Program):
+    calls = [call("write_file", file_path=str(program.root / f"{n}.txt"), content="x") for n in range(3)]
+    editor = Editor("allow-always")
+    with FakeGemini([Turn(calls=calls), "done"]) as server:
+        async with connected(program, editor, server) as connection:
+            await ask(connection, await new_session(connection, program.root), "write")
+    [asked] = editor.asked
+    assert asked["options"]["allow-always"].name == "Always allow: write_file"
+    assert asked["options"]["allow-always"].kind == "allow_always"
+    assert all((program.root / f"{n}.txt").exists() for n in range(3))
+
+
+@pytest.mark.parametrize("choice", ["reject-once", "error", "cancelled", "no-such-option", "reject-stop"])
+async def test_whatever_is_not_clearly_a_yes_is_a_no(program: Program, choice: str):
+    turns = [Turn(calls=[call("write_file", file_path=str(program.root / "a.txt"), content="x")]), "I see."]
+    editor = Editor(choice)
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server) as connection:
+            reason = await ask(connection, await new_session(connection, program.root), "write")
+    assert not (program.root / "a.txt").exists()
+    assert editor.call("a.txt").status == "failed"
+    assert reason == ("end_turn" if choice == "reject-once" else "cancelled")
+
+
+async def test_a_no_with_a_reason_reaches_the_model(program: Program):
+    turns = [Turn(calls=[call("write_file", file_path=str(program.root / "a.txt"), content="x")]), "I see."]
+    editor = Editor("reject-because")
+    editor.form_answer = {"reason": "use another name"}
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server, can=capabilities(forms=True)) as connection:
+            await ask(connection, await new_session(connection, program.root), "write")
+        heard = server.requests[1].responses[0]["response"]
+    assert "use another name" in heard["error"]
+
+
+async def test_modes_are_set_by_the_client_and_by_a_command(program: Program):
+    turns = [Turn(calls=[call("write_file", file_path=str(program.root / "a.txt"), content="x")]), "done"]
+    editor = Editor("reject-once")
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server) as connection:
+            session = await new_session(connection, program.root)
+            await connection.set_session_mode(session_id=session, mode_id="auto_edit")
+            await ask(connection, session, "write")
+            assert await ask(connection, session, "/mode plan") == "end_turn"
+            await editor.until(lambda: bool(editor.of_kind("current_mode_update")))
+            with pytest.raises(acp.RequestError, match="There is no mode fast"):
+                await connection.set_session_mode(session_id=session, mode_id="fast")
+    assert editor.asked == []
+    assert (program.root / "a.txt").exists()
+    assert [update.current_mode_id for update in editor.of_kind("current_mode_update")] == ["plan"]
+    assert "Approval mode: plan" in editor.said()
+
+
+async def test_output_is_told_while_the_command_runs_and_cancelling_ends_it(program: Program):
+    command = "echo first; echo $$ > pid; sleep 1000"
+    editor = Editor("allow-once")
+    with FakeGemini([Turn(calls=[call("run_shell_command", command=command)]), "done"]) as server:
+        async with connected(program, editor, server) as connection:
+            session = await new_session(connection, program.root)
+            reasons: list[str] = []
+
+            async def run() -> None:
+                reasons.append(await ask(connection, session, "run"))
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await editor.until(lambda: any(u.content for u in editor.of_kind("tool_call_update")))
+                await connection.cancel(session_id=session)
+            shown = [u.content[0].content.text for u in editor.of_kind("tool_call_update") if u.content]
+            assert await ask(connection, session, "/done") == "end_turn"
+    assert reasons == ["cancelled"]
+    assert "first" in shown[0]
+    assert editor.call("echo first").status == "failed"
+    pid = (program.root / "pid").read_text().strip()
+    assert not (program.root / f"/proc/{pid}").exists()
+
+
+async def test_cancelling_while_asked_is_a_no(program: Program):
+    turns = [Turn(calls=[call("write_file", file_path=str(program.root / "a.txt"), content="x")]), "done"]
+    editor = Editor("allow-once")
+    editor.hangs = True
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server) as connection:
+            session = await new_session(connection, program.root)
+            reasons: list[str] = []
+
+            async def run() -> None:
+                reasons.append(await ask(connection, session, "write"))
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                await editor.is_asked.wait()
+                await connection.cancel(session_id=session)
+    assert reasons == ["cancelled"]
+    assert not (program.root / "a.txt").exists()
+    assert editor.call("a.txt").status == "failed"
+
+
+async def test_two_sessions_at_once_have_their_own_folders_modes_and_turns(program: Program):
+    other = program.root.parent / "other"
+    other.mkdir()
+    (program.root / "here.txt").write_text("1")
+    (other / "there.txt").write_text("2")
+
+    def turn(request: GeminiRequest) -> Turn | str:
+        return "done" if request.responses else Turn(calls=[call("list_directory", path=".")])
+
+    editor = Editor("allow-once")
+    with FakeGemini([turn] * 4) as server:
+        async with connected(program, editor, server) as connection:
+            first, second = [await new_session(connection, root) for root in (program.root, other)]
+            await connection.set_session_mode(session_id=second, mode_id="plan")
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask, connection, first, "list")
+                group.start_soon(ask, connection, second, "list")
+            calls = {
+                session: editor.of_kind("tool_call_update", session)[-1].raw_output["output"]
+                for session in (first, second)
+            }
+            with pytest.raises(acp.RequestError, match="not open here"):
+                await ask(connection, "no-such-session", "x")
+    assert "here.txt" in calls[first]
+    assert "there.txt" not in calls[first]
+    assert "there.txt" in calls[second]
