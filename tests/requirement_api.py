@@ -1,6 +1,6 @@
 """The tool API's two documents (Japanese and Traditional Chinese), sentence by sentence."""
 
-from requirement_entry import MEMORY, Requirement
+from requirement_entry import Requirement
 
 
 def _both(section: str) -> tuple[str, ...]:
@@ -21,9 +21,7 @@ CONTRACT = {
         _both("introduction"),
         "Tools let the model act on the local environment, and do more than write text.",
     ),
-    "api.capabilities.web": Requirement(
-        _both("introduction"), "Tools let the model fetch content of the web.", deferred=MEMORY
-    ),
+    "api.capabilities.web": Requirement(_both("introduction"), "Tools let the model fetch content of the web."),
     "api.tool.contract": Requirement(
         _both(_CONCEPTS), "An interface and a base class define the contract of every tool.", divergence="Tool[Args]."
     ),
@@ -94,11 +92,9 @@ BUILT_IN = {
     "api.builtin.shell": Requirement(
         _both(_BUILT_IN), "ShellTool runs any shell command, carefully contained and after a confirmation."
     ),
-    "api.builtin.web_fetch": Requirement(
-        _both(_BUILT_IN), "WebFetchTool fetches the content of a URL.", deferred=MEMORY
-    ),
-    "api.builtin.web_search": Requirement(_both(_BUILT_IN), "WebSearchTool searches the web.", deferred=MEMORY),
-    "api.builtin.memory": Requirement(_both(_BUILT_IN), "MemoryTool works with the AI's memory.", deferred=MEMORY),
+    "api.builtin.web_fetch": Requirement(_both(_BUILT_IN), "WebFetchTool fetches the content of a URL."),
+    "api.builtin.web_search": Requirement(_both(_BUILT_IN), "WebSearchTool searches the web."),
+    "api.builtin.memory": Requirement(_both(_BUILT_IN), "MemoryTool works with the AI's memory."),
     "api.builtin.contract": Requirement(
         _both(_BUILT_IN), "Each of these extends the base class and implements the methods that its work needs."
     ),

@@ -154,7 +154,9 @@ GLOB = {
     "fs.glob.output": Requirement(
         _both("§4"),
         "It says 'Found 5 file(s) matching \"*.ts\" within src, sorted by modification time (newest first):' and the paths.",
-        divergence="The documents' example shows relative paths, their sentences absolute ones: they are absolute.",
+        divergence="The documents' example shows relative paths, their sentences absolute ones: they are absolute. It "
+        "also lists src/subdir/file2.ts for *.ts, where * stays within a folder, as in shells, in git and in upstream's "
+        "own matcher: else no pattern could ask for one folder alone. **/*.ts lists it, and the declaration says so.",
     ),
     "fs.glob.confirm": Requirement(_both("§4"), "It never asks."),
 }

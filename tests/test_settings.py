@@ -1,6 +1,5 @@
 """Settings: where they are read from, how they add up, and that no restriction is dropped in silence."""
 
-import contextlib
 import json
 import os
 import stat
@@ -391,16 +390,6 @@ class TestRestrictions:
         assert place.load().warnings == ()
         place.write("home/.dogu", theirs)
         assert len(place.load().warnings) > 2
-
-    @pytest.mark.parametrize("key", [key for key in KEYS if key.no_effect], ids=lambda key: key.name)
-    def test_what_has_no_effect_is_told(self, place: Place, key: Key) -> None:
-        values: list[Any] = ["ja", {"server": {"command": "x"}}, 7, False]
-        for value in values:
-            place.write("home/.gemini", {key.name: value})
-            with contextlib.suppress(SettingsError):
-                assert f"{key.name}: has no effect: {key.no_effect}" in told(place.load())
-        page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
-        assert "no effect yet" in page
 
     def test_yolo_that_is_switched_off_is_an_error_for_the_flag_too(self, place: Place) -> None:
         place.write("home/.gemini", {"security": {"disableYoloMode": True}})

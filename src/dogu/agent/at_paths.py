@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Protocol
 
-from dogu.contract.content import Content, Text, parts_of
+from dogu.contract.content import Content, Part, Text, parts_of
 from dogu.contract.errors import ToolError
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import Emit, emit_nothing
@@ -36,24 +37,55 @@ def at_paths(prompt: str) -> list[list[str]]:
     return found
 
 
+class Resources(Protocol):
+    """What a prompt may name beside files, as `@server:uri`."""
+
+    def names(self, written: str) -> bool:
+        """Whether these words name a resource."""
+        ...
+
+    async def read(self, written: str, emit: Emit) -> Content:
+        """Return what it holds, or why it can't be read."""
+        ...
+
+
 class PromptReader:
     """Turns a prompt's text into content, with the files that it names read into it.
 
-    `exists` says whether a path, relative to the root or absolute, is there; a path that isn't stays a word.
+    `exists` says whether a path, relative to the root or absolute, is there; a path that isn't stays a word, unless it
+    names one of the `resources`.
     """
 
     def __init__(self, executor: Executor, exists: Callable[[str], bool]) -> None:
         self._executor = executor
         self._exists = exists
+        self.resources: Resources | None = None
 
     async def __call__(self, prompt: str, emit: Emit = emit_nothing) -> Content:
         """Return the prompt, followed by the files; a file that can't be read is told in its place."""
-        paths = [path for readings in at_paths(prompt) if (path := self._first_that_exists(readings))]
-        if not paths:
+        named = at_paths(prompt)
+        paths = [path for readings in named if (path := self._first_that_exists(readings))]
+        found: list[Part] = []
+        if paths:
+            answer = await self._executor.run(ToolCall("at", "read_many_files", {"paths": paths}), emit)
+            found += [Text("\n\nThe files named above:"), *parts_of(answer.result.llm_content)]
+        found += await self._read_resources([each for each in named if not self._first_that_exists(each)], emit)
+        if not found:
             return prompt
-        answer = await self._executor.run(ToolCall("at", "read_many_files", {"paths": paths}), emit)
-        heading = Text(f"{prompt}\n\nThe files named above:")
-        return [heading, *parts_of(answer.result.llm_content)]
+        first = found[0]
+        assert isinstance(first, Text)
+        return [Text(f"{prompt}{first.text}"), *found[1:]]
+
+    async def _read_resources(self, named: list[list[str]], emit: Emit) -> list[Part]:
+        """Read what is named without the closing punctuation of a sentence, which no URI ends with."""
+        if self.resources is None:
+            return []
+        found: list[Part] = []
+        for readings in named:
+            if self.resources.names(readings[-1]):
+                content = await self.resources.read(readings[-1], emit)
+                found += [Text(f"\n\nThe resource {readings[-1]} named above:"), *parts_of(content)]
+        return found
 
     def _first_that_exists(self, readings: list[str]) -> str | None:
         return next((path for path in readings if self._is_there(path)), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,39 +13,68 @@ from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
+    from dogu.app.web import Web
+    from dogu.tools.ask_user import AskPerson
+    from dogu.tools.run_subagent import RunTask
     from dogu.workspace.edit_match.repair import Repair
     from dogu.workspace.files import LocalFiles
-    from dogu.workspace.process import LocalProcesses
+    from dogu.workspace.memory_file import MemoryFile
+    from dogu.workspace.process import LocalProcesses, Processes
     from dogu.workspace.roots import Roots
     from dogu.workspace.sandbox import Sandbox
 
 
+def _nothing() -> None:
+    return None
+
+
+class Powers(msgspec.Struct, frozen=True):
+    """What tools have of an agent; a runtime without one has none of it."""
+
+    repair: Repair | None = None
+    memory_saved: Callable[[], None] = _nothing
+    subagent: RunTask | None = None
+    web: Web | None = None
+
+
 class Parts(msgspec.Struct, frozen=True):
-    """What tools are made of."""
+    """What tools are made of. `commands` runs the shell's commands, if somebody else than `processes` does."""
 
     roots: Roots
     files: LocalFiles
     processes: LocalProcesses
-    repair: Repair | None
+    memory: Callable[[], MemoryFile]
+    powers: Powers = Powers()
     has_person: bool = False
+    commands: Processes | None = None
+    ask: AskPerson | None = None
 
 
 def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     """Make the built-in tools, in the order the model sees them. A new tool is one line here."""
+    from dogu.app.web import Web
+    from dogu.tools.ask_user import AskUser
     from dogu.tools.background_jobs import BackgroundJobs
     from dogu.tools.glob import Glob
+    from dogu.tools.google_web_search import GoogleWebSearch
     from dogu.tools.grep_search import GrepSearch
     from dogu.tools.list_directory import ListDirectory
     from dogu.tools.read_file import ReadFile
     from dogu.tools.read_many_files import ReadManyFiles
     from dogu.tools.replace import Replace
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
+    from dogu.tools.run_subagent import RunSubagent
+    from dogu.tools.save_memory import SaveMemory
     from dogu.tools.stop_background_job import StopBackgroundJob
+    from dogu.tools.web_fetch import WebFetch
     from dogu.tools.write_file import WriteFile
+    from dogu.tools.write_todos import WriteTodos
     from dogu.workspace.ignore_lookup import hidden_from_models, why_ignored
     from dogu.workspace.search import ContentSearch
 
     roots, files, shell = parts.roots, parts.files, settings.shell
+    respects_git = settings.context.respect_git_ignore
+    web = parts.powers.web or Web(settings)
 
     def environment() -> dict[str, str]:
         from dogu.workspace.environment import command_environment
@@ -53,16 +82,20 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         return command_environment(os.environ, shell.environment)
 
     return [
-        ListDirectory(roots),
+        ListDirectory(roots).with_defaults(respect_git_ignore=respects_git),
         ReadFile(files, roots, lambda path: hidden_from_models(roots, path)),
-        ReadManyFiles(files, roots, lambda path: why_ignored(roots, path)),
-        Glob(roots),
-        GrepSearch(ContentSearch(roots, time_limit_s=settings.search.timeout_s)),
-        Replace(files, roots, parts.repair),
+        ReadManyFiles(files, roots, lambda path: why_ignored(roots, path)).with_defaults(
+            respect_git_ignore=respects_git
+        ),
+        Glob(roots).with_defaults(respect_git_ignore=respects_git),
+        GrepSearch(ContentSearch(roots, time_limit_s=settings.search.timeout_s)).with_defaults(
+            respect_git_ignore=respects_git, max_matches=settings.search.max_matches
+        ),
+        Replace(files, roots, parts.powers.repair),
         WriteFile(files, roots),
         RunShellCommand(
             roots,
-            parts.processes,
+            parts.commands or parts.processes,
             environment,
             ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
             lambda: open_sandbox(settings),
@@ -70,6 +103,12 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         ),
         BackgroundJobs(parts.processes),
         StopBackgroundJob(parts.processes),
+        WebFetch(web.reader, web.url_context),
+        GoogleWebSearch(web.search),
+        WriteTodos(),
+        AskUser(parts.ask),
+        RunSubagent(parts.powers.subagent),
+        SaveMemory(parts.memory, parts.powers.memory_saved),
     ]
 
 
@@ -83,7 +122,7 @@ def open_sandbox(settings: Settings) -> Sandbox | None:
     chosen = settings.sandbox
     if chosen.mode == "off":
         return None
-    wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_paths)
+    wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_hosts, chosen.allowed_paths)
     found = sandbox.Sandbox.detect(wishes)
     if chosen.mode == "on" and found.step is sandbox.Step.NONE:
         message = "The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run."

@@ -66,7 +66,7 @@ def _check_sandbox(settings: Settings) -> Check:
     limits = " ".join(sandbox.limits)
     if sandbox.step.value == "none":
         return Check("sandbox", Health.POOR, sandbox.describe(), limits)
-    advice = "" if sandbox.step.value == "bubblewrap" else "Install bubblewrap for the strongest one."
+    advice = "" if sandbox.step.value in ("bubblewrap", "seatbelt") else "Install bubblewrap for the strongest one."
     found = sandbox.describe() + (f". Not enforced: {limits}" if limits else "")
     return Check("sandbox", Health.GOOD if not advice else Health.POOR, found, advice)
 

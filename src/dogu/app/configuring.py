@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dogu.app.options import Options, read_settings
+from dogu.language import say
 from dogu.settings import Trust, record_trust
 from dogu.workspace.visible import make_visible
 
@@ -14,13 +15,13 @@ _HIDDEN = "api_key"
 def show_settings(options: Options) -> int:
     """Print each setting with its value, then where what isn't built in was set; keys are never shown."""
     settings = read_settings(options)
-    for group in ("tools", "shell", "sandbox", "search", "model", "context", "mcp", "ui"):
+    for group in ("tools", "shell", "sandbox", "search", "web", "model", "context", "mcp", "sessions", "ui"):
         for name, value in msgspec.structs.asdict(getattr(settings, group)).items():
             shown = "(set)" if name == _HIDDEN and value else value
             print(make_visible(f"{group}.{name} = {shown!r}", keep=""))
     print(f"folder: {settings.trust}")
     for key, origin in sorted(settings.origins.items()):
-        print(make_visible(f"{key} is set in {origin}", keep=""))
+        print(make_visible(say("{key} is set in {origin}", key=key, origin=origin), keep=""))
     for warning in settings.warnings:
         print(make_visible(str(warning), keep=""))
     return 0
@@ -29,6 +30,10 @@ def show_settings(options: Options) -> int:
 def set_trust(options: Options, *, is_trusted: bool) -> int:
     """Remember the person's answer for this folder."""
     record_trust(options.absolute_root, options.home, Trust.TRUSTED if is_trusted else Trust.DISTRUSTED)
-    word = "may now allow more than your own" if is_trusted else "can only restrict"
-    print(make_visible(f"The settings of {options.absolute_root} {word}.", keep=""))
+    word = say("may now allow more than your own") if is_trusted else say("can only restrict")
+    print(
+        make_visible(
+            say("The settings of {absolute_root} {word}.", absolute_root=options.absolute_root, word=word), keep=""
+        )
+    )
     return 0

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from dogu.app.credentials import KEYRING
 from dogu.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -30,10 +31,12 @@ def open_model(settings: ModelSettings, environ: Mapping[str, str] = os.environ)
             base_url = settings.base_url or environ.get("OPENAI_BASE_URL", "")
             return OpenAICompatible(settings.name, base_url, settings.api_key or environ.get("OPENAI_API_KEY", ""))
         case "gemini":
+            from dogu.app.keyring_access import KeyringAccess
             from dogu.models.gemini import Gemini, KeyAccess
 
             base_url = settings.base_url or environ.get("GOOGLE_GEMINI_BASE_URL", "")
-            return Gemini(settings.name or DEFAULT_MODEL, KeyAccess(key, base_url))
+            access = KeyringAccess(key, base_url) if key.startswith(KEYRING) else KeyAccess(key, base_url)
+            return Gemini(settings.name or DEFAULT_MODEL, access)
         case _:
             from dogu.models.offline import Offline
 

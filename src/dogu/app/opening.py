@@ -5,31 +5,41 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.app.built_in import Parts, built_in_tools
-from dogu.app.mcp_servers import mcp_servers
+from dogu.app.built_in import Parts, Powers, built_in_tools
+from dogu.app.extending import extend_agent, extended, skill_tools
+from dogu.app.keeping import SessionKeeping, memory_file
+from dogu.app.mcp_servers import mcp_servers, offer_on_demand, offer_to_person
 from dogu.app.model_choice import open_model
 from dogu.app.options import Options, read_settings
+from dogu.app.sessions import at_session, expire_some, open_session, tie
+from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import RestrictionError, Rules
 from dogu.runtime.executor import Executor
-from dogu.runtime.questions import Confirm
+from dogu.runtime.questions import AskPerson, Confirm
 from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.runtime import Runtime
-from dogu.runtime.session_folder import SessionFolder
 from dogu.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
     from dogu.agent.loop import Agent, AskToGoOn
+    from dogu.agent.session import Session
+    from dogu.agent.slash import SlashCommands
+    from dogu.agent.slash_model import Connections
+    from dogu.app.sessions import OpenedSession
     from dogu.models.events import Usage
     from dogu.models.model import Model
-    from dogu.workspace.edit_match.repair import Repair
+    from dogu.runtime.journal import Journal
+    from dogu.runtime.questions import Declined, Enquiry, Given
+    from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
 
@@ -42,39 +52,39 @@ class Opened(msgspec.Struct, frozen=True):
     read_prompt: PromptReader
     session_id: str
     settings: Settings
+    slash: SlashCommands
+    session: Session
+    connections: Connections
 
     def greeting(self) -> list[str]:
         """What the person is told before the first prompt."""
         from dogu.version import __version__
 
         lines = [f"dogu {__version__} · {self.agent.model.name} · {self.runtime.roots[0]}"]
-        if self.agent.model.name == "offline":
-            lines += _HOW_TO_CONNECT
-        lines += [f"Settings: {warning}" for warning in self.settings.warnings]
-        return [*lines, *self.runtime.notes, "/help shows what can be typed."]
-
-
-_HOW_TO_CONNECT = [
-    "No model is connected: this is the offline model, which understands plain requests (list, read, find, search,",
-    "replace, run). To connect Gemini, set GEMINI_API_KEY. To connect a local model, set in ~/.dogu/settings.json:",
-    '  {"model": {"provider": "openai_compatible", "baseUrl": "http://localhost:11434/v1", "name": "qwen3-coder"}}',
-]
+        lines += [say("Settings: {warning}", warning=warning) for warning in self.settings.warnings]
+        return [*lines, *self.runtime.notes, say("/help shows what can be typed.")]
 
 
 @asynccontextmanager
 async def open_runtime(
-    options: Options | None = None, *, confirm: Confirm | None = None, tools: Iterable[AnyTool] = ()
+    options: Options | None = None,
+    *,
+    confirm: Confirm | None = None,
+    tools: Iterable[AnyTool] = (),
+    enquire: AskPerson | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open the tools over a workspace; leaving the context ends background jobs.
 
-    `tools` are added to the built-in ones. `confirm` is asked before anything changes; None refuses what asks. Raises
-    `SettingsError` for settings that can't be understood.
+    `tools` are added to the built-in ones. `confirm` is asked before anything changes; None refuses what asks.
+    `enquire` puts before the person what MCP servers ask; None declines. Raises `SettingsError` for settings that can't
+    be understood.
     """
     options = options or Options()
     settings = read_settings(options)
-    runtime = await _open(options, settings, confirm, tools)
+    runtime = await _open(options, settings, open_session(options, settings), confirm, tools)
+    runtime.executor.approval.ask_person = enquire
     try:
-        async with mcp_servers(settings, runtime):
+        async with extended(runtime, options, settings), mcp_servers(settings, runtime, options.state_folder):
             yield runtime
     finally:
         await runtime.aclose()
@@ -88,68 +98,94 @@ async def open_agent(
     model: Model | None = None,
     tools: Iterable[AnyTool] = (),
     ask_to_go_on: AskToGoOn | None = None,
+    enquire: AskPerson | None = None,
 ) -> AsyncGenerator[Opened]:
     """Open a runtime and an agent over it, with the model of the settings or the one given."""
     from dogu.agent.at_paths import PromptReader
-    from dogu.agent.context_files import read_context_files
     from dogu.agent.edit_repair import EditRepair
     from dogu.agent.loop import Agent
-    from dogu.agent.system_prompt import system_prompt
+    from dogu.agent.sampling import ModelSampling
+    from dogu.agent.subagent import Subagents
+    from dogu.app.carrying_on import carry_on
+    from dogu.app.connecting import SessionConnections
+    from dogu.app.slash import slash_commands
+    from dogu.app.web import Web
 
-    options = options or Options()
+    options = at_session(options or Options())
     settings = read_settings(options)
     chosen = model or open_model(settings.model)
 
     def count(usage: Usage) -> None:
         agent.count(usage)
 
+    keeping = SessionKeeping(options, settings, chosen.name)
     repair = EditRepair(chosen, count) if settings.model.edit_repair and chosen.name != "offline" else None
-    runtime = await _open(options, settings, confirm, tools, repair)
-    homes = [os.path.join(options.home, name) for name in (".gemini", ".dogu")]
-    context_files = read_context_files(runtime.roots[0], homes, settings.context.file_names)
+    kept = open_session(options, settings)
+    powers = Powers(repair, keeping.refresh, Subagents(lambda: agent), Web(settings, lambda: agent.model, count))
+    runtime = await _open(options, settings, kept, confirm, tools, powers)
     agent = Agent(
         chosen,
         runtime.executor,
-        system_prompt(runtime.roots, context_files),
+        keeping.open(runtime),
         max_steps=settings.model.max_session_turns or 100,
         ask_to_go_on=ask_to_go_on,
     )
+    connections = SessionConnections(agent, settings.model, options)
     reader = PromptReader(runtime.executor, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)))
     has_person = ask_to_go_on is not None
+    runtime.executor.approval.ask_person = enquire
     try:
-        async with mcp_servers(settings, runtime, waits=not has_person):
-            yield Opened(agent, runtime, reader, os.path.basename(runtime.session_folder), settings)
+        await carry_on(kept, agent, runtime, options, settings)
+        sample = None if chosen.name == "offline" else ModelSampling(chosen, count)
+        servers = mcp_servers(settings, runtime, options.state_folder, sample=sample, waits=not has_person)
+        async with extended(runtime, options, settings), servers as mcp:
+            slash = slash_commands(agent, runtime, settings, kept.session, connections)
+            slash.register(*keeping.keep(agent))
+            offer_to_person(mcp, slash, reader, runtime.executor)
+            extend_agent(agent, slash, runtime, options, settings)
+            yield Opened(agent, runtime, reader, kept.session.session_id, settings, slash, kept.session, connections)
     finally:
         await runtime.aclose()
+        await connections.aclose()
         await chosen.aclose()
 
 
 async def _open(
     options: Options,
     settings: Settings,
+    kept: OpenedSession,
     confirm: Confirm | None,
     tools: Iterable[AnyTool],
-    repair: Repair | None = None,
+    powers: Powers | None = None,
 ) -> Runtime:
+    from dogu.agent.asking import PersonAsked
+    from dogu.agent.session import SessionRecorder
     from dogu.policy.remembered import RememberedRules
     from dogu.runtime.journal import Journal, tidy
-    from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
 
     root = options.absolute_root
-    folder = SessionFolder(options.state_folder, [options.real_root])
+    folder, session = kept.folder, kept.session
     pending = os.path.join(options.state_folder, "pending")
-    roots = Roots(root, settings.context.include_directories, (folder.path,))
+    roots = Roots(root, settings.context.include_directories, (folder.path, *kept.readable))
     journal = Journal(folder.path, roots, pending=pending)
     tidy(os.path.dirname(folder.path))
-    freed = settings.tools.writable_protected_paths
-    files = LocalFiles(roots, [journal], pending=pending, unprotected=freed)
+    files = _files_of(options, settings, roots, journal)
     processes = LocalProcesses(output_folder=folder.path)
     rules = rules_of(settings)
     remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
-    built_in = built_in_tools(settings, Parts(roots, files, processes, repair, confirm is not None))
-    registry = ToolRegistry([*(tool for tool in built_in if rules.tool_exists(tool.name)), *tools])
+    memory = partial(memory_file, options, settings)
+    has_person = confirm is not None
+
+    async def enquire(enquiry: Enquiry) -> Given | Declined | None:
+        return await executor.approval.enquire(enquiry)
+
+    ask = PersonAsked(enquire)
+    parts = Parts(roots, files, processes, memory, powers or Powers(), has_person, options.processes, ask)
+    built_in = [tool for tool in built_in_tools(settings, parts) if rules.tool_exists(tool.name)]
+    built_in += skill_tools(options, settings, roots, rules, lambda: runtime.policy)
+    registry = ToolRegistry([*built_in, *tools])
     notes = (
         ((folder.problem,) if folder.problem else ())
         + _put_right(pending, roots)
@@ -158,21 +194,37 @@ async def _open(
     executor = Executor(
         registry,
         Policy(rules, ApprovalMode(settings.tools.approval_mode), remembered),
-        confirm,
-        recorder=journal,
+        session.recorded(confirm) if confirm is not None else None,
+        recorder=SessionRecorder(session, journal),
         bounds=ResultBounds(folder.keep_output),
     )
 
     async def close() -> None:
         processes.close()
         journal.close()
-        folder.close()
+        session.close()
+        folder.close(is_wanted=session.has_prompts)
+        expire_some(options, settings, folder.use)
 
     def prepare() -> None:
         processes.prepare(is_scoped=settings.sandbox.mode != "off")
         journal.prepare()
 
-    return Runtime(executor, roots.all, journal, close, notes, prepare)
+    runtime = Runtime(executor, roots.all, journal, close, notes, prepare)
+    tie(session, runtime, processes)
+    return runtime
+
+
+def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journal) -> LocalFiles:
+    pending = os.path.join(options.state_folder, "pending")
+    freed = settings.tools.writable_protected_paths
+    if options.editor is not None:
+        from dogu.workspace.editor_files import EditorFiles
+
+        return EditorFiles(options.editor, roots, [journal], pending=pending, unprotected=freed)
+    from dogu.workspace.files import LocalFiles
+
+    return LocalFiles(roots, [journal], pending=pending, unprotected=freed)
 
 
 def rules_of(settings: Settings) -> Rules:
@@ -207,5 +259,6 @@ async def _discover(
     names = [tool.name for tool in registry]
     found = await discover(tools.discovery_command, tools.call_command, runner, names)
     for tool in found.tools:
-        registry.register(tool)
+        registry.register(tool, is_discovered=True)
+    offer_on_demand(registry, rules_of(settings))
     return found.problems

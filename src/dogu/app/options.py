@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dogu.settings import Settings, load_settings
+from dogu.app.credentials import with_kept_key
+from dogu.settings import Settings, SettingsError, load_settings
+
+if TYPE_CHECKING:
+    from dogu.workspace.editor_files import Editor
+    from dogu.workspace.process import Processes
 
 
 class Options(msgspec.Struct, frozen=True):
     """What is said above the settings files; None and empty say nothing.
 
     `root` may be relative to the present folder, which is the default; `home` is where settings and sessions are.
+    `max_turns` bounds the requests that a prompt may lead to, `max_cost` what all may cost, in US dollars. `resume` and
+    `fork` take a session's id, empty for the last one of the root. `mcp_servers` are more entries of the
+    settings' `mcpServers`. Files are read and written through `editor`; `processes` run the shell's commands elsewhere,
+    where no sandbox of ours reaches.
     """
 
     root: str = ""
@@ -22,6 +32,13 @@ class Options(msgspec.Struct, frozen=True):
     approval_mode: str | None = None
     model: str | None = None
     home: str = msgspec.field(default_factory=lambda: os.path.expanduser("~"))
+    max_turns: int | None = None
+    max_cost: float | None = None
+    resume: str | None = None
+    fork: str | None = None
+    mcp_servers: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    editor: Editor | None = None
+    processes: Processes | None = None
 
     @property
     def absolute_root(self) -> str:
@@ -47,6 +64,10 @@ class Options(msgspec.Struct, frozen=True):
             space.settings,
             space.approval_mode,
             space.model,
+            max_turns=space.max_turns,
+            max_cost=space.max_cost,
+            resume=getattr(space, "resume", None),
+            fork=getattr(space, "fork", None),
         )
 
 
@@ -55,6 +76,19 @@ def read_settings(options: Options) -> Settings:
     overrides = {
         "tools.approvalMode": options.approval_mode,
         "model.name": options.model,
+        "model.maxSessionTurns": options.max_turns,
+        "model.maxCost": options.max_cost,
         "context.includeDirectories": options.include_directories or None,
+        "mcpServers": options.mcp_servers or None,
+        "tools.sandbox": False if options.processes is not None else None,
     }
-    return load_settings(options.absolute_root, options.home, options.settings_file, overrides)
+    settings = load_settings(options.absolute_root, options.home, options.settings_file, overrides)
+    return with_kept_key(settings, options.state_folder)
+
+
+def language_of_settings(home: str = "") -> str:
+    """Return the language set for the present folder; empty when none is, or when the settings can't be understood."""
+    try:
+        return load_settings(os.getcwd(), home or os.path.expanduser("~")).ui.language
+    except (SettingsError, OSError):  # told in a moment, when they are read for their own sake
+        return ""

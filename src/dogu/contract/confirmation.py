@@ -31,13 +31,19 @@ def _ignore(_text: str) -> None:
     return None
 
 
+def _ignore_event(_event: object) -> None:
+    return None
+
+
 class CallContext(msgspec.Struct, frozen=True):
     """What differs per call.
 
     `report` takes live output for the door (text, not accumulated; may be called from the event loop only). `approved`
     is the proposal as it was approved, perhaps edited; None when nothing was asked, and then the tool works it out.
+    `emit` shows the door events of calls made within this one; it records nothing.
     """
 
     call_id: str = ""
     report: Callable[[str], None] = msgspec.field(default=_ignore)
     approved: object = None
+    emit: Callable[[object], None] = msgspec.field(default=_ignore_event)

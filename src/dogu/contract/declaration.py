@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
@@ -29,6 +31,21 @@ def schema_of(args_type: type) -> JsonObject:
     if not root.get("required"):
         root.pop("required", None)
     return root
+
+
+def with_default_values(schema: JsonObject, values: Mapping[str, Any]) -> JsonObject:
+    """Return the schema with other defaults, which the parameters' descriptions (`Default: 500.`) say too."""
+    properties = {
+        name: _with_default(property_, values[name]) if name in values else property_
+        for name, property_ in schema["properties"].items()
+    }
+    return {**schema, "properties": properties}
+
+
+def _with_default(property_: JsonObject, value: Any) -> JsonObject:
+    said = msgspec.json.encode(value).decode()
+    described = re.sub(r"Default: [^.]*\.", lambda _match: f"Default: {said}.", property_.get("description", ""))
+    return {**property_, "description": described, "default": value}
 
 
 def _inline(node: object, components: dict[str, Any]) -> object:

@@ -6,13 +6,13 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, get_args
 
 import msgspec
 
 from dogu.contract.arguments import convert_arguments
 from dogu.contract.confirmation import CallContext, Confirmation
-from dogu.contract.declaration import FunctionDeclaration, JsonObject, schema_of
+from dogu.contract.declaration import FunctionDeclaration, JsonObject, schema_of, with_default_values
 from dogu.contract.result import ToolResult
 
 ArgsT = TypeVar("ArgsT")
@@ -48,6 +48,7 @@ class Tool(ABC, Generic[ArgsT]):
     kind: Kind
     aliases: ClassVar[Mapping[str, str]] = {}
     args_type: ClassVar[type]
+    _defaults: Mapping[str, Any] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -64,7 +65,8 @@ class Tool(ABC, Generic[ArgsT]):
     @property
     def parameter_schema(self) -> JsonObject:
         """The JSON Schema of the parameters."""
-        return schema_of(self.args_type)
+        schema = schema_of(self.args_type)
+        return with_default_values(schema, self._defaults) if self._defaults else schema
 
     @property
     def declaration(self) -> FunctionDeclaration:
@@ -77,7 +79,15 @@ class Tool(ABC, Generic[ArgsT]):
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> ArgsT:
         """Check raw arguments and return them typed. Raises `ToolError` (INVALID_ARGUMENTS) that says what to send."""
-        return cast("ArgsT", convert_arguments(self.name, self.args_type, raw, self.aliases, self.adapt))
+        return cast("ArgsT", convert_arguments(self.name, self.args_type, raw, self.aliases, self._adapted))
+
+    def with_defaults(self, **values: Any) -> Self:
+        """Let parameters that a call leaves out have these values, and publish them; for settings. Returns the tool."""
+        self._defaults = values
+        return self
+
+    def _adapted(self, raw: dict[str, Any]) -> dict[str, Any]:
+        return {**self._defaults, **self.adapt(raw)}
 
     @abstractmethod
     def get_description(self, args: ArgsT) -> str:

@@ -1,8 +1,9 @@
-"""Reads what models write as a call's arguments, and makes call ids; shared by the wires."""
+"""Reads what models write as a call's name and arguments, and makes call ids; shared by the wires."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 from typing import Any, cast
 
@@ -10,6 +11,19 @@ import msgspec
 
 UNNAMED = "unnamed_function"
 NO_NAME = "The call has no function name: call one of the declared functions by its name."
+
+_LONGEST_NAME = 128
+_UNSOUND = re.compile(r"[^A-Za-z0-9_.:-]")
+
+
+def sound_name(name: str) -> str:
+    """Return the name as a wire takes it back in the history: a model may have asked for anything.
+
+    A sound name stays; equal names become equal ones.
+    Source: ai.google.dev/api/caching#FunctionDeclaration: letters, digits, `_:.-`, at most 128; a letter or `_` first.
+    """
+    sound = _UNSOUND.sub("_", name) or UNNAMED
+    return (sound if sound[0].isalpha() or sound[0] == "_" else f"_{sound}")[:_LONGEST_NAME]
 
 
 def read_arguments(raw: bytes | str) -> tuple[dict[str, Any] | None, str]:

@@ -10,6 +10,7 @@ import msgspec
 
 from dogu.contract.content import Blob, Content, Part, parts_of, text_of
 from dogu.contract.result import ToolResult
+from dogu.models.call_arguments import sound_name
 
 RawContent: TypeAlias = bytes
 Answer: TypeAlias = tuple[str, str, ToolResult]
@@ -33,15 +34,15 @@ def model_content(text: str) -> RawContent:
 def function_response_content(answers: Sequence[Answer], *, media_inside: bool = False) -> RawContent:
     """Pack the answers to one turn's calls, `(call_id, name, result)` in the calls' order, as one user content.
 
-    Text goes under `output`, a failure under `error`. Media are named in the text where they stood; they follow all the
-    FunctionResponses as parts of their own, or with `media_inside` are parts of their FunctionResponse where the wire
-    allows the type. An empty `call_id` is left out.
+    Names become sound as they did in the calls; an empty `call_id` is left out. Text goes under `output`, a failure
+    under `error`. Media are named in the text where they stood; they follow all the FunctionResponses as parts of their
+    own, or with `media_inside` are parts of their FunctionResponse where the wire allows the type.
     """
     responses: list[dict[str, Any]] = []
     beside: list[dict[str, Any]] = []
     for call_id, name, result in answers:
         response: dict[str, Any] = {"id": call_id} if call_id else {}
-        response["name"] = name
+        response["name"] = sound_name(name)
         response["response"] = {"error" if result.error else "output": _whole(text_of(result.llm_content))}
         inside: list[dict[str, Any]] = []
         for part in parts_of(result.llm_content):

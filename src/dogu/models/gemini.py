@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.contents import RawContent
+from dogu.models.contents import RawContent, user_content
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
 from dogu.models.gemini_answer import GeminiAnswer
 from dogu.models.gemini_errors import explain_refusal
@@ -126,6 +126,33 @@ class Gemini:
             return msgspec.json.decode(answer, type=TokenCount).total_tokens
         except msgspec.DecodeError:
             raise ModelError(ModelErrorKind.MALFORMED, "The server's count of tokens can't be read.") from None
+
+    @property
+    def server_tools(self) -> frozenset[str]:
+        """The tools of its own that the server offers this model (`googleSearch`, `urlContext`)."""
+        generation = _generation(self.name)
+        search = {"googleSearch"} if generation >= (2, 0) else set[str]()
+        return frozenset(search | ({"urlContext"} if generation >= (2, 5) else set[str]()))
+
+    async def ask_with(self, server_tool: str, prompt: str) -> bytes:
+        """Ask once, outside of any conversation, with a tool of the server's own; return its GenerateContentResponse.
+
+        Tried again as often as makes sense. Raises `ModelError`.
+        """
+        content = user_content(prompt)
+        body = request_body("", [content], [], dict(self._options.config), server_tool)
+        answer = b""
+
+        async def attempt(_hint: str) -> AsyncGenerator[ModelEvent, None]:
+            nonlocal answer
+            answer = await self._transport.post(await self._call("generateContent", body), self._explain)
+            return
+            yield  # a generator, as tries are
+
+        async with aclosing(with_retries(attempt, self._options.retry)) as tries:
+            async for _ in tries:
+                pass
+        return answer
 
     async def aclose(self) -> None:
         """Close the connections."""

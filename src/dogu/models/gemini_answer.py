@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments
+from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -18,7 +18,6 @@ from dogu.models.events import (
     ModelEvent,
     TextDelta,
     ThoughtDelta,
-    Usage,
 )
 from dogu.models.gemini_errors import blocked_prompt, stopped_answer, stream_error
 from dogu.models.gemini_wire import PlainText, WireChunk, WireCounts, WireFunctionCall, WirePart
@@ -91,7 +90,7 @@ class GeminiAnswer:
         content = b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
         reason, note = self._reason()
         calls = tuple(self._calls)
-        return [*calls, self._usage(), Finished(reason, content, calls, note)]
+        return [*calls, self._counts.usage(), Finished(reason, content, calls, note)]
 
     def _absorb_chunk(self, chunk: WireChunk, pieces: list[PlainText]) -> None:
         if (error := bytes(chunk.error)) not in (b"", b"null"):
@@ -148,11 +147,12 @@ class GeminiAnswer:
         call_id = call_id_of(call.id, taken)
         event = FunctionCallEvent(call_id, call.name or UNNAMED, args, problem)
         self._calls.append(event)
-        is_sound = call.id == call_id and call.name and bytes(call.args)[:1] == b"{"
+        name = sound_name(event.name)  # what the wire takes back; the call is answered by what was asked for
+        is_sound = call.id == call_id and call.name == name and bytes(call.args)[:1] == b"{"
         if is_sound and not more:
             return encoded
         part = cast("dict[str, Any]", msgspec.json.decode(encoded))
-        part["functionCall"] |= {"id": call_id, "name": event.name, "args": args or {}}
+        part["functionCall"] |= {"id": call_id, "name": name, "args": args or {}}
         return msgspec.json.encode(part | more)
 
     def _end_plain(self) -> None:
@@ -170,16 +170,6 @@ class GeminiAnswer:
             return FinishReason.LENGTH, "The answer was cut at the model's limit of output tokens."
         _log.info("unknown finish reason %s, taken as a stop", self._finish)
         return FinishReason.OTHER, f"The model ended for a reason that this version doesn't know: {self._finish}."
-
-    def _usage(self) -> Usage:
-        counts = self._counts
-        return Usage(
-            prompt=(counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
-            output=counts.candidates_token_count or 0,
-            thoughts=counts.thoughts_token_count or 0,
-            cached=counts.cached_content_token_count or 0,
-            total=counts.total_token_count or 0,
-        )
 
 
 def _decoded(payload: bytes) -> WireChunk:

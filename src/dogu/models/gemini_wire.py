@@ -12,17 +12,27 @@ import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.contents import RawContent, join_user_contents, user_content
+from dogu.models.events import Usage
 
 
 def request_body(
-    system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration], config: dict[str, Any]
+    system: str,
+    history: Sequence[RawContent],
+    declarations: Sequence[FunctionDeclaration],
+    config: dict[str, Any],
+    server_tool: str = "",
 ) -> bytes:
-    """Join what is already encoded into the body of a request; only the rest is encoded here."""
+    """Join what is already encoded into the body of a request; only the rest is encoded here.
+
+    `server_tool` is one of the server's own (`googleSearch`), which stands alone: it doesn't go with declarations.
+    """
     rest: dict[str, Any] = {}
     if system:
         rest["systemInstruction"] = {"parts": [{"text": system}]}
     if declarations:
         rest["tools"] = [{"functionDeclarations": [_declared(declaration) for declaration in declarations]}]
+    if server_tool:
+        rest["tools"] = [{server_tool: {}}]
     if config:
         rest["generationConfig"] = config
     fields = msgspec.json.encode(rest)[1:-1]
@@ -73,6 +83,16 @@ class WireCounts(msgspec.Struct, rename="camel"):
     cached_content_token_count: int | None = None
     tool_use_prompt_token_count: int | None = None
     total_token_count: int | None = None
+
+    def usage(self) -> Usage:
+        """Return the counts as an event."""
+        return Usage(
+            prompt=(self.prompt_token_count or 0) + (self.tool_use_prompt_token_count or 0),
+            output=self.candidates_token_count or 0,
+            thoughts=self.thoughts_token_count or 0,
+            cached=self.cached_content_token_count or 0,
+            total=self.total_token_count or 0,
+        )
 
 
 class WireChunk(msgspec.Struct, rename="camel"):

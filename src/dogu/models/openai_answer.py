@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments
+from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -180,5 +180,7 @@ def _content(thoughts: str, text: str, calls: Sequence[FunctionCallEvent]) -> by
     parts: list[dict[str, Any]] = [{"text": thoughts, "thought": True}] if thoughts else []
     if text:
         parts.append({"text": text})
-    parts += [{"functionCall": {"id": call.call_id, "name": call.name, "args": call.args or {}}} for call in calls]
+    parts += [
+        {"functionCall": {"id": call.call_id, "name": sound_name(call.name), "args": call.args or {}}} for call in calls
+    ]
     return msgspec.json.encode({"role": "model", "parts": parts})

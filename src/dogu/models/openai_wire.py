@@ -6,6 +6,7 @@ Source: platform.openai.com/docs/api-reference/chat; the servers of Ollama, llam
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.contents import RawContent
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -68,7 +70,7 @@ def _assistant(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
     arguments = msgspec.json.encode(call.get("args") or {}).decode()
-    function = {"name": call["name"], "arguments": arguments}
+    function = {"name": _NOT_IN_NAMES.sub("_", call["name"])[:64], "arguments": arguments}
     return {"id": call.get("id") or call["name"], "type": "function", "function": function}
 
 

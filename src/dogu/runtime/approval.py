@@ -12,7 +12,17 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.policy.policy import Policy
 from dogu.policy.verdict import CallFacts, Decision, Verdict
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Declined, Outcome, Question
+from dogu.runtime.questions import (
+    Approved,
+    ApprovedAlways,
+    AskPerson,
+    Confirm,
+    Declined,
+    Enquiry,
+    Given,
+    Outcome,
+    Question,
+)
 from dogu.runtime.registry import AnyTool
 
 
@@ -21,19 +31,27 @@ class TurnStoppedError(ToolError):
 
 
 class Approval:
-    """Asks at most one question at a time, in the order of the calls."""
+    """Asks at most one question at a time, in the order of the calls.
+
+    `ask_person` is the door's way to put another's enquiry before the person; None where nobody can be asked.
+    """
 
     def __init__(self, policy: Policy, confirm: Confirm | None) -> None:
         self.policy = policy
         self.confirm = confirm
+        self.ask_person: AskPerson | None = None
         self._asking = anyio.Lock()
 
-    async def proposal(self, tool: AnyTool, call: ToolCall, args: Any, description: str) -> object:
+    async def proposal(
+        self, tool: AnyTool, call: ToolCall, args: Any, description: str, asks: tuple[str, ...] = ()
+    ) -> object:
         """Return the proposal to carry out, as approved; None when there was nothing to ask.
+
+        `asks` are others' reasons why a person must see it, whatever the mode.
 
         Raises `ToolError`: REFUSED by a rule, DECLINED by the person, NOBODY_TO_ASK where a question finds nobody.
         """
-        facts = _facts(tool, args)
+        facts = _facts(tool, args, asks)
         verdict = self.policy.decide(facts)
         if verdict.decision is Decision.DENY:
             raise ToolError(ErrorKind.REFUSED, f"{verdict.reason} Nothing was run. Don't try it in another spelling.")
@@ -43,7 +61,7 @@ class Approval:
                 return None
             confirmation = Confirmation(description, description)
         if confirmation.always_ask:
-            facts = _facts(tool, args, confirmation.reasons or ("a person must see it each time",))
+            facts = _facts(tool, args, (*asks, *(confirmation.reasons or ("a person must see it each time",))))
         async with self._asking:
             verdict = self.policy.decide(facts)  # an "always" given while this call waited may have answered it
             if verdict.decision is Decision.ALLOW:
@@ -56,6 +74,13 @@ class Approval:
             question = Question(call, tool.display_name, description, confirmation, verdict, rule)
             outcome = await self._ask(self.confirm, question)
         return await _as_approved(outcome, confirmation)
+
+    async def enquire(self, enquiry: Enquiry) -> Given | Declined | None:
+        """Put the enquiry before the person, when no other question is; None where nobody can be asked."""
+        if self.ask_person is None:
+            return None
+        async with self._asking:
+            return await self.ask_person(enquiry)
 
     async def _ask(self, confirm: Confirm, question: Question) -> Outcome:
         outcome = await confirm(question)

@@ -34,6 +34,12 @@ class CallFinished(msgspec.Struct, frozen=True):
     result: ToolResult
 
 
+class Noted(msgspec.Struct, frozen=True):
+    """A sentence for the person about what happens beside the calls: what a hook says, or that one failed."""
+
+    text: str
+
+
 CallEvent: TypeAlias = CallStarted | CallOutput | CallFinished
 Emit: TypeAlias = Callable[[object], None]
 

@@ -6,11 +6,12 @@ screen: it finds, validates, judges, asks, runs and answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import anyio
+import msgspec
 
 from dogu.contract.confirmation import CallContext
 from dogu.contract.errors import ErrorKind, ToolError
@@ -24,11 +25,14 @@ from dogu.runtime.questions import Confirm
 from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 
+if TYPE_CHECKING:
+    from dogu.runtime.hooks import CallHooks
+
 _READS_AT_ONCE = 8
 _BOUND_THEMSELVES = frozenset((Kind.READ, Kind.SEARCH, Kind.EDIT))
 
 
-class Recorder(Protocol):
+class ChangeRecorder(Protocol):
     """Keeps what a call changes, so that it can be undone (`runtime.journal`)."""
 
     def next_turn(self) -> int:
@@ -40,8 +44,22 @@ class Recorder(Protocol):
         ...
 
 
+class Recorder(ChangeRecorder, Protocol):
+    """Keeps all that is told of a call, too."""
+
+    def event(self, event: object) -> None:
+        """Record an event; called before a door is told of it."""
+        ...
+
+
+Traced: TypeAlias = Callable[[ToolCall], AbstractContextManager[Callable[[ToolAnswer], None]]]
+
+
 class Executor:
-    """Runs calls under one policy. `confirm` is the door's way to ask a person; None means that nobody is there."""
+    """Runs calls under one policy. `confirm` is the door's way to ask a person; None means that nobody is there.
+
+    `hooks` are asked before and after each call; `traced` is entered around each and told its answer.
+    """
 
     def __init__(
         self,
@@ -56,11 +74,31 @@ class Executor:
         self.approval = Approval(policy, confirm)
         self._recorder = recorder
         self._bounds = bounds or ResultBounds()
+        self.hooks: CallHooks | None = None
+        self.traced: Traced | None = None
 
-    def begin_turn(self) -> None:
-        """Say that a prompt of the user begins: what follows can be undone together."""
-        if self._recorder is not None:
-            self._recorder.next_turn()
+    def beside(self, registry: ToolRegistry) -> Executor:
+        """Return one that runs other tools under the same policy, asked, recorded and bounded the same way."""
+        other = Executor(registry, self.approval.policy, recorder=self._recorder, bounds=self._bounds)
+        other.approval = self.approval
+        other.hooks, other.traced = self.hooks, self.traced
+        return other
+
+    def begin_turn(self) -> int:
+        """Say that a prompt of the user begins: what follows can be undone at once. Return its number, 0 unrecorded."""
+        return self._recorder.next_turn() if self._recorder is not None else 0
+
+    def recorded(self, emit: Emit = emit_nothing) -> Emit:
+        """Return what records an event and then emits it, for events that aren't of calls: those are recorded here."""
+        recorder = self._recorder
+        if recorder is None:
+            return emit
+
+        def record_first(event: object) -> None:
+            recorder.event(event)
+            emit(event)
+
+        return record_first
 
     async def run_all(self, calls: Sequence[ToolCall], emit: Emit = emit_nothing) -> list[ToolAnswer]:
         """Run the calls of one model turn and return their answers in order.
@@ -80,12 +118,21 @@ class Executor:
 
     async def run(self, call: ToolCall, emit: Emit = emit_nothing) -> ToolAnswer:
         """Run one call; every failure is an answer, only cancellation passes through."""
+        if self.traced is None:
+            return await self._run(call, emit)
+        with self.traced(call) as answered:
+            answer = await self._run(call, emit)
+            answered(answer)
+            return answer
+
+    async def _run(self, call: ToolCall, door: Emit) -> ToolAnswer:
         display_name = call.name
         stop = False
+        emit = self.recorded(door)
         try:
             tool = self.registry.get(call.name)  # step 3
             display_name = tool.display_name
-            result = await self._run_found(tool, call, emit)
+            result, stop = await self._run_found(tool, call, emit, door)
         except ToolError as error:
             result, stop = ToolResult.failed(error), isinstance(error, TurnStoppedError)
         except Exception as error:  # noqa: BLE001  (a defect of ours must cost one call, not the session)
@@ -93,16 +140,34 @@ class Executor:
         emit(CallFinished(call, display_name, result))  # step 9
         return ToolAnswer(call, result, stop)
 
-    async def _run_found(self, tool: AnyTool, call: ToolCall, emit: Emit) -> ToolResult:
+    async def _run_found(self, tool: AnyTool, call: ToolCall, emit: Emit, door: Emit) -> tuple[ToolResult, bool]:
         if call.args is None:
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for {tool.name}: {call.problem}")
         args = tool.validate_tool_params(call.args)  # step 4
+        before = await self.hooks.before(tool, call, emit) if self.hooks is not None else None
+        if before is not None and before.args is not None:
+            call = msgspec.structs.replace(call, args=before.args)
+            args = tool.validate_tool_params(before.args)
         description = tool.get_description(args)
-        approved = await self.approval.proposal(tool, call, args, description)  # step 5
-        context = CallContext(call.call_id, lambda text: emit(CallOutput(call.call_id, text)), approved)
+        asks = before.asks if before is not None else ()
+        approved = await self.approval.proposal(tool, call, args, description, asks)  # step 5
+        context = CallContext(call.call_id, lambda text: emit(CallOutput(call.call_id, text)), approved, door)
         emit(CallStarted(call, tool.display_name, description))
-        async with self._recording(tool, call, description):
-            result = await tool.execute(args, context)  # steps 6 and 7
+        result = await self._executed(tool, call, description, args, context)  # steps 6 and 7
+        if before is None or self.hooks is None:
+            return result, False
+        return await self.hooks.after(tool, call, result, before, emit)
+
+    async def _executed(
+        self, tool: AnyTool, call: ToolCall, description: str, args: Any, context: CallContext
+    ) -> ToolResult:
+        try:
+            async with self._recording(tool, call, description):
+                result = await tool.execute(args, context)
+        except TurnStoppedError:
+            raise
+        except ToolError as error:
+            return ToolResult.failed(error)
         # Built-in readers and finders bound their own results, at a whole line.
         return result if tool.kind in _BOUND_THEMSELVES else self._bounds.apply(call, result)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -41,8 +41,33 @@ class Declined(msgspec.Struct, frozen=True):
     stop: bool = False
 
 
+class Enquiry(msgspec.Struct, frozen=True):
+    """What somebody asks the person who isn't a call that wants to run: an MCP server's form, address or wish.
+
+    `title` is ours and names who asks; `message` is the asker's own text: data, not yet escaped. `fields` are
+    flat JSON Schemas by name (`type`, `title`, `description`, `enum`, `oneOf`, `items`, `default`...), those `required`
+    must be filled in. `url` is an address that the person may open, not yet escaped. With neither it is a yes or no.
+    `is_question`: the fields are what is asked, so that no yes is wanted before they are filled in.
+    """
+
+    title: str
+    message: str
+    fields: Mapping[str, Mapping[str, Any]] = {}
+    required: tuple[str, ...] = ()
+    url: str = ""
+    is_question: bool = False
+
+
+class Given(msgspec.Struct, frozen=True):
+    """Yes, with what the person filled in, by the field's name."""
+
+    values: Mapping[str, Any] = {}
+
+
 Outcome: TypeAlias = Approved | ApprovedAlways | Declined
 Confirm: TypeAlias = Callable[[Question], Awaitable[Outcome]]
+AskPerson: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined]]
+"""A door's way to put an enquiry before the person; `Declined.stop` means that they closed it without an answer."""
 
 
 async def approve(_question: Question) -> Outcome:

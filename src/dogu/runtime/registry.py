@@ -11,40 +11,97 @@ from dogu.contract.tool import Tool
 
 AnyTool = Tool[Any]
 
+MOST_DECLARED = 40
+_MOST_FOUND = 10
+
 # Names other generations of the documents and of models use; accepted, never published.
 _OTHER_NAMES = {"search_file_content": "grep_search", "read_folder": "list_directory", "edit": "replace"}
 
 
 class ToolRegistry:
-    """The tools of one session, in the order they were registered."""
+    """The tools of one session, in the order they were registered.
+
+    With a finder, and more discovered tools than may be declared at once, only those that `find` found are declared.
+    """
 
     def __init__(self, tools: Iterable[AnyTool] = ()) -> None:
         self._tools: dict[str, AnyTool] = {}
+        self._observers: list[Callable[[], None]] = []
+        self._discovered: set[str] = set()
+        self._found: set[str] = set()
+        self._finder: AnyTool | None = None
         for tool in tools:
             self.register(tool)
 
-    def register(self, tool: AnyTool) -> None:
+    def register(self, tool: AnyTool, *, is_discovered: bool = False) -> None:
         """Add a tool. Raises `ValueError` when the name is taken: nothing shadows another tool."""
-        if tool.name in self._tools:
+        if tool.name in self:
             raise ValueError(f"a tool named {tool.name!r} is registered already")
         self._tools[tool.name] = tool
+        self._tell()
+        if is_discovered:
+            self._discovered.add(tool.name)
+
+    def offer_on_demand(self, finder: AnyTool) -> None:
+        """Declare discovered tools on demand once there are more than 40: `finder` is declared then, and finds them."""
+        self._finder = finder
+
+    @property
+    def held_back(self) -> frozenset[str]:
+        """The names of the tools that can be called and aren't declared until they are found."""
+        return frozenset(self._discovered - self._found) if self._has_too_many else frozenset()
+
+    def find(self, words: str) -> list[tuple[str, str]]:
+        """Return (name, description) of up to ten discovered tools that fit the words, declared from now on."""
+        from dogu.runtime.tool_search import best_fitting
+
+        rows = [(tool.name, tool.description) for tool in self._tools.values() if tool.name in self._discovered]
+        found = [rows[index] for index in best_fitting(rows, words, _MOST_FOUND)]
+        self._found.update(name for name, _ in found)
+        return found
+
+    def sources(self) -> list[tuple[str, int]]:
+        """Return where discovered tools come from, and how many: what stands before `__` in their names."""
+        from collections import Counter
+
+        names = [name.partition("__") for name in self._tools if name in self._discovered]
+        return [*Counter(alias if parted else "the discovery command" for alias, parted, _ in names).items()]
+
+    @property
+    def _has_too_many(self) -> bool:
+        return self._finder is not None and len(self._discovered) > MOST_DECLARED
+
+    def observe(self, observer: Callable[[], None]) -> Callable[[], None]:
+        """Tell `observer` after each change of what there is; call what is returned to end that."""
+        self._observers.append(observer)
+        return lambda: self._observers.remove(observer)
+
+    def _tell(self) -> None:
+        for observer in self._observers:
+            observer()
 
     def unregister(self, name: str) -> None:
         """Take a tool away, if it is there."""
-        self._tools.pop(name, None)
+        if self._tools.pop(name, None) is not None:
+            self._tell()
+        self._discovered.discard(name)
 
     def get(self, name: str) -> AnyTool:
         """Return the tool of that name. Raises `ToolError` (UNKNOWN_TOOL) that names the nearest ones."""
+        if self._finder is not None and name == self._finder.name:
+            return self._finder
         tool = self._tools.get(name) or self._tools.get(_OTHER_NAMES.get(name, ""))
         if tool is None:
             raise ToolError(ErrorKind.UNKNOWN_TOOL, self._unknown(name))
         return tool
 
     def __iter__(self) -> Iterator[AnyTool]:
-        return iter(self._tools.values())
+        yield from self._tools.values()
+        if self._finder is not None and self._has_too_many:
+            yield self._finder
 
     def __contains__(self, name: str) -> bool:
-        return name in self._tools
+        return name in self._tools or (self._finder is not None and name == self._finder.name)
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -52,17 +109,28 @@ class ToolRegistry:
     @property
     def declarations(self) -> list[FunctionDeclaration]:
         """What the model is sent, one a tool, in order."""
-        return [tool.declaration for tool in self]
+        held_back = self.held_back
+        return [tool.declaration for tool in self if tool.name not in held_back]
 
     def filtered(self, keep: Callable[[AnyTool], bool]) -> ToolRegistry:
         """Return a registry of the tools that `keep` says yes to."""
-        return ToolRegistry(tool for tool in self if keep(tool))
+        kept = ToolRegistry()
+        for tool in self._tools.values():
+            if keep(tool):
+                kept.register(tool, is_discovered=tool.name in self._discovered)
+        kept._found = self._found
+        kept._finder = self._finder if self._finder is not None and keep(self._finder) else None
+        return kept
 
     def _unknown(self, name: str) -> str:
         from difflib import get_close_matches
 
         if not name:
-            return f"The call names no tool. Available tools: {', '.join(self._tools)}."
+            return f"The call names no tool. Available tools: {self._declared_names}."
         near = get_close_matches(name, self._tools, n=3, cutoff=0.5)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-        return f"There is no tool named {name[:80]!r}.{hint} Available tools: {', '.join(self._tools)}."
+        return f"There is no tool named {name[:80]!r}.{hint} Available tools: {self._declared_names}."
+
+    @property
+    def _declared_names(self) -> str:
+        return ", ".join(declaration.name for declaration in self.declarations)

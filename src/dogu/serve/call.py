@@ -10,8 +10,9 @@ from typing import Any, TextIO, cast
 from dogu.contract.content import Blob, Text, parts_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
+from dogu.language import say, told
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallOutput
+from dogu.runtime.events import CallOutput, Noted
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode, of_call
 from dogu.serve.wire import result_json, to_line
@@ -23,6 +24,8 @@ async def call_once(runtime: Runtime, tool: str, words: Sequence[str], *, as_jso
     def show_live(event: object) -> None:
         if isinstance(event, CallOutput) and not as_json and sys.stderr.isatty():
             sys.stderr.write(event.text)
+        elif isinstance(event, Noted):
+            sys.stderr.write(f"{event.text}\n")
 
     try:
         args = _arguments(runtime, tool, words)
@@ -66,10 +69,10 @@ async def _answer_line(runtime: Runtime, line: bytes) -> tuple[dict[str, Any], T
     try:
         row = _row(line)
         if unknown := sorted(row.keys() - {"id", "tool", "args"}):
-            raise _bad(f"unknown key {unknown[0]!r}; a line is {{id?, tool, args}}")
+            raise _bad(told("unknown key {unknown!r}; a line is {{id?, tool, args}}", unknown=unknown[0]))
         tool, args = row.get("tool"), row.get("args", {})
         if not isinstance(tool, str) or not isinstance(args, dict):
-            raise _bad('"tool" must be a name and "args" an object')
+            raise _bad(told('"tool" must be a name and "args" an object'))
     except ToolError as error:
         return row, ToolResult.failed(error)
     call = ToolCall(str(row.get("id", "")), tool, cast("dict[str, Any]", args))
@@ -82,7 +85,7 @@ def _row(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _bad(f"not JSON: {error}") from error
     if not isinstance(row, dict):
-        raise _bad("not an object; a line is {id?, tool, args}")
+        raise _bad(told("not an object; a line is {id?, tool, args}"))
     return cast("dict[str, Any]", row)
 
 
@@ -95,7 +98,7 @@ def _arguments(runtime: Runtime, tool: str, words: Sequence[str]) -> dict[str, A
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            raise _bad(f"{word!r} is neither a JSON object nor key=value")
+            raise _bad(told("{word!r} is neither a JSON object nor key=value", word=word))
         args[key] = _value(value, properties.get(key, {}))
     return args
 
@@ -112,7 +115,7 @@ def _value(value: str, schema: dict[str, Any]) -> Any:
 
 
 def _bad(reason: str) -> ToolError:
-    return ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid call: {reason}.")
+    return ToolError(ErrorKind.INVALID_ARGUMENTS, told("Invalid call: {reason}.", reason=reason))
 
 
 def _print_plain(result: ToolResult, out: TextIO) -> None:
@@ -121,5 +124,12 @@ def _print_plain(result: ToolResult, out: TextIO) -> None:
             case Text(text=text):
                 out.write(text if text.endswith("\n") else f"{text}\n")
             case Blob(media_type=media_type, data=data, name=name):
-                out.write(f"[{media_type}, {len(data)} bytes{f', {name}' if name else ''}; --json prints it]\n")
+                out.write(
+                    say(
+                        "[{media_type}, {count} bytes{value}; --json prints it]\n",
+                        media_type=media_type,
+                        count=len(data),
+                        value=f", {name}" if name else "",
+                    )
+                )
     out.flush()

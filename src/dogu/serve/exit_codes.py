@@ -34,7 +34,7 @@ _REFUSED = frozenset({ErrorKind.NOBODY_TO_ASK, ErrorKind.REFUSED, ErrorKind.DECL
 
 def of_turn(end: TurnEnd) -> ExitCode:
     """Return the status of a headless turn that came to rest."""
-    if end.reason in (EndReason.STEP_LIMIT, EndReason.LOOP):
+    if end.reason in (EndReason.STEP_LIMIT, EndReason.LOOP, EndReason.BUDGET):
         return ExitCode.TURN_LIMIT
     return of_answers(end.answers)
 

@@ -11,11 +11,14 @@ from typing import Any
 import msgspec
 
 from dogu.agent.loop import Agent, EndReason, TurnEnd
+from dogu.agent.session_events import Compacted, PromptGiven
 from dogu.contract.content import Content, text_of
+from dogu.language import say
 from dogu.models.events import Finished, ModelError, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallFinished, CallStarted
+from dogu.runtime.events import CallFinished, CallStarted, Noted
 from dogu.serve.exit_codes import ExitCode, of_model_error, of_turn
+from dogu.serve.failures import failure_words
 from dogu.serve.wire import display_json, to_line
 
 
@@ -61,11 +64,23 @@ class _TextPrinter:
                 self._text += text
             case Retrying(reason=reason, delay_s=delay_s, attempt=attempt, of=of):
                 self._text = ""
-                _tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt} of {of}).")
+                _tell(
+                    say(
+                        "{reason} Trying again in {delay_s:.0f} s ({attempt} of {of}).",
+                        reason=reason,
+                        delay_s=delay_s,
+                        attempt=attempt,
+                        of=of,
+                    )
+                )
+            case Compacted(note=note):
+                _tell(note)
+            case Noted(text=text):
+                _tell(text)
             case Finished():
                 self._flush()
             case CallFinished(result=result, call=call) if result.error:
-                _tell(f"{call.name} failed: {result.error.message}")
+                _tell(say("{name} failed: {message}", name=call.name, message=failure_words(result.error)))
             case _:
                 pass
 
@@ -77,7 +92,7 @@ class _TextPrinter:
         if end.note:
             _tell(end.note)
         if code is ExitCode.NOBODY_TO_ASK:
-            _tell("Something was refused because nobody was here to approve it; see --approval-mode.")
+            _tell(say("Something was refused because nobody was here to approve it; see --approval-mode."))
 
     def _flush(self) -> None:
         if self._text:
@@ -125,16 +140,19 @@ class _StreamPrinter:
 
     def begin(self, prompt: str) -> None:
         self._line("init", session_id=self._session_id, model=self._model)
-        self._line("message", role="user", content=prompt)
 
     def event(self, event: object) -> None:
         match event:
+            case PromptGiven(content=content):
+                self._line("message", role="user", content=text_of(content))
             case TextDelta(text=text):
                 self._line("message", role="assistant", content=text, delta=True)
             case ThoughtDelta(text=text):
                 self._line("thought", content=text, delta=True)
             case Retrying(reason=reason, delay_s=delay_s, attempt=attempt, of=of):
                 self._line("retry", reason=reason, delay_s=delay_s, attempt=attempt, of=of)
+            case Compacted() | Noted():
+                self._line(type(event).__name__.lower(), **msgspec.structs.asdict(event))
             case CallStarted(call=call, description=description):
                 parameters = dict(call.args or {})
                 self._line(

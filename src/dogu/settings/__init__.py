@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import say
+from dogu.settings.extensions import ExtensionSettings, FromFile, extension_settings
 from dogu.settings.keys import KEYS, Combine, Key, Reach
 from dogu.settings.layers import Layer, Value, flags_layer, read_layer
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
@@ -19,11 +21,13 @@ from dogu.settings.trust import Trust, record_trust, trust_of
 
 __all__ = [
     "ContextSettings",
+    "ExtensionSettings",
     "McpSettings",
     "ModelSettings",
     "Origin",
     "SandboxSettings",
     "SearchSettings",
+    "SessionSettings",
     "Settings",
     "SettingsError",
     "SettingsWarning",
@@ -31,6 +35,7 @@ __all__ = [
     "ToolSettings",
     "Trust",
     "UiSettings",
+    "WebSettings",
     "load_settings",
     "record_trust",
     "trust_of",
@@ -67,6 +72,7 @@ class SandboxSettings(msgspec.Struct, frozen=True):
 
     mode: str
     network_is_allowed: bool
+    allowed_hosts: tuple[str, ...] | None
     allowed_paths: tuple[str, ...]
 
 
@@ -77,8 +83,26 @@ class SearchSettings(msgspec.Struct, frozen=True):
     timeout_s: float
 
 
+class WebSettings(msgspec.Struct, frozen=True):
+    """Who reads pages (`auto`, `own`) and who searches (`auto`, `gemini`, `searxng`, `brave`); empty texts are not set.
+
+    `api_key` is Brave's. `allowed_hosts` may be private; with `trusts_proxy` a proxy is used without a question.
+    """
+
+    fetch: str
+    search: str
+    searxng_url: str
+    api_key: str
+    allowed_hosts: tuple[str, ...]
+    timeout_s: float
+    trusts_proxy: bool
+
+
 class ModelSettings(msgspec.Struct, frozen=True):
-    """Which model; empty texts are not set. `max_session_turns` None: no limit."""
+    """Which model, and how much of it; empty texts are not set, None is no limit, or not known.
+
+    `prices` are US dollars for a million tokens (`input`, `cached`, `output`) by model, above the built-in ones.
+    """
 
     name: str
     provider: str
@@ -86,6 +110,10 @@ class ModelSettings(msgspec.Struct, frozen=True):
     api_key: str
     max_session_turns: int | None
     edit_repair: bool
+    compression_threshold: float = 0.7
+    context_window_tokens: int | None = None
+    prices: Mapping[str, Mapping[str, float]] = {}
+    max_cost_usd: float | None = None
 
 
 class ContextSettings(msgspec.Struct, frozen=True):
@@ -106,10 +134,24 @@ class McpSettings(msgspec.Struct, frozen=True):
 
 
 class UiSettings(msgspec.Struct, frozen=True):
-    """`language` is empty for the locale's, `editor` for `$VISUAL` or `$EDITOR`."""
+    """`language` is empty for the locale's, `editor` for `$VISUAL` or `$EDITOR`.
+
+    `theme` is `auto`, `dark` or `light`; `screen_reader`: nothing moves and plain words. `ambiguous_is_wide`:
+    characters whose width East Asian fonts differ on take two cells.
+    """
 
     language: str
     editor: str
+    theme: str = "auto"
+    screen_reader: bool = False
+    ambiguous_is_wide: bool = False
+
+
+class SessionSettings(msgspec.Struct, frozen=True):
+    """How long old sessions are kept: days since they were last written, megabytes of all of them; 0 for no limit."""
+
+    keep_days: float
+    keep_mb: float
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -119,10 +161,13 @@ class Settings(msgspec.Struct, frozen=True):
     shell: ShellSettings
     sandbox: SandboxSettings
     search: SearchSettings
+    web: WebSettings
     model: ModelSettings
     context: ContextSettings
     mcp: McpSettings
+    sessions: SessionSettings
     ui: UiSettings
+    extensions: ExtensionSettings
     trust: Trust
     warnings: tuple[SettingsWarning, ...]
     origins: Mapping[str, Origin]
@@ -180,10 +225,12 @@ class _Merging:
             if layer.is_project and not self._folder_is_trusted and not self._may_set(key, found):
                 waiting.append(key.name)
                 continue
-            self.values[key.name] = _combined(key, self.values[key.name], found.value)
+            is_whole = key.combine is Combine.BY_FILE
+            value = (FromFile(found.origin, layer.is_project, found.value),) if is_whole else found.value
+            self.values[key.name] = _combined(key, self.values[key.name], value)
             self.origins[key.name] = found.origin
         if waiting:
-            message = "not used until you trust this folder, because it would allow more than your own settings do"
+            message = say("not used until you trust this folder, because it would allow more than your own settings do")
             self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), message))
 
     def _may_set(self, key: Key, found: Value) -> bool:
@@ -195,7 +242,9 @@ class _Merging:
         if self.values["security.disableYoloMode"] and self.values["tools.approvalMode"] == "yolo":
             by = self.origins["security.disableYoloMode"]
             set_by = self.origins["tools.approvalMode"]
-            raise SettingsError(set_by.file, set_by.line, "tools.approvalMode", f"yolo is switched off by {by}")
+            raise SettingsError(
+                set_by.file, set_by.line, "tools.approvalMode", say("yolo is switched off by {by}", by=by)
+            )
 
 
 def _settings(merging: _Merging, trust: Trust) -> Settings:
@@ -210,9 +259,11 @@ def _settings(merging: _Merging, trust: Trust) -> Settings:
         sandbox=SandboxSettings(
             mode=value["tools.sandbox"],
             network_is_allowed=value["tools.sandboxNetworkAccess"],
+            allowed_hosts=value["tools.sandboxAllowedHosts"],
             allowed_paths=value["tools.sandboxAllowedPaths"],
         ),
         search=SearchSettings(value["tools.search.maxMatches"], value["tools.search.timeout"]),
+        web=_web_settings(value),
         model=_model_settings(value),
         context=ContextSettings(
             file_names=value["context.fileName"],
@@ -225,7 +276,15 @@ def _settings(merging: _Merging, trust: Trust) -> Settings:
             allowed=value["mcp.allowed"],
             excluded=value["mcp.excluded"],
         ),
-        ui=UiSettings(language=value["ui.language"], editor=value["general.preferredEditor"]),
+        sessions=SessionSettings(value["sessions.keepDays"], value["sessions.keepMegabytes"]),
+        ui=UiSettings(
+            language=value["ui.language"],
+            editor=value["general.preferredEditor"],
+            theme=value["ui.theme"],
+            screen_reader=value["ui.screenReader"],
+            ambiguous_is_wide=value["ui.ambiguousWidth"] == "wide",
+        ),
+        extensions=extension_settings(value),
         trust=trust,
         warnings=tuple(merging.warnings),
         origins=merging.origins,
@@ -245,6 +304,18 @@ def _tool_settings(value: Mapping[str, Any]) -> ToolSettings:
     )
 
 
+def _web_settings(value: Mapping[str, Any]) -> WebSettings:
+    return WebSettings(
+        fetch=value["web.fetch"],
+        search=value["web.search"],
+        searxng_url=value["web.searxngUrl"],
+        api_key=value["web.braveKey"],
+        allowed_hosts=value["web.allowedHosts"],
+        timeout_s=value["web.timeout"],
+        trusts_proxy=value["web.trustProxy"],
+    )
+
+
 def _model_settings(value: Mapping[str, Any]) -> ModelSettings:
     return ModelSettings(
         name=value["model.name"],
@@ -253,6 +324,10 @@ def _model_settings(value: Mapping[str, Any]) -> ModelSettings:
         api_key=value["model.apiKey"],
         max_session_turns=value["model.maxSessionTurns"],
         edit_repair=value["model.editRepair"],
+        compression_threshold=value["model.compressionThreshold"],
+        context_window_tokens=value["model.contextWindow"],
+        prices=value["model.prices"],
+        max_cost_usd=value["model.maxCost"],
     )
 
 
@@ -268,5 +343,7 @@ def _combined(key: Key, present: Any, new: Any) -> Any:
             )
         case Combine.BY_NAME:
             return {**present, **new}
+        case Combine.BY_FILE:
+            return (*present, *new)
         case Combine.REPLACE:
             return new

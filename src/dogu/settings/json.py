@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from dogu.language import say
+
 Path: TypeAlias = tuple[str | int, ...]
 
 _DEEPEST = 50
@@ -53,10 +55,10 @@ class _Parser:
         if self._kind == "end":
             return JsonDocument({}, {})
         if self._text != "{":
-            raise JsonError(self._line, "settings are one JSON object: begin with {")
+            raise JsonError(self._line, say("settings are one JSON object: begin with {"))
         values = self._object(())
         if self._kind != "end":
-            raise JsonError(self._line, f"{self._text!r} after the end of the object")
+            raise JsonError(self._line, say("{text!r} after the end of the object", text=self._text))
         return JsonDocument(values, self._lines)
 
     def _step(self) -> None:
@@ -65,13 +67,19 @@ class _Parser:
     def _take(self, mark: str, after: str) -> None:
         if self._kind != "mark" or self._text != mark:
             raise JsonError(
-                self._line, f"{mark!r} expected after {after}, found {self._text or 'the end of the file'!r}"
+                self._line,
+                say(
+                    "{mark!r} expected after {after}, found {value!r}",
+                    mark=mark,
+                    after=after,
+                    value=self._text or say("the end of the file"),
+                ),
             )
         self._step()
 
     def _value(self, path: Path) -> Any:
         if len(path) > _DEEPEST:
-            raise JsonError(self._line, f"nested deeper than {_DEEPEST} levels")
+            raise JsonError(self._line, say("nested deeper than {deepest} levels", deepest=_DEEPEST))
         if self._kind == "mark" and self._text == "{":
             return self._object(path)
         if self._kind == "mark" and self._text == "[":
@@ -87,8 +95,12 @@ class _Parser:
             try:
                 return msgspec.json.decode(self._text)
             except (msgspec.DecodeError, UnicodeEncodeError) as error:
-                raise JsonError(self._line, f"{self._text[:40]} is no JSON value: {error}") from error
-        raise JsonError(self._line, f"a value expected, found {self._text or 'the end of the file'!r}")
+                raise JsonError(
+                    self._line, say("{text} is no JSON value: {error}", text=self._text[:40], error=error)
+                ) from error
+        raise JsonError(
+            self._line, say("a value expected, found {value!r}", value=self._text or say("the end of the file"))
+        )
 
     def _object(self, path: Path) -> dict[str, Any]:
         self._step()
@@ -96,16 +108,27 @@ class _Parser:
         while self._text != "}" or self._kind != "mark":
             if self._kind != "string":
                 raise JsonError(
-                    self._line, f"a key in double quotes expected, found {self._text or 'the end of the file'!r}"
+                    self._line,
+                    say(
+                        "a key in double quotes expected, found {value!r}",
+                        value=self._text or say("the end of the file"),
+                    ),
                 )
             key, line = self._scalar(), self._line
             if key in values:
-                raise JsonError(line, f"the key {key!r} is written twice (first in line {self._lines[(*path, key)]})")
+                raise JsonError(
+                    line,
+                    say(
+                        "the key {key!r} is written twice (first in line {lines})",
+                        key=key,
+                        lines=self._lines[*path, key],
+                    ),
+                )
             self._step()
             self._lines[(*path, key)] = line
             self._take(":", f"the key {key!r}")
             values[key] = self._value((*path, key))
-            self._separator("}", f"the value of {key!r}")
+            self._separator("}", say("the value of {key!r}", key=key))
         self._step()
         return values
 
@@ -116,7 +139,7 @@ class _Parser:
             place = (*path, len(values))
             self._lines[place] = self._line
             values.append(self._value(place))
-            self._separator("]", "an element of the list")
+            self._separator("]", say("an element of the list"))
         self._step()
         return values
 
@@ -144,7 +167,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
 
 def _unreadable(text: str, position: int) -> str:
     if text.startswith("/*", position):
-        return "a comment that begins with /* and doesn't end"
+        return say("a comment that begins with /* and doesn't end")
     if text[position] == '"':
-        return "a text that isn't closed on its line"
-    return f"{text[position]!r} can't stand here"
+        return say("a text that isn't closed on its line")
+    return say("{text!r} can't stand here", text=text[position])

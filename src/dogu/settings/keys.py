@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import LANGUAGES
 from dogu.settings import values as takes
 
 
@@ -18,6 +19,7 @@ class Combine(Enum):
     ADD = "they add up"
     INTERSECT = "only what all of them hold"
     BY_NAME = "they add up by name, the highest wins"
+    BY_FILE = "each file's own, lowest first, as written"
 
 
 class Reach(Enum):
@@ -32,7 +34,7 @@ class Key(msgspec.Struct, frozen=True):
     """One key: `name` is its path in the nested spelling, `also` its other spellings.
 
     `is_stricter(new, present)` says whether `new` allows no more than `present`. A key that `restricts` stops the start
-    when its spelling or its value isn't understood. `no_effect` says why setting it changes nothing yet.
+    when its spelling or its value isn't understood.
     """
 
     name: str
@@ -43,7 +45,6 @@ class Key(msgspec.Struct, frozen=True):
     reach: Reach = Reach.WAITS
     is_stricter: Callable[[Any, Any], bool] | None = None
     restricts: bool = False
-    no_effect: str = ""
 
 
 def _lower(new: Any, present: Any) -> bool:
@@ -88,8 +89,6 @@ def _widens(name: str, *also: str) -> Key:
     return Key(name, takes.texts, (), also, Combine.ADD)
 
 
-_BY_PARAMETER = "the model decides by the tool's parameter so far"
-
 KEYS: tuple[Key, ...] = (
     _confines("tools.core", "coreTools", convert=takes.tools),
     _denies("tools.exclude", "excludeTools", convert=takes.tools),
@@ -106,6 +105,7 @@ KEYS: tuple[Key, ...] = (
     Key("tools.callCommand", takes.text, "", ("toolCallCommand",)),
     _guards("tools.sandbox", takes.sandbox, "auto", _stricter_sandbox, "sandbox"),
     _guards("tools.sandboxNetworkAccess", takes.flag, True, _false, "network"),
+    _confines("tools.sandboxAllowedHosts", convert=takes.hosts),
     _widens("tools.sandboxAllowedPaths"),
     _widens("tools.writableProtectedPaths"),
     _limits("tools.shell.timeout", takes.time_limit, None),
@@ -117,9 +117,15 @@ KEYS: tuple[Key, ...] = (
         500,
         ("maxMatches",),
         reach=Reach.ALWAYS,
-        no_effect=_BY_PARAMETER,
     ),
     _limits("tools.search.timeout", takes.number(0.1, 1e5), 30.0),
+    Key("web.fetch", takes.one_of("auto", "own"), "auto"),
+    Key("web.search", takes.one_of("auto", "gemini", "searxng", "brave"), "auto"),
+    Key("web.searxngUrl", takes.text, ""),
+    Key("web.braveKey", takes.text, ""),
+    _widens("web.allowedHosts"),
+    _limits("web.timeout", takes.number(0.1, 600), 30.0),
+    _guards("web.trustProxy", takes.flag, False, _false),
     _guards("security.disableYoloMode", takes.flag, False, _true, "disableYoloMode"),
     Key("mcp.serverCommand", takes.text, "", ("mcpServerCommand",)),
     _confines("mcp.allowed", "allowMCPServers", convert=takes.texts),
@@ -131,6 +137,15 @@ KEYS: tuple[Key, ...] = (
     Key("model.apiKey", takes.text, ""),
     _limits("model.maxSessionTurns", takes.turns, None, "maxSessionTurns"),
     Key("model.editRepair", takes.flag, True),
+    Key(
+        "model.compressionThreshold",
+        takes.number(0.05, 1),
+        0.7,
+        ("chatCompression.contextPercentageThreshold", "model.chatCompression.contextPercentageThreshold"),
+    ),
+    Key("model.contextWindow", takes.number(1_000, 1e9, whole=True), None),
+    Key("model.prices", takes.prices, {}, (), Combine.BY_NAME),
+    _limits("model.maxCost", takes.number(0, 1e6), None),
     Key("context.fileName", takes.text_or_texts, ("GEMINI.md", "AGENTS.md"), ("contextFileName",)),
     _widens("context.includeDirectories", "includeDirectories"),
     Key(
@@ -140,15 +155,27 @@ KEYS: tuple[Key, ...] = (
         ("fileFiltering.respectGitIgnore",),
         reach=Reach.STRICTER,
         is_stricter=_true,
-        no_effect=_BY_PARAMETER,
     ),
+    Key("hooks", takes.json_object, (), (), Combine.BY_FILE),
+    Key("hooksConfig.enabled", takes.flag, True),
+    _widens("hooksConfig.disabled"),
+    Key("skills.enabled", takes.flag, True, reach=Reach.STRICTER, is_stricter=_false),
+    Key("skills.disabled", takes.texts, (), (), Combine.ADD, Reach.ALWAYS),
+    Key("telemetry.enabled", takes.flag, False, reach=Reach.STRICTER, is_stricter=_false),
+    Key("telemetry.otlpEndpoint", takes.text, ""),
+    Key("telemetry.outfile", takes.text, ""),
+    Key("telemetry.logPrompts", takes.flag, False, reach=Reach.STRICTER, is_stricter=_false),
+    Key("sessions.keepDays", takes.number(0, 1e5), 180.0),
+    Key("sessions.keepMegabytes", takes.number(0, 1e9), 10_000.0),
     Key("general.preferredEditor", takes.text, "", ("preferredEditor", "editor")),
     Key(
         "ui.language",
-        takes.one_of(*takes.LANGUAGES),
+        takes.one_of(*LANGUAGES),
         "",
         ("lang", "language", "ui.lang"),
         reach=Reach.ALWAYS,
-        no_effect="dogu speaks English so far",
     ),
+    Key("ui.theme", takes.theme, "auto", ("theme",), reach=Reach.ALWAYS),
+    Key("ui.screenReader", takes.flag, False, ("ui.accessibility.screenReader",), reach=Reach.ALWAYS),
+    Key("ui.ambiguousWidth", takes.one_of(*takes.WIDTHS), "narrow", reach=Reach.ALWAYS),
 )

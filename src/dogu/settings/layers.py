@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from dogu.language import say
 from dogu.settings.json import JsonDocument, JsonError, Path, parse_json_with_comments
 from dogu.settings.keys import KEYS, Combine, Key
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
@@ -60,7 +61,7 @@ def read_layer(file: str, environ: Mapping[str, str], *, is_project: bool = Fals
 def flags_layer(overrides: Mapping[str, Any]) -> Layer:
     """Make a layer of the command line's values, given by key; None means that the flag wasn't used."""
     given = {name: value for name, value in overrides.items() if value is not None}
-    layer = Layer("command line")
+    layer = Layer(say("command line"))
     _Reading(layer, JsonDocument(given, {}), None).take_all()
     return layer
 
@@ -71,22 +72,22 @@ def _read_text(file: str, *, must_exist: bool) -> str | None:
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and not must_exist:
             return None
-        raise SettingsError(file, 0, "", f"can't be read: {error.strerror}") from error
+        raise SettingsError(file, 0, "", say("can't be read: {strerror}", strerror=error.strerror)) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise SettingsError(file, 0, "", "is not a regular file")
+        raise SettingsError(file, 0, "", say("is not a regular file"))
     with os.fdopen(descriptor, "rb") as stream:
         try:
             data = stream.read(_LARGEST_BYTES + 1)
         except OSError as error:
-            raise SettingsError(file, 0, "", f"can't be read: {error.strerror}") from error
+            raise SettingsError(file, 0, "", say("can't be read: {strerror}", strerror=error.strerror)) from error
     if len(data) > _LARGEST_BYTES:
-        raise SettingsError(file, 0, "", f"is larger than {_LARGEST_BYTES} bytes")
+        raise SettingsError(file, 0, "", say("is larger than {largest_bytes} bytes", largest_bytes=_LARGEST_BYTES))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise SettingsError(file, line, "", "is not UTF-8: save it as UTF-8") from error
+        raise SettingsError(file, line, "", say("is not UTF-8: save it as UTF-8")) from error
 
 
 class _Reading:
@@ -132,7 +133,7 @@ class _Reading:
 
     def _refuse_as_group(self, path: Path, name: str, value: Any) -> None:
         if value is not None:
-            raise self._fail(path, name, f"takes an object of keys, not {shown(value)}")
+            raise self._fail(path, name, say("takes an object of keys, not {value}", value=shown(value)))
 
     def _tell_unknown(self, path: Path, name: str, value: Any) -> None:
         is_gemini_file = os.path.basename(os.path.dirname(self._layer.name)) == ".gemini"
@@ -145,7 +146,8 @@ class _Reading:
 
     def _take(self, key: Key, path: Path, name: str, raw: Any) -> None:
         try:
-            value = key.convert(self._expand(raw, key, path, name))
+            is_literal = key.combine is Combine.BY_FILE
+            value = key.convert(raw if is_literal else self._expand(raw, key, path, name))
         except ValueProblem as problem:
             raise self._fail(path, name, str(problem)) from problem
         self._check_tool_names(key, path, name, value)
@@ -153,8 +155,6 @@ class _Reading:
         if present is not None:
             value = self._both(key, path, name, (present.value, value))
         self._layer.values[key.name] = Value(value, self._origin(path))
-        if key.no_effect and value != key.default:
-            self._warn(path, name, f"has no effect: {key.no_effect}")
 
     def _both(self, key: Key, path: Path, name: str, values: tuple[Any, Any]) -> Any:
         """Join the values of two spellings of one key in one file."""
@@ -164,7 +164,9 @@ class _Reading:
         if key.combine is Combine.INTERSECT:
             return intersect(first, second)
         if first != second:
-            raise self._fail(path, name, f"says something else than another spelling of {key.name} in this file")
+            raise self._fail(
+                path, name, say("says something else than another spelling of {name} in this file", name=key.name)
+            )
         return second
 
     def _check_tool_names(self, key: Key, path: Path, name: str, value: Any) -> None:
@@ -173,10 +175,16 @@ class _Reading:
         for place, entry in enumerate(value):
             hint = unknown_tool_hint(entry)
             if hint and key.name == "tools.exclude":
-                raise self._fail((*path, place), name, f"{entry!r} is no tool: did you mean {hint!r}?")
+                raise self._fail(
+                    (*path, place), name, say("{entry!r} is no tool: did you mean {hint!r}?", entry=entry, hint=hint)
+                )
             if hint is not None:
-                more = f": did you mean {hint!r}?" if hint else "; it counts for a discovered tool of this name"
-                self._warn((*path, place), name, f"{entry!r} is no built-in tool{more}")
+                more = (
+                    say(": did you mean {hint!r}?", hint=hint)
+                    if hint
+                    else say("; it counts for a discovered tool of this name")
+                )
+                self._warn((*path, place), name, say("{entry!r} is no built-in tool{more}", entry=entry, more=more))
 
     def _expand(self, raw: Any, key: Key, path: Path, name: str) -> Any:
         """Replace `$VAR`, `${VAR}` and `${VAR:-default}` in every text of a file; flags were expanded by the shell."""
@@ -199,8 +207,16 @@ class _Reading:
         if value is not None:
             return value
         if key.restricts:
-            raise self._fail(path, name, f"the environment variable {variable} isn't set")
-        self._warn(path, name, f"the environment variable {variable} isn't set: {found[0]} stays as it is")
+            raise self._fail(path, name, say("the environment variable {variable} isn't set", variable=variable))
+        self._warn(
+            path,
+            name,
+            say(
+                "the environment variable {variable} isn't set: {found} stays as it is",
+                variable=variable,
+                found=found[0],
+            ),
+        )
         return found[0]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dogu.language import say
+
 SHELL = "run_shell_command"
 _CLASS_NAMES = {
     "LSTool": "list_directory",
@@ -36,21 +38,31 @@ def tool_entry(entry: str) -> str:
     name, opened, rest = entry.strip().partition("(")
     name = _CLASS_NAMES.get(name.strip(), name.strip())
     if not name or any(letter.isspace() for letter in name):
-        raise EntryError(f"{entry!r} names no tool: write a tool's name or {SHELL}(COMMAND)")
+        raise EntryError(
+            say("{entry!r} names no tool: write a tool's name or {shell}(COMMAND)", entry=entry, shell=SHELL)
+        )
     if not opened:
         return name
     if name != SHELL:
         if unknown_tool_hint(name) == SHELL:
-            raise EntryError(f"{name!r} is no tool: did you mean {SHELL!r}?")
-        raise EntryError(f"only {SHELL} takes a command in parentheses: write {name!r}")
+            raise EntryError(say("{name!r} is no tool: did you mean {shell!r}?", name=name, shell=SHELL))
+        raise EntryError(say("only {shell} takes a command in parentheses: write {name!r}", shell=SHELL, name=name))
     if not rest.endswith(")"):
-        raise EntryError(f"{entry!r} doesn't end with a closing parenthesis")
+        raise EntryError(say("{entry!r} doesn't end with a closing parenthesis", entry=entry))
     words = rest[:-1].split()
     if not words:
-        raise EntryError(f"{entry!r} holds no command: write {SHELL} alone to mean every command")
+        raise EntryError(
+            say("{entry!r} holds no command: write {shell} alone to mean every command", entry=entry, shell=SHELL)
+        )
     if words[-1] == "*" or words[-1].endswith(":*"):
         meant = " ".join([*words[:-1], words[-1].removesuffix("*").removesuffix(":")]).strip()
-        raise EntryError(f"a command in parentheses is a prefix already, without *: write {SHELL}({meant})")
+        raise EntryError(
+            say(
+                "a command in parentheses is a prefix already, without *: write {shell}({meant})",
+                shell=SHELL,
+                meant=meant,
+            )
+        )
     return f"{SHELL}({' '.join(words)})"
 
 

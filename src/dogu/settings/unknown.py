@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
+from dogu.language import say
+
 _RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow", "restrict", "coretool", "toolscore")
 _RESTRICTING_NAMES = ("core", "exclude", "coretools", "excludetools", "permissions")
 _LISTS = ("coreTools", "excludeTools", "tools.core", "tools.exclude", "mcp.allowed", "mcp.excluded")
@@ -30,7 +32,7 @@ _GEMINI_ONLY_DEEPER = _words(
     """tools.autoAccept tools.disableLLMCorrection tools.enableHooks tools.enableMessageBusIntegration
     tools.enableToolOutputTruncation tools.shell.backgroundCompletionBehavior tools.shell.enableInteractiveShell
     tools.shell.enableShellOutputEfficiency tools.shell.pager tools.shell.showColor tools.truncateToolOutputLines
-    tools.truncateToolOutputThreshold tools.usePty tools.useRipgrep model.chatCompression model.compressionThreshold
+    tools.truncateToolOutputThreshold tools.usePty tools.useRipgrep
     model.disableLoopDetection model.skipNextSpeakerCheck model.summarizeToolOutput context.discoveryMaxDirs
     context.importFormat context.includeDirectoryTree context.loadMemoryFromIncludeDirectories
     context.fileFiltering.customIgnoreFilePaths context.fileFiltering.disableFuzzySearch
@@ -53,10 +55,16 @@ def unknown_key_problem(name: str, value: Any, known: Sequence[str], *, is_gemin
     hint = _nearest(name, known)
     for deeper in (name, *_names_within(value, name)):
         if _looks_like_a_restriction(deeper, known):
-            meant = hint if hint in _LISTS else "tools.core or tools.exclude"
-            problem = f"{deeper} looks like a restriction, but dogu knows no such key and drops none in silence"
-            return UnknownKey(f"{problem}: did you mean {meant}?", is_restriction=True)
-    return UnknownKey(f"unknown key{f': did you mean {hint}?' if hint else ''}", is_restriction=False)
+            meant = hint if hint in _LISTS else say("tools.core or tools.exclude")
+            problem = say(
+                "{deeper} looks like a restriction, but dogu knows no such key and drops none in silence", deeper=deeper
+            )
+            return UnknownKey(
+                say("{problem}: did you mean {meant}?", problem=problem, meant=meant), is_restriction=True
+            )
+    return UnknownKey(
+        say("unknown key{value}", value=say(": did you mean {hint}?", hint=hint) if hint else ""), is_restriction=False
+    )
 
 
 def _is_gemini_only(name: str) -> bool:

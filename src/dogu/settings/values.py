@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from dogu.language import say
 from dogu.settings.tools import EntryError, tool_entry
 
 APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
 SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide
 PROVIDERS = ("gemini", "vertex", "openai_compatible", "offline")
-LANGUAGES = ("en", "ja", "ko", "zh-CN", "zh-TW")
+THEMES = ("auto", "dark", "light")
+WIDTHS = ("narrow", "wide")
 _OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
 _LONGEST_SHOWN = 60
+_HOST = re.compile(
+    r"(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?::(?P<port>[0-9]{1,5}))?",
+    re.IGNORECASE | re.ASCII,
+)
+_BRACKETED = re.compile(r"\[(?P<address>[^\]/]+)\](?::(?!0+$)[0-9]{1,4})?")
 
 
 class ValueProblem(ValueError):  # noqa: N818  (it becomes a SettingsError once the file and line are known)
@@ -23,7 +31,7 @@ def text(value: Any) -> str:
     """Take a text."""
     if isinstance(value, str) and "\0" not in value:
         return value
-    raise ValueProblem(f"takes a text, not {shown(value)}")
+    raise ValueProblem(say("takes a text, not {value}", value=shown(value)))
 
 
 def texts(value: Any) -> tuple[str, ...]:
@@ -32,7 +40,7 @@ def texts(value: Any) -> tuple[str, ...]:
         items = cast("list[Any]", value)
         if all(isinstance(item, str) for item in items):
             return tuple(text(item) for item in items)
-    raise ValueProblem(f'takes a list of texts, like ["a", "b"], not {shown(value)}')
+    raise ValueProblem(say('takes a list of texts, like ["a", "b"], not {value}', value=shown(value)))
 
 
 def text_or_texts(value: Any) -> tuple[str, ...]:
@@ -52,7 +60,7 @@ def flag(value: Any) -> bool:
     """Take true or false."""
     if isinstance(value, bool):
         return value
-    raise ValueProblem(f"takes true or false, not {shown(value)}")
+    raise ValueProblem(say("takes true or false, not {value}", value=shown(value)))
 
 
 def number(least: float, most: float, *, whole: bool = False) -> Callable[[Any], float]:
@@ -62,8 +70,16 @@ def number(least: float, most: float, *, whole: bool = False) -> Callable[[Any],
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and least <= value <= most and (not whole or value == int(value)):
             return int(value) if whole else float(value)
-        kind = "a whole number" if whole else "a number"
-        raise ValueProblem(f"takes {kind} from {least:g} to {most:g}, not {shown(value)}")
+        kind = say("a whole number") if whole else say("a number")
+        raise ValueProblem(
+            say(
+                "takes {kind} from {least:g} to {most:g}, not {value}",
+                kind=kind,
+                least=least,
+                most=most,
+                value=shown(value),
+            )
+        )
 
     return convert
 
@@ -75,9 +91,15 @@ def one_of(*choices: str, also: Mapping[str, str] | None = None) -> Callable[[An
     def convert(value: Any) -> str:
         if isinstance(value, str) and _plain(value) in spelled:
             return spelled[_plain(value)]
-        raise ValueProblem(f"takes one of {', '.join(choices)}, not {shown(value)}")
+        raise ValueProblem(say("takes one of {choices}, not {value}", choices=", ".join(choices), value=shown(value)))
 
     return convert
+
+
+def theme(value: Any) -> str:
+    """Take `auto`, `dark` or `light`; the name of another program's theme says at most which of them it is."""
+    name = text(value).casefold()
+    return name if name in THEMES else "light" if "light" in name else "auto"
 
 
 def sandbox(value: Any) -> str:
@@ -89,15 +111,59 @@ def sandbox(value: Any) -> str:
     return one_of(*SANDBOX_MODES)(value)
 
 
+def hosts(value: Any) -> tuple[str, ...]:
+    """Take a list of hosts: names (`*.` for those below), addresses, networks, a port behind."""
+    entries = texts(value)
+    for entry in entries:
+        match = _HOST.fullmatch(entry)
+        if not (match and int(match["port"] or 1) in range(1, 65_536)) and not _is_network(entry):
+            wanted = say('hosts like "example.com", "*.example.com", "example.com:443", "10.0.0.0/8"')
+            raise ValueProblem(say("takes {wanted}, not {entry}", wanted=wanted, entry=shown(entry)))
+    return entries
+
+
+def _is_network(entry: str) -> bool:
+    from ipaddress import ip_network
+
+    match = _BRACKETED.fullmatch(entry)
+    try:
+        ip_network(match["address"] if match else entry)
+    except ValueError:
+        return False
+    return True
+
+
 def table(value: Any) -> Mapping[str, Any]:
     """Take an object of objects."""
     if isinstance(value, dict):
         entries = cast("dict[str, Any]", value)
         for name, entry in entries.items():
             if not isinstance(entry, dict):
-                raise ValueProblem(f"takes an object for each name; {name!r} has {shown(entry)}")
+                raise ValueProblem(
+                    say("takes an object for each name; {name!r} has {entry}", name=name, entry=shown(entry))
+                )
         return entries
-    raise ValueProblem(f"takes an object with one entry a server, not {shown(value)}")
+    raise ValueProblem(say("takes an object with one entry a server, not {value}", value=shown(value)))
+
+
+def json_object(value: Any) -> Mapping[str, Any]:
+    """Take an object, as it is."""
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    raise ValueProblem(say("takes an object, not {value}", value=shown(value)))
+
+
+def prices(value: Any) -> Mapping[str, Mapping[str, float]]:
+    """Take prices by model: an object with `input` and `output`, and `cached` if it differs from `input`."""
+    amount = number(0, 1e6)
+    taken: dict[str, dict[str, float]] = {}
+    for model, entry in table(value).items():
+        if not {"input", "output"} <= entry.keys() <= {"input", "output", "cached"}:
+            example = '{"input": 1.25, "cached": 0.1, "output": 10}'
+            raise ValueProblem(say("takes {example} for each model, not {entry}", example=example, entry=shown(entry)))
+        taken[model] = {"cached": entry["input"], **entry}
+        taken[model] = {name: amount(dollars) for name, dollars in taken[model].items()}
+    return taken
 
 
 def turns(value: Any) -> int | None:

@@ -19,9 +19,10 @@ class Call(msgspec.Struct, frozen=True):
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One answer: thoughts, then text (streamed in `pieces` pieces), then calls.
 
-    `delay_s` passes before the first event; `hangs` never answers; `error` is raised instead (an exception for
-    `ScriptedModel`), `fault` names a fault of the wire (for the fake servers, see `docs/testing.md`). `parts` are parts
-    of Gemini's wire, sent as they are after the others.
+    `delay_s` passes before the first event, on the wire `pace_s` after each piece; `hangs` never answers; `error` is
+    raised instead (an exception for `ScriptedModel`), `fault` names a fault of the wire (for the fake servers, see
+    `docs/testing.md`). `parts` are parts of Gemini's wire, sent as they are after the others; `metadata` are fields of
+    its candidate beside the content, such as `grounding` and `url_context` of `dogu.testing.fake_gemini_web` make.
     """
 
     text: str = ""
@@ -30,10 +31,12 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     pieces: int = 1
     finish: str = "STOP"
     delay_s: float = 0.0
+    pace_s: float = 0.0
     hangs: bool = False
     error: Exception | None = None
     fault: str = ""
     parts: Sequence[Mapping[str, Any]] = ()
+    metadata: Mapping[str, Any] = {}
     prompt_tokens: int = 10
 
 

@@ -66,6 +66,10 @@ class Reply:
         """End an answer that came in chunks as it should end."""
         self._write(b"0\r\n\r\n")
 
+    def raw(self, data: bytes) -> None:
+        """Send bytes as they are, a status line and headers among them."""
+        self._write(data)
+
     def cut(self) -> None:
         """Close the connection where the answer stands."""
         raise ConnectionEndedError

@@ -11,6 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
+from dogu.language import say
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class Glob(Tool[GlobArgs]):
 
     def get_description(self, args: GlobArgs) -> str:
         """The pattern, and where."""
-        return f"'{args.pattern}'" + (f" within {args.path}" if args.path else "")
+        if not args.path:
+            return f"'{args.pattern}'"
+        return say("'{pattern}' within {folder}", pattern=args.pattern, folder=args.path)
 
     async def execute(self, args: GlobArgs, context: CallContext) -> ToolResult:
         """Find them in a thread that ends when the call is cancelled."""
@@ -75,7 +78,7 @@ class Glob(Tool[GlobArgs]):
         found = self._find(args, folder, pattern)
         if found.paths:
             return _listed(args, asked, folder, found)
-        return ToolResult("\n".join(self._nothing(args, asked, folder, pattern, found)), "No files found")
+        return ToolResult("\n".join(self._nothing(args, asked, folder, pattern, found)), say("No files found"))
 
     def _find(self, args: GlobArgs, folder: str, pattern: str) -> FoundFiles:
         from dogu.workspace.glob import GlobPattern, GlobQuery, PathFilter
@@ -133,7 +136,7 @@ def _listed(args: GlobArgs, asked: str, folder: str, found: FoundFiles) -> ToolR
     notes = _left_out(found)
     if count > MOST_PATHS:
         notes.insert(0, f"(showing the newest {MOST_PATHS} of {count}; narrow the pattern or the path for the rest)")
-    shown = " ".join([f"Found {count} matching file(s)", *notes])
+    shown = " ".join([say("Found {count} matching file(s)", count=count), *notes])
     return ToolResult("\n".join([header, *paths, *notes]), shown)
 
 

@@ -9,6 +9,7 @@ import anyio.to_thread
 import msgspec
 
 from dogu.contract import CallContext, Kind, Tool, ToolResult
+from dogu.language import say
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class ListDirectory(Tool[ListDirectoryArgs]):
             entries = _entries(descriptor)
             there = len(entries.folders) + len(entries.others)
             if not there:
-                return ToolResult(f"Directory {shown_name(path)} is empty.", "Directory is empty.")
+                return ToolResult(f"Directory {shown_name(path)} is empty.", say("Directory is empty."))
             wanted = _wanted(entries, args.ignore or [])
             kept, notes = _without_ignored(wanted, self._rules(path, args.respect_git_ignore))
             if not wanted.folders and not wanted.others:
@@ -82,7 +83,7 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         if count > MOST_ENTRIES:
             notes.insert(0, f"(showing {MOST_ENTRIES} of {count} entries; use glob or `ignore` to see others)")
         listing = "\n".join([f"Directory listing for {shown_name(path)}:", *lines])
-        shown = " ".join([f"Listed {count} item(s).", *notes])
+        shown = " ".join([say("Listed {count} item(s).", count=count), *notes])
         return ToolResult("\n\n".join([listing, "\n".join(notes)]) if notes else listing, shown)
 
     def _rules(self, path: str, respect_git_ignore: bool) -> FolderRules:

@@ -12,6 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
+from dogu.language import say
 
 if TYPE_CHECKING:
     from dogu.workspace.file_view import LineSlice
@@ -75,7 +76,8 @@ class ReadFile(Tool[ReadFileArgs]):
         from dogu.workspace.file_view import DEFAULT_LIMIT_LINES
 
         first = (args.offset or 0) + 1
-        return f"{args.path} (lines {first}-{first - 1 + (args.limit or DEFAULT_LIMIT_LINES)})"
+        last = first - 1 + (args.limit or DEFAULT_LIMIT_LINES)
+        return say("{path} (lines {first}-{last})", path=args.path, first=first, last=last)
 
     async def should_confirm_execute(self, args: ReadFileArgs) -> Confirmation | None:
         """Ask, in every mode, before a file that may hold secrets is shown to the model."""
@@ -126,7 +128,7 @@ class ReadFile(Tool[ReadFileArgs]):
         view = view_file(self._files, path, wanted, go_on)
         if isinstance(view, MediaFile):
             blob = Blob(view.media_type, view.data, os.path.basename(path))
-            return ToolResult([blob], f"Read {view.word} file: {shown}")
+            return ToolResult([blob], say("Read {kind} file: {path}", kind=view.word, path=shown))
         if view.first and not view.lines:
             raise _past_the_end(view, path)
         return ToolResult(told(view), _display(view, shown))
@@ -160,8 +162,12 @@ def _past_the_end(part: LineSlice, path: str) -> ToolError:
 
 def _display(part: LineSlice, shown: str) -> str:
     if not part.lines:
-        return f"File is empty: {shown}"
+        return say("File is empty: {path}", path=shown)
     if part.is_whole:
-        return f"Read {len(part.lines)} line{'s' * (len(part.lines) != 1)} from {shown}"
-    total = part.total_lines if part.total_lines is not None else "many"
-    return f"Read lines {part.first + 1}-{part.end} of {total} from {shown}"
+        if len(part.lines) == 1:
+            return say("Read 1 line from {path}", path=shown)
+        return say("Read {count} lines from {path}", count=len(part.lines), path=shown)
+    total = part.total_lines if part.total_lines is not None else say("many")
+    return say(
+        "Read lines {first}-{last} of {total} from {path}", first=part.first + 1, last=part.end, total=total, path=shown
+    )

@@ -8,6 +8,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
+from dogu.language import say
 
 if TYPE_CHECKING:
     from dogu.workspace.process_jobs import Jobs
@@ -31,7 +32,7 @@ class StopBackgroundJob(Tool[StopBackgroundJobArgs]):
 
     def get_description(self, args: StopBackgroundJobArgs) -> str:
         """Which job."""
-        return f"stop background job {args.pid}"
+        return say("stop background job {pid}", pid=args.pid)
 
     async def execute(self, args: StopBackgroundJobArgs, context: CallContext) -> ToolResult:
         """Stop it and wait until it is gone."""

@@ -8,6 +8,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
+from dogu.language import say
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.roots import Roots
 
@@ -44,7 +45,7 @@ class WriteFile(Tool[WriteFileArgs]):
 
     def get_description(self, args: WriteFileArgs) -> str:
         """Which file, relative to its root."""
-        return f"Writing to {self._roots.relative(args.file_path)}"
+        return say("Writing to {path}", path=self._roots.relative(args.file_path))
 
     async def should_confirm_execute(self, args: WriteFileArgs) -> Confirmation | None:
         """Show the diff of exactly what would be written; it can be edited first."""
@@ -61,7 +62,9 @@ class WriteFile(Tool[WriteFileArgs]):
         reason = self._files.protected_reason(proposal.path)
         new = proposal.display.old_text is None
         return Confirmation(
-            f"{'Create' if new else 'Overwrite'} {proposal.display.path}?",
+            say("Create {path}?", path=proposal.display.path)
+            if new
+            else say("Overwrite {path}?", path=proposal.display.path),
             proposal.display,
             proposal=proposal,
             editable_text=content,

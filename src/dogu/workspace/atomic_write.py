@@ -136,7 +136,7 @@ class AtomicWriter:
             raise
 
     def _replace(self, folder: int, place: Place, data: bytes, old: OldFile) -> None:
-        _refuse_read_only(folder, place, old)
+        refuse_read_only(folder, place, old)
         if old.status.st_nlink > 1:
             self._write_in_place(folder, place, data, old)
             return
@@ -291,7 +291,8 @@ def _in_place_where_refused() -> Generator[None]:
         raise
 
 
-def _refuse_read_only(folder: int, place: Place, old: OldFile) -> None:
+def refuse_read_only(folder: int, place: Place, old: OldFile) -> None:
+    """Refuse what nobody should write to. Raises OSError (EROFS), `ToolError` (PERMISSION_DENIED)."""
     if os.fstatvfs(folder).f_flag & os.ST_RDONLY:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), place.path)
     mode = stat.S_IMODE(old.status.st_mode)

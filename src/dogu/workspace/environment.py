@@ -81,6 +81,12 @@ def command_environment(parent: Mapping[str, str], extra_names: Iterable[str] = 
     return environment | _SET
 
 
+def secret_values(parent: Mapping[str, str]) -> list[str]:
+    """Return the values that tell secrets, by their names; where a secret lies (a path) is none."""
+    named = [value for name, value in parent.items() if name in OWN_KEYS or _SECRET.search(name)]
+    return [value for value in named if not value.startswith(("/", "~", "."))]
+
+
 def _is_let_in(name: str, value: str, exact: set[str], starts: tuple[str, ...]) -> bool:
     if name in OWN_KEYS:
         return False

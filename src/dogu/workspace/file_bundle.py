@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from dogu.contract.content import Blob, Content, Part, Text
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
 from dogu.workspace.file_choice import ChosenFile, FileChoice, reason_of
 from dogu.workspace.file_view import LARGEST_MEDIA_BYTES, LONGEST_TEXT_CHARS, MediaFile, Wanted, told, view_file
 from dogu.workspace.files import Files
@@ -86,17 +87,20 @@ class Bundle:
     def display(self) -> str:
         """Name for the person, in Markdown, what was read and what was skipped, a few of each."""
         lines = [
-            f"### ReadManyFiles Result (Target Dir: `{self._roots.primary}`)\n",
-            f"Successfully read and concatenated content from **{len(self._read)} file(s)**.\n",
-            "**Processed Files:**",
+            "### " + say("ReadManyFiles Result (Target Dir: `{folder}`)", folder=self._roots.primary) + "\n",
+            say("Successfully read and concatenated content from **{count} file(s)**.", count=len(self._read)) + "\n",
+            f"**{say('Processed Files:')}**",
             *_bullets([f"`{shown_name(self._roots.relative(path))}`" for path in self._read]),
         ]
         skipped = self._choice.skipped
         if skipped:
-            lines.append(f"\n**Skipped {len(skipped)} item(s):**")
-            lines += _bullets([f"`{shown_name(name)}` (Reason: {reason})" for name, reason in skipped])
+            lines.append(f"\n**{say('Skipped {count} item(s):', count=len(skipped))}**")
+            lines += _bullets(
+                [f"`{shown_name(name)}` ({say('Reason: {reason}', reason=reason)})" for name, reason in skipped]
+            )
         if self._not_reached:
-            lines.append(f"\n{self._not_reached} more files were not read: the limit is reached.")
+            more = say("{count} more files were not read: the limit is reached.", count=self._not_reached)
+            lines.append(f"\n{more}")
         return "\n".join(lines)
 
     def _skip(self, path: str, reason: str) -> None:

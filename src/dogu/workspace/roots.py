@@ -38,6 +38,15 @@ class Roots:
             spelled.setdefault(os.path.abspath(root), os.path.realpath(root))
         self._spellings = sorted(spelled.items(), key=lambda pair: -len(pair[0]))
 
+    def allow_reading(self, folder: str) -> None:
+        """Let an absolute folder be read from now on, as if it had been among `readable`. Raises OSError."""
+        real = os.path.realpath(folder, strict=True)
+        spelled = dict(self._spellings) | {real: real}
+        spelled.setdefault(os.path.abspath(folder), real)
+        self._spellings = sorted(spelled.items(), key=lambda pair: -len(pair[0]))
+        if real not in self.all and real not in self.readable:
+            self.readable = (*self.readable, real)
+
     def locate(self, path: str, base: str | None = None) -> str:
         """Return the absolute path meant by `path`: under a root as spelled there, without `.` and `..`.
 

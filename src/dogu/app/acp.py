@@ -1,0 +1,118 @@
+"""Sessions for the ACP door: opened as it wishes, listed from what was kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import msgspec
+
+from dogu.app.model_choice import provider_of
+from dogu.app.opening import open_agent
+from dogu.app.options import Options, read_settings
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
+from dogu.policy.mode import ApprovalMode
+from dogu.runtime.session_folder import KeptSession, kept_sessions
+from dogu.serve.acp.wishes import KeptRow, SessionParts, SessionWish
+from dogu.settings import Settings, SettingsError
+
+
+class AcpSessions:
+    """Opens each session in its own folder; `options` are the command line's, for all of them."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    @asynccontextmanager
+    async def open(self, wish: SessionWish) -> AsyncGenerator[SessionParts]:
+        """Open a session; see `Sessions.open`."""
+        options = self._options_for(wish)
+        try:
+            settings = read_settings(options)
+            async with open_agent(options, confirm=wish.confirm, ask_to_go_on=wish.ask_to_go_on) as opened:
+                if wish.resume is not None and opened.session_id != wish.resume:
+                    message = say("Session {id} is in use by another process.", id=wish.resume)
+                    raise ToolError(ErrorKind.IO_ERROR, message)
+                opened.runtime.executor.approval.ask_person = wish.ask_person
+                opened.runtime.notes = (*(f"{warning}" for warning in settings.warnings), *opened.runtime.notes)
+                yield SessionParts(
+                    opened.session_id,
+                    opened.agent,
+                    opened.runtime,
+                    opened.read_prompt,
+                    opened.slash,
+                    _modes(settings),
+                    opened.session.path,
+                )
+        except SettingsError as error:
+            raise ToolError(ErrorKind.START_FAILED, str(error)) from error
+        except BaseExceptionGroup as group:
+            first = _first_of(group)
+            if isinstance(first, SettingsError):
+                raise ToolError(ErrorKind.START_FAILED, str(first)) from group
+            raise first from group
+
+    def kept(self, folder: str) -> list[KeptRow]:
+        """List what can be resumed; see `Sessions.kept`."""
+        root = os.path.realpath(folder) if folder else ""
+        kept = kept_sessions(self._options.state_folder, root)
+        return [_row(each, root) for each in kept if each.has_record]
+
+    def why_not_ready(self, folder: str) -> str:
+        """Say what is missing; see `Sessions.why_not_ready`."""
+        options = msgspec.structs.replace(self._options, root=folder)
+        try:
+            model = read_settings(options).model
+        except SettingsError:
+            return ""  # told when the session is opened
+        if provider_of(model) != "offline" or self._options.model == "offline":
+            return ""
+        return say(
+            "No model is connected. Set GEMINI_API_KEY in the environment that your editor starts dogu with, or name a "
+            "local model in ~/.dogu/settings.json."
+        )
+
+    def _options_for(self, wish: SessionWish) -> Options:
+        options = msgspec.structs.replace(
+            self._options,
+            root=wish.folder,
+            include_directories=(*self._options.include_directories, *wish.also),
+            resume=wish.resume,
+            mcp_servers=wish.mcp_servers,
+            editor=wish.editor,
+        )
+        if wish.processes is None:
+            return options
+        if read_settings(options).sandbox.mode == "on":
+            message = say(
+                "The settings demand a sandbox (tools.sandbox), and it doesn't reach into an editor's terminals: start "
+                "`dogu acp` without --client-terminal."
+            )
+            raise ToolError(ErrorKind.START_FAILED, message)
+        return msgspec.structs.replace(options, processes=wish.processes)
+
+
+def _modes(settings: Settings) -> tuple[str, ...]:
+    return tuple(
+        mode.value for mode in ApprovalMode if not (mode is ApprovalMode.YOLO and settings.tools.yolo_is_disabled)
+    )
+
+
+def _row(kept: KeptSession, root: str) -> KeptRow:
+    from dogu.agent.session_record import summarize
+
+    folder = root or (kept.facts.roots[0] if kept.facts.roots else "/")
+    try:
+        summary = summarize(kept.path)
+    except OSError:
+        return KeptRow(kept.session_id, folder, "", kept.facts.began)
+    return KeptRow(kept.session_id, folder, summary.first_prompt, summary.last_s or kept.facts.began)
+
+
+def _first_of(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

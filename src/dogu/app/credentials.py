@@ -1,0 +1,94 @@
+"""The person's key for a provider, as it was pasted: in the system's keyring, or in a file only they can read."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+
+from dogu.settings import Settings
+
+KEYRING = "keyring:"
+"""What stands for a key that is in the keyring, followed by the provider: it is looked up when it is needed."""
+
+_SERVICE = "dogu"
+_ENVIRONMENT = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+class _Kept(msgspec.Struct, omit_defaults=True):
+    key: str = ""
+    is_in_keyring: bool = False
+
+
+def with_kept_key(settings: Settings, state_folder: str) -> Settings:
+    """Return the settings with the key that was kept, where neither they nor the environment have one."""
+    model = settings.model
+    if model.api_key or model.provider not in ("", "gemini") or any(os.environ.get(name) for name in _ENVIRONMENT):
+        return settings
+    key = kept_key(state_folder, "gemini")
+    return msgspec.structs.replace(settings, model=msgspec.structs.replace(model, api_key=key)) if key else settings
+
+
+def kept_key(state_folder: str, provider: str) -> str:
+    """Return the key kept for a provider, or `KEYRING` and its name; '' when there is none."""
+    kept = _read(state_folder).get(provider)
+    if kept is None:
+        return ""
+    return f"{KEYRING}{provider}" if kept.is_in_keyring else kept.key
+
+
+def key_in_keyring(reference: str) -> str:
+    """Return what `KEYRING` and a provider's name stand for; '' when the keyring hasn't it. It may ask the person."""
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        return keyring.get_password(_SERVICE, reference.removeprefix(KEYRING)) or ""
+    except KeyringError:
+        return ""
+
+
+def keep_key(state_folder: str, provider: str, key: str) -> str:
+    """Keep a key; return where: `keyring`, or the file's path. Raises `OSError` when neither takes it."""
+    kept = _read(state_folder)
+    in_keyring = _put_in_keyring(provider, key)
+    kept[provider] = _Kept(is_in_keyring=True) if in_keyring else _Kept(key)
+    path = _path(state_folder)
+    os.makedirs(state_folder, mode=0o700, exist_ok=True)
+    beside = f"{path}.{os.getpid()}"
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(msgspec.json.encode(kept) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+    return "keyring" if in_keyring else path
+
+
+def _put_in_keyring(provider: str, key: str) -> bool:
+    """Try the keyring: only one that gives back what it took, and encrypts it, will do."""
+    import keyring
+    from keyring.errors import KeyringError
+
+    backend: Any = keyring.get_keyring()
+    if backend.priority < 1 or type(backend).__module__.startswith("keyrings.alt"):
+        return False
+    try:
+        keyring.set_password(_SERVICE, provider, key)
+        return keyring.get_password(_SERVICE, provider) == key
+    except (KeyringError, OSError, RuntimeError):
+        return False
+
+
+def _read(state_folder: str) -> dict[str, _Kept]:
+    try:
+        with open(_path(state_folder), "rb") as file:
+            return msgspec.json.decode(file.read(65_536), type=dict[str, _Kept])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _path(state_folder: str) -> str:
+    return os.path.join(state_folder, "credentials")

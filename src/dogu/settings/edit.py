@@ -1,0 +1,198 @@
+"""Changes one entry of a settings file's text; every other byte, comments among them, stays as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from dogu.settings.json import parse_json_with_comments
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[ \t\r\n]+)|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)|(?P<string>"(?:[^"\\\n]|\\.)*")
+      |(?P<other>[^\s{}\[\],:"/]+)|(?P<mark>[{}\[\],:])""",
+    re.VERBOSE,
+)
+
+
+class EditError(ValueError):
+    """The text can't be changed this way; it says why."""
+
+
+class _Member(msgspec.Struct, frozen=True):
+    """A member of an object: where its key begins, where its value is, and the end of the comma after it, or 0."""
+
+    name: str
+    start: int
+    value_start: int
+    value_end: int
+    comma_end: int
+
+
+class _Object(msgspec.Struct, frozen=True):
+    """An object: the places of its braces, and its members."""
+
+    opens: int
+    closes: int
+    members: list[_Member]
+
+    def member(self, name: str) -> _Member | None:
+        return next((member for member in self.members if member.name == name), None)
+
+
+def with_entry(text: str, group: str, name: str, value: Any) -> str:
+    """Return the text with `group.name` set. Raises `EditError` and `JsonError`."""
+    wanted = dict(parse_json_with_comments(text).values)
+    present = wanted.get(group, {})
+    if not isinstance(present, dict):
+        raise EditError(f"{group} is no object")
+    wanted[group] = {**present, name: value}  # pyright: ignore[reportUnknownVariableType]  (foreign JSON)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if not text.strip():
+        return _checked(_written(wanted, "").replace("\n", newline) + newline, wanted)
+    top = _object(text, text.index("{", _first_token(text)))
+    found = top.member(group)
+    if found is None:
+        return _checked(_added(text, top, f"{_quoted(group)}: ", {name: value}, newline), wanted)
+    inner = _object(text, found.value_start)
+    member = inner.member(name)
+    if member is None:
+        return _checked(_added(text, inner, f"{_quoted(name)}: ", value, newline), wanted)
+    indent = _indent_at(text, member.start)
+    written = _written(value, indent).replace("\n", newline)
+    return _checked(text[: member.value_start] + written + text[member.value_end :], wanted)
+
+
+def without_entry(text: str, group: str, name: str) -> str:
+    """Return the text without `group.name`; unchanged when it isn't there. Raises `EditError` and `JsonError`."""
+    values = parse_json_with_comments(text).values
+    if not isinstance(values.get(group), dict) or name not in values[group]:
+        return text
+    top = _object(text, text.index("{", _first_token(text)))
+    found = top.member(group)
+    inner = _object(text, found.value_start) if found is not None else None
+    member = inner.member(name) if inner is not None else None
+    if inner is None or member is None:
+        raise EditError(f"{group}.{name} is written in a way that can't be changed here")
+    start, end = member.start, member.comma_end or member.value_end
+    if not member.comma_end and len(inner.members) > 1:
+        before = inner.members[-2]
+        text = text[: before.comma_end - 1] + " " * 0 + text[before.comma_end :]
+        start, end = start - 1, end - 1
+    wanted = {**values, group: {key: value for key, value in values[group].items() if key != name}}
+    return _checked(_cut(text, start, end), wanted)
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """Cut the span out, and its line with it where nothing else is left on it."""
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end) + 1
+    if line_end and not text[line_start:start].strip() and not text[end:line_end].strip():
+        return text[:line_start] + text[line_end:]
+    return text[:start] + text[end:].lstrip(" \t")
+
+
+def _added(text: str, target: _Object, key: str, value: Any, newline: str) -> str:
+    """Add a member at the end of an object, in the manner of its last one."""
+    if not target.members:
+        indent = _indent_at(text, target.opens)
+        written = (key + _written(value, indent + "  ")).replace("\n", newline)
+        kept = text[target.opens + 1 : target.closes].rstrip()
+        inside = f"{kept}{newline}{indent}  {written}{newline}{indent}"
+        return text[: target.opens + 1] + inside + text[target.closes :]
+    last = target.members[-1]
+    comma = "" if last.comma_end else ","
+    after = last.comma_end or last.value_end
+    end = _end_of_comments(text, after, target.closes)
+    if "\n" not in text[target.opens : target.closes]:
+        one_line = msgspec.json.encode(value).decode()
+        return f"{text[: last.value_end]}, {key}{one_line}{text[last.value_end :]}"
+    indent = _indent_at(text, last.start)
+    written = (key + _written(value, indent)).replace("\n", newline)
+    trailing = "," if last.comma_end else ""
+    return f"{text[: last.value_end]}{comma}{text[last.value_end : end]}{newline}{indent}{written}{trailing}{text[end:]}"
+
+
+def _end_of_comments(text: str, start: int, stop: int) -> int:
+    """Return where what stands before the closing brace ends, blanks left out."""
+    end = start
+    for kind, _, _, token_end in _tokens(text, start):
+        if token_end > stop:
+            break
+        if kind == "comment":
+            end = token_end
+    return end
+
+
+def _object(text: str, start: int) -> _Object:
+    if text[start : start + 1] != "{":
+        raise EditError("an object is expected where something else stands")
+    members: list[_Member] = []
+    depth, name, key_start, value_start, value_end = 0, "", -1, -1, -1
+    for kind, token, token_start, token_end in _tokens(text, start):
+        if kind == "comment":
+            continue
+        if depth == 1 and value_start < 0 and kind == "string" and key_start < 0:
+            key_start, name = token_start, msgspec.json.decode(token)
+            continue
+        if depth == 1 and token == ":" and kind == "mark":
+            value_start = value_end = token_end
+            continue
+        if depth == 1 and kind == "mark" and token in ",}" and key_start >= 0:
+            comma_end = token_end if token == "," else 0
+            members.append(_Member(name, key_start, _skip_blanks(text, value_start), value_end, comma_end))
+            key_start = value_start = -1
+        if kind == "mark" and token in "{[":
+            depth += 1
+        elif kind == "mark" and token in "}]":
+            depth -= 1
+            if depth == 0:
+                return _Object(start, token_start, members)
+        if not (depth == 1 and token == "," and kind == "mark"):
+            value_end = token_end
+    raise EditError("the object doesn't end")
+
+
+def _skip_blanks(text: str, start: int) -> int:
+    for kind, _, token_start, _ in _tokens(text, start):
+        if kind != "comment":
+            return token_start
+    return start
+
+
+def _first_token(text: str) -> int:
+    return _skip_blanks(text, 0)
+
+
+def _tokens(text: str, start: int) -> Iterator[tuple[str, str, int, int]]:
+    """Give (kind, text, start, end) of the tokens and comments from a place on."""
+    position = start
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            raise EditError(f"{text[position]!r} can't stand here")
+        if found.lastgroup != "blank":
+            yield found.lastgroup or "", found[0], position, found.end()
+        position = found.end()
+
+
+def _indent_at(text: str, position: int) -> str:
+    line = text[text.rfind("\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _written(value: Any, indent: str) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode().replace("\n", "\n" + indent)
+
+
+def _quoted(name: str) -> str:
+    return msgspec.json.encode(name).decode()
+
+
+def _checked(text: str, wanted: dict[str, Any]) -> str:
+    """Return the text if it says what was wanted; nothing else may have changed."""
+    if parse_json_with_comments(text).values != wanted:
+        raise EditError("the file is written in a way that can't be changed here: edit it by hand")
+    return text

@@ -1,0 +1,103 @@
+"""SIGKILL at any time: `dogu --resume` goes on, the record is whole, nothing ran twice, no child is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
+from dogu.testing.turn import Turn, call
+from e2e.program import PROGRAM, Program
+
+COMMAND = "echo $$ >> pids; echo ran >> log; sleep 0.2; echo ended >> log"
+LINES = 14  # what a whole run prints, as lines of JSON
+
+
+def script(request: GeminiRequest) -> Turn | str:
+    answered = [
+        part["functionResponse"]["name"]
+        for content in request.contents
+        for part in content.get("parts", ())
+        if "functionResponse" in part
+    ]
+    if "run_shell_command" in answered:
+        return Turn(text="All of it is done.", pieces=3)
+    if "write_file" in answered:
+        return Turn(text="Now I run it.", pieces=2, calls=[call("run_shell_command", command=COMMAND)])
+    return Turn(text="I write it.", pieces=2, calls=[call("write_file", file_path="a.txt", content="written\n")])
+
+
+def run_killed_after(program: Program, environ: dict[str, str], lines: int) -> None:
+    words = ["-p", "do it", "--approval-mode", "yolo", "--output-format", "stream-json"]
+    process = subprocess.Popen(
+        [*PROGRAM, *words],
+        cwd=program.root,
+        env=program.environ(**environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    for _ in range(lines):
+        if not process.stdout.readline():
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+
+def assert_it_can_be_sent(contents: list[dict[str, Any]]) -> None:
+    roles = [content["role"] for content in contents]
+    assert roles == (["user", "model"] * len(roles))[: len(roles)]
+    for at, content in enumerate(contents):
+        asked = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
+        if asked:
+            answers = [part["functionResponse"]["name"] for part in contents[at + 1]["parts"][: len(asked)]]
+            assert answers == asked
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    pytest.fail(f"process {pid} is still there")
+
+
+@pytest.mark.parametrize("lines", range(2, LINES, 2))
+def test_killed_at_any_time_it_goes_on_and_nothing_runs_twice(program: Program, lines: int):
+    with FakeGemini(script) as server:
+        environ = {"GEMINI_API_KEY": "a-key-of-the-test", "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        run_killed_after(program, environ, lines)
+        before = len(server.requests)
+        resumed = program.run(
+            "--resume", "-p", "go on", "--approval-mode", "yolo", "--output-format", "json", environ=environ
+        )
+        assert resumed.returncode == 0, resumed.stderr
+        for request in server.requests[before:]:
+            assert_it_can_be_sent(request.contents)
+    assert "All of it is done." in json.loads(resumed.stdout)["response"]
+    pids = program.root / "pids"
+    for pid in pids.read_text().split() if pids.exists() else []:
+        wait_until_gone(int(pid))
+    log = program.root / "log"
+    assert (log.read_text() if log.exists() else "").count("ran") <= 1  # not run again, though it was cut short
+    (folder,) = (program.home / ".dogu" / "sessions").iterdir()
+    assert program.run("sessions", "verify").returncode == 0
+    assert b"a-key-of-the-test" not in (folder / "record.jsonl").read_bytes()
+    assert no_temporary_file(program.root)
+    assert program.run("undo", "--turn").returncode == 0
+
+
+def no_temporary_file(root: Path) -> bool:
+    return {path.name for path in root.iterdir()} <= {"a.txt", "log", "pids"}
