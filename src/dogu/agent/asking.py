@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.tools.ask_user import PersonAnswer, PersonQuestion, nobody_answers
 
+Enquire: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined | None]]
+
 _OWN_WORDS = "own words"
 
 
 class PersonAsked:
-    """Asks through `enquire`, which answers None where nobody can be asked."""
+    """Asks through `enquire`, which may come later, and answers None where nobody can be asked."""
 
-    def __init__(self, enquire: Callable[[Enquiry], Awaitable[Given | Declined | None]]) -> None:
-        self._enquire = enquire
+    def __init__(self, enquire: Enquire | None = None) -> None:
+        self.enquire = enquire
 
     async def __call__(self, questions: Sequence[PersonQuestion]) -> list[PersonAnswer]:
         """Ask all the questions at once, then for the words of those who wanted their own.
@@ -42,7 +44,7 @@ class PersonAsked:
 
     async def _asked(self, fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
         enquiry = Enquiry(say("The model asks you"), "", fields, tuple(fields), is_question=True)
-        answer = await self._enquire(enquiry)
+        answer = await self.enquire(enquiry) if self.enquire is not None else None
         if answer is None:
             raise nobody_answers()
         if isinstance(answer, Declined):

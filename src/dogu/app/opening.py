@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dogu.models.events import Usage
     from dogu.models.model import Model
     from dogu.runtime.journal import Journal
-    from dogu.runtime.questions import Declined, Enquiry, Given
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
@@ -177,11 +176,7 @@ async def _open(
     remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
     memory = partial(memory_file, options, settings)
     has_person = confirm is not None
-
-    async def enquire(enquiry: Enquiry) -> Given | Declined | None:
-        return await executor.approval.enquire(enquiry)
-
-    ask = PersonAsked(enquire)
+    ask = PersonAsked()
     parts = Parts(roots, files, processes, memory, powers or Powers(), has_person, options.processes, ask)
     built_in = [tool for tool in built_in_tools(settings, parts) if rules.tool_exists(tool.name)]
     built_in += skill_tools(options, settings, roots, rules, lambda: runtime.policy)
@@ -198,6 +193,7 @@ async def _open(
         recorder=SessionRecorder(session, journal),
         bounds=ResultBounds(folder.keep_output),
     )
+    ask.enquire = executor.approval.enquire
 
     async def close() -> None:
         processes.close()

@@ -34,7 +34,7 @@ class WebLimits(msgspec.Struct, frozen=True, kw_only=True):
     connect_s: float = 10.0
     max_bytes: int = 5_000_000
     max_media_bytes: int = 20_000_000
-    max_redirects: int = 20
+    max_redirects: int = 10
     most_wait_s: float = 10.0
 
 
