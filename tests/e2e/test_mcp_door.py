@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import mcp_types
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 
 from e2e.program import PROGRAM, Program
 
@@ -160,14 +160,14 @@ async def test_an_answer_to_another_question_counts_for_nothing(program: Program
         yes: dict[str, mcp_types.InputResponse] = {
             "confirmation": mcp_types.ElicitResult(action="accept", content={"answer": "yes"})
         }
-        other = await client.session.call_tool(
-            "write_file",
-            {"path": "a.txt", "content": "harmful"},
-            input_responses=yes,
-            request_state=asked.request_state,
-            allow_input_required=True,
-        )
-        assert isinstance(other, mcp_types.InputRequiredResult)
+        with pytest.raises(MCPError, match="requestState"):
+            await client.session.call_tool(
+                "write_file",
+                {"path": "a.txt", "content": "harmful"},
+                input_responses=yes,
+                request_state=asked.request_state,
+                allow_input_required=True,
+            )
         (program.root / "a.txt").write_text("changed meanwhile")
         stale = await client.session.call_tool(
             "write_file",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from dogu.app import Options, open_runtime
 from dogu.commands.running import run_async
@@ -10,6 +13,8 @@ from dogu.language import say
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+    from dogu.runtime.runtime import Runtime
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,8 +31,14 @@ def run(options: Options, space: Namespace) -> int:
 
     asking = ElicitationConfirm()
 
+    def open_at(roots: tuple[str, ...]) -> AbstractAsyncContextManager[Runtime]:
+        also = (*roots[1:], *options.include_directories)
+        there = msgspec.structs.replace(options, root=roots[0], include_directories=also)
+        return open_runtime(there, confirm=asking)
+
     async def serve() -> int:
         async with open_runtime(options, confirm=asking) as runtime:
-            return await serve_mcp(runtime, asking, http_port=space.http)
+            named = None if options.root else open_at  # a root that was named stands above the client's
+            return await serve_mcp(runtime, asking, http_port=space.http, open_at=named)
 
     return run_async(serve)

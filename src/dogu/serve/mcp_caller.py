@@ -54,7 +54,7 @@ class McpCaller:
             from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
 
             told = f"This needs a client with the capability {capability}."
-            data = {"requiredCapabilities": {capability: {}}}
+            data: dict[str, dict[str, dict[str, Any]]] = {"requiredCapabilities": {capability: {}}}
             self._asked.failure = MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, told, data)
             raise ToolError(ErrorKind.NOBODY_TO_ASK, told)
 

@@ -48,7 +48,7 @@ def result_of(result: ToolResult) -> mcp_types.CallToolResult:
     failure = result.error
     structured = {"error": {"kind": str(failure.kind), "message": writable(failure.message)}} if failure else None
     return mcp_types.CallToolResult(
-        content=[_block(part) for part in parts_of(result.llm_content)],
+        content=[block_of(part) for part in parts_of(result.llm_content)],
         structured_content=structured,
         is_error=failure is not None,
         _meta={DISPLAY_KEY: _writable_json(display_json(result.return_display))},
@@ -60,7 +60,8 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _block(part: Part) -> mcp_types.ContentBlock:
+def block_of(part: Part) -> mcp_types.ContentBlock:
+    """Return a part of a content as a block; a blob that is neither image nor audio is an embedded resource."""
     import mcp_types
 
     if isinstance(part, Text):
@@ -75,14 +76,30 @@ def _block(part: Part) -> mcp_types.ContentBlock:
             return mcp_types.EmbeddedResource(resource=_resource(part, data))
 
 
-def _resource(blob: Blob, data: str) -> mcp_types.BlobResourceContents:
-    from urllib.parse import quote
-
+def _resource(blob: Blob, data: str) -> mcp_types.BlobResourceContents | mcp_types.TextResourceContents:
     import mcp_types
 
-    path = os.fsencode(blob.name) if blob.name else b"result"
-    uri = f"file://{quote(path)}" if path.startswith(b"/") else f"dogu:///{quote(path)}"
+    uri = _uri_of(blob.name)
+    if blob.media_type.startswith("text/") or blob.media_type in _TEXT_TYPES:
+        try:
+            return mcp_types.TextResourceContents(uri=uri, mime_type=blob.media_type, text=blob.data.decode())
+        except UnicodeDecodeError:
+            pass  # text in another encoding goes as it is
     return mcp_types.BlobResourceContents(uri=uri, mime_type=blob.media_type, blob=data)
+
+
+_TEXT_TYPES = ("application/json", "application/xml", "application/yaml", "application/javascript")
+
+
+def _uri_of(name: str) -> str:
+    """The address of a blob by its name, which may be one already."""
+    from urllib.parse import quote
+
+    scheme, colon, _ = name.partition("://")
+    if colon and scheme.isalnum():
+        return name
+    path = os.fsencode(name) if name else b"result"
+    return f"file://{quote(path)}" if path.startswith(b"/") else f"dogu:///{quote(path)}"
 
 
 def _writable_json(value: Any) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterator
 
 from anyio import to_thread
 
@@ -28,7 +27,7 @@ def session_resources(runtime: Runtime) -> Iterator[OfferedResource]:
     changes = OfferedResource(
         session_uri(runtime, "changes"),
         "changes",
-        partial(to_thread.run_sync, _changes, runtime),
+        _in_thread(lambda: _changes(runtime)),
         description="What this session changed, by call; `dogu undo` takes it back.",
     )
     yield changes
@@ -37,7 +36,7 @@ def session_resources(runtime: Runtime) -> Iterator[OfferedResource]:
         yield OfferedResource(
             session_uri(runtime, "record"),
             "record",
-            partial(to_thread.run_sync, _text, os.path.join(folder, RECORD_NAME)),
+            _in_thread(lambda: _text(os.path.join(folder, RECORD_NAME))),
             "application/jsonl",
             "Every call of this session with its result, one JSON object a line.",
         )
@@ -45,9 +44,16 @@ def session_resources(runtime: Runtime) -> Iterator[OfferedResource]:
         yield OfferedResource(
             session_uri(runtime, f"output/{name}"),
             name,
-            partial(to_thread.run_sync, _text, os.path.join(folder, name)),
+            _in_thread(lambda name=name: _text(os.path.join(folder, name))),
             description="The whole output of a call, of which the answer held a part.",
         )
+
+
+def _in_thread(make: Callable[[], Content]) -> Callable[[], Awaitable[Content]]:
+    async def read() -> Content:
+        return await to_thread.run_sync(make)
+
+    return read
 
 
 def _changes(runtime: Runtime) -> Content:
