@@ -24,7 +24,7 @@ from dogu.contract.function_tool import function_tool
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
 from dogu.models.contents import model_content, user_content
-from dogu.models.events import Finished, FinishReason, FunctionCallEvent, ModelError, ModelErrorKind
+from dogu.models.events import Finished, FinishReason, FunctionCallEvent, ModelError, ModelErrorKind, TextDelta
 from dogu.testing.turn import Turn, call
 
 pytestmark = pytest.mark.anyio
@@ -171,9 +171,10 @@ async def test_text_that_was_shown_when_the_process_was_killed_is_kept_and_marke
     scope = anyio.CancelScope()
     killed = tmp_path / "killed"
 
-    def kill_at_text(_event: object) -> None:
-        shutil.copytree(recorded.folder, killed)
-        scope.cancel()
+    def kill_at_text(event: object) -> None:
+        if isinstance(event, TextDelta):
+            shutil.copytree(recorded.folder, killed)
+            scope.cancel()
 
     with scope:
         await recorded.agent.run("ask", kill_at_text)

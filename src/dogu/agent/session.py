@@ -94,7 +94,7 @@ class Session:
         """Record an event, whole, before anybody is told of it; it outlives this process then."""
         if isinstance(event, PromptGiven | CallFinished | TurnEnded):
             self.has_prompts = self.has_prompts or isinstance(event, PromptGiven)
-            self._note_state()
+            self.note_state()
         for each in self._streams.passed_on(event):
             self._record(each)
 
@@ -125,8 +125,6 @@ class Session:
 
     def close(self) -> None:
         """Write what is held back, and let others write the record."""
-        if self.has_prompts:
-            self._note_state()
         for each in self._streams.rest():
             self._record(each)
         if self._file is not None:
@@ -136,7 +134,7 @@ class Session:
     def _changed(self, change: HistoryChange) -> None:
         self.event(change)
 
-    def _note_state(self) -> None:
+    def note_state(self) -> None:
         """Record what carries on besides the conversation, when it has changed."""
         state = StateChanged(self.mode(), self.model, self.jobs())
         if state != self._last_state:

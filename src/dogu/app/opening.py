@@ -196,6 +196,8 @@ async def _open(
     ask.enquire = executor.approval.enquire
 
     async def close() -> None:
+        if session.has_prompts:
+            session.note_state()  # what ends now is told when it is resumed
         processes.close()
         journal.close()
         session.close()

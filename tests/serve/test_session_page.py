@@ -1,0 +1,210 @@
+"""The exported page: all of a session, everything escaped, in a browser with and without JavaScript."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
+from dogu.agent.session import Session
+from dogu.agent.session_events import PromptGiven, QuestionAnswered, QuestionAsked, StateChanged, TurnFailed, Within
+from dogu.contract.content import Blob, Text
+from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.result import ToolResult
+from dogu.models.events import Retrying, TextDelta, ThoughtDelta
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.runtime.session_folder import KeptSession, SessionFacts
+from dogu.serve.session_export import export_html
+from dogu.serve.session_page import diff_html
+
+HOSTILE = [
+    "<script>document.title='owned'</script>",
+    "</script><script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "</pre></details></main></body><svg onload=\"document.title='owned'\">",
+    "\" onmouseover=\"document.title='owned'",
+    "--><script>document.title='owned'</script><!--",
+    "&lt;script&gt; &amp; &#x3c;b&#x3e;",
+    "\x1b]0;owned\x07\x1b[31mred\x1b[0m \u202eevil\u2066 \x00 \ud800",
+    "日本語と한국어と中文",
+]
+
+
+def session_of(tmp_path: Path, events: list[object]) -> KeptSession:
+    session = Session(str(tmp_path), ["/project"])
+    for event in events:
+        session.event(event)
+    session.close()
+    return KeptSession(str(tmp_path), SessionFacts(["/project"], 0.0))
+
+
+def page_of(tmp_path: Path, events: list[object]) -> str:
+    written: list[str] = []
+    export_html(session_of(tmp_path, events), written.append)
+    return "".join(written)
+
+
+def call(name: str, result: ToolResult | None, call_id: str = "1", description: str = "") -> list[object]:
+    tool_call = ToolCall(call_id, name, {"text": name})
+    started: list[object] = [CallStarted(tool_call, name, description or name)]
+    return [*started, CallFinished(tool_call, name, result)] if result else started
+
+
+def everywhere(text: str) -> list[object]:
+    """The text in every place of a session that a model, a tool or a file may fill."""
+    failed = ToolResult.failed(ToolError(ErrorKind.NOT_FOUND, text))
+    diff = FileDiff(text, text, text, f"--- {text}\n+++ {text}\n@@ -1 +1 @@\n-{text}\n+{text}\n", (text,))
+    return [
+        StateChanged(text, text),
+        PromptGiven([Text(text), Blob("image/svg+xml", text.encode("utf-8", "replace"), text)], 1),
+        ThoughtDelta(text),
+        TextDelta(text),
+        QuestionAsked("1", text, text, diff, (text,)),
+        QuestionAnswered("1", "declined", text),
+        *call(text, ToolResult([Text(text), Blob(text, b"x", text)], diff)),
+        *call(text, ToolResult(text, TerminalOutput(text, text, 3, (text,)))),
+        *call(text, ToolResult(text, TodoList((Todo(text, "pending"),)))),
+        *call(text, failed),
+        Within("9", TextDelta(text)),
+        *call(text, None, "9"),
+        CallOutput("9", text),
+        Retrying(text, 1, 1, 2),
+        TurnFailed(text, text),
+        TurnEnded(TurnEnd(EndReason.DONE, text, note=text)),
+    ]
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_whatever_a_session_holds_the_page_has_its_own_elements_only(tmp_path: Path, text: str):
+    page = page_of(tmp_path, everywhere(text))
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    expected = Elements(page_of(plain, everywhere("plain")))
+    found = Elements(page)
+    assert [tag for tag, _ in found.found] == [tag for tag, _ in expected.found]
+    names = {name for _, attributes in found.found for name in attributes}
+    assert names <= {name for _, attributes in expected.found for name in attributes}
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", page)
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_its_policy_forbids_it(tmp_path: Path):
+    page = page_of(tmp_path, [PromptGiven([Text("see"), Blob("image/png", b"\x89PNG", "a.png")], 1)])
+    elements = Elements(page).found
+    sources = [attributes[name] or "" for _, attributes in elements for name in ("src", "href") if name in attributes]
+    assert sources == ["data:image/png;base64,iVBORw=="]
+    assert "default-src 'none'" in page
+    assert "script-src 'sha256-" in page
+    assert [tag for tag, _ in elements].count("script") == 1
+
+
+def test_text_comes_in_one_piece_calls_unfold_and_what_never_ended_is_told(tmp_path: Path):
+    events: list[object] = [
+        PromptGiven("do it", 1),
+        TextDelta("void "),
+        Retrying("Overloaded.", 1, 1, 2),
+        TextDelta("Now I "),
+        TextDelta("look."),
+        *call("grep_search", ToolResult("found it", "Found 1")),
+        PromptGiven("again", 2),
+        *call("run_shell_command", None, "2", "npm test"),
+        CallOutput("2", "half of it"),
+    ]
+    page = page_of(tmp_path, events)
+    assert '<div class="text" data-item>Now I look.</div>' in page
+    assert "void" not in page
+    assert page.count("<details data-item>") == 2
+    assert "half of it" in page
+    assert page.count("<section") == page.count("</section>") == 2
+
+
+def test_a_diff_is_coloured_line_by_line():
+    html = diff_html("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+<c>\n--- not a name\n")
+    assert '<span class="del">-b</span>' in html
+    assert '<span class="add">+&lt;c&gt;</span>' in html
+    assert '<span class="del">--- not a name</span>' in html
+    assert "<span>--- a/x</span>" in html
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def dumped(page: Path, profile: Path) -> str:
+    """Load the page in headless Chromium and return the document as it is afterwards."""
+    assert CHROMIUM is not None
+    done = subprocess.run(
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={profile}",
+            "--virtual-time-budget=2000",
+            "--dump-dom",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.decode()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+@pytest.mark.parametrize("has_script", [True, False])
+def test_in_a_browser_nothing_hostile_runs_and_it_reads_without_javascript(tmp_path: Path, has_script: bool):
+    events: list[object] = []
+    for number, text in enumerate(HOSTILE):
+        events += [PromptGiven(f"prompt {number}", number + 1), *everywhere(text)[2:]]
+    page = page_of(tmp_path, events)
+    if not has_script:
+        page = re.sub(r"script-src 'sha256-[^']*'", "script-src 'none'", page)
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    document = dumped(path, tmp_path / "profile")
+    assert "<title>prompt 0 · dogu</title>" in document
+    assert ('class="on"' in document) is has_script  # the search is there when it works
+    assert "日本語と한국어と中文" in document
+    assert document.count("<section") == len(HOSTILE)
+    assert document.count("<script") == 1
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+def test_the_search_hides_what_does_not_fit_and_opens_what_does(tmp_path: Path):
+    events = [
+        PromptGiven("first", 1),
+        *call("read_file", ToolResult("needle in here", "Read.")),
+        PromptGiven("second", 2),
+        TextDelta("nothing"),
+    ]
+    page = page_of(tmp_path, events)
+    # The page's own policy would refuse this script, as it should: it plays the person who types.
+    typed = '<script>box.value = "NEEDLE"; box.dispatchEvent(new Event("input"));</script></body>'
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page).replace("</body>", typed)
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    document = dumped(path, tmp_path / "profile")
+    sections = re.findall(r"<section[^>]*>", document)
+    assert ["hidden" in section for section in sections] == [False, True]
+    assert '<details data-item="" open="">' in document
