@@ -216,7 +216,6 @@ class TestKeys:
             ({"tools": {"shell": {"timeout": "1"}}}, "tools.shell.timeout", 'a number from 0 to 1e+07, not "1"'),
             ({"approvalMode": "yes"}, "approvalMode", "takes one of plan, default, auto_edit, yolo"),
             ({"coreTools": "read_file"}, "coreTools", "takes a list of texts"),
-            ({"mcpServers": {"a": 1}}, "mcpServers", "takes an object for each name; 'a' has 1"),
             ({"lang": "fr"}, "lang", "takes one of en, ja, ko, zh-CN, zh-TW"),
             ({"tools": {"sandbox": "maybe"}}, "tools.sandbox", "takes one of on, auto, off"),
             ({"includeDirectories": ["a\0"]}, "includeDirectories", "takes a text"),
@@ -231,6 +230,74 @@ class TestKeys:
         assert error.line >= 2
         assert message in error.message
         assert str(error).startswith(f"{file}:{error.line}: {key}: ")
+
+    @pytest.mark.parametrize(
+        ("written", "key", "line"),
+        [({"mcpServers": {"a": 1, "b": {}}}, "mcpServers.a", 3), ({"mcpServers": 5}, "mcpServers", 2)],
+    )
+    def test_a_bad_server_never_stops_the_start(self, place: Place, written: Any, key: str, line: int) -> None:
+        file = place.write("home/.gemini", json.dumps(written, indent=1))
+        settings = place.load()
+        assert [(warning.origin.file, warning.origin.line, warning.key) for warning in settings.warnings] == [
+            (str(file), line, key)
+        ]
+        assert "a" not in settings.mcp.servers
+
+    def test_where_each_key_of_a_server_is_written_is_kept(self, place: Place) -> None:
+        file = place.write("home/.dogu", '{"mcpServers": {\n"a": {\n"command": "x"}}}')
+        places = {name: (origin.file, origin.line) for name, origin in place.load().mcp.places.items()}
+        assert places == {"a": (str(file), 2), "a.command": (str(file), 3)}
+
+    def test_an_unset_variable_of_a_server_is_told_with_its_key(self, place: Place) -> None:
+        place.write("home/.dogu", {"mcpServers": {"a": {"url": "http://b", "headers": {"X": "Bearer $NONE"}}}})
+        (warning,) = place.load().warnings
+        assert warning.key == "mcpServers.a.headers.X"
+        assert "NONE isn't set" in warning.message
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"mcpServers": {"a": {"command": "x"}',
+            '{"mcpServers": {"a": {"command": "npx" "-y"}}}',
+            '{"ui": {"language": }}',
+            "{,}",
+        ],
+    )
+    def test_what_is_no_json_is_left_out_and_told_where_nothing_in_it_could_restrict(
+        self, place: Place, text: str
+    ) -> None:
+        file = place.write("home/.dogu", text)
+        place.write("home/.gemini", {"excludeTools": ["glob"]})
+        settings = place.load()
+        assert [str(warning).startswith(f"{file}:1: ") for warning in settings.warnings] == [True]
+        assert settings.tools.exclude == ("glob",)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"excludeTools": ["glob"',
+            '{"tools": {"core": []} "x"}',
+            "{tools: {exclude: []}}",
+            '{"approvalMode": "plan",,}',
+            '{"\\u0063ore": [',
+            '{"disable_yolo_mode": true',
+            '{"model": {"baseUrl": "http://localhost"}',
+            '{"toolz": 1, // "sandbox"',
+            '{"excludedTools": [}',
+        ],
+    )
+    def test_what_is_no_json_stops_the_start_where_something_in_it_could_restrict(
+        self, place: Place, text: str
+    ) -> None:
+        file = place.write("home/.dogu", text)
+        error = place.error()
+        assert (error.file, error.line) == (str(file), 1)
+        assert "may be a restriction" in error.message
+
+    def test_a_file_that_was_asked_for_must_be_json(self, place: Place, tmp_path: Path) -> None:
+        (tmp_path / "mine.json").write_text("{,}")
+        with pytest.raises(SettingsError):
+            load_settings(str(place.root), str(place.home), str(tmp_path / "mine.json"), environ={})
 
     def test_values_have_lenient_spellings(self, place: Place) -> None:
         place.write("home/.gemini", {"approvalMode": "autoEdit", "lang": "zh-cn", "sandbox": "docker"})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dogu.policy.rules import Rules
     from dogu.runtime.discovery.mcp import McpServers
     from dogu.runtime.discovery.mcp_entries import ServerEntry
-    from dogu.runtime.discovery.mcp_host import Host, Sample
+    from dogu.runtime.discovery.mcp_host import Enquire, Host, Sample
     from dogu.runtime.executor import Executor
     from dogu.runtime.registry import ToolRegistry
 
@@ -33,6 +33,9 @@ async def mcp_servers(
     `sample` asks the session's model for them, once the person said yes.
     """
     mcp = settings.mcp
+    if waits:  # where a person sits, they are told of all that is wrong with the settings
+        told = [f"{warning}" for warning in settings.warnings if not warning.key or warning.key.startswith("mcp")]
+        runtime.notes = (*runtime.notes, *told)
     if not mcp.servers and not mcp.server_command:
         yield None
         return
@@ -41,7 +44,7 @@ async def mcp_servers(
     offer_on_demand(runtime.registry, runtime.policy.rules)
     entries, problems = entries_of(settings)
     runtime.notes = (*runtime.notes, *problems)
-    host = host_of(settings, runtime, state_folder, sample)
+    host = host_of(settings, runtime.roots, state_folder, runtime.executor.approval.enquire, sample)
     async with mcp_tools(entries, runtime, host, wait_s=_HEADLESS_WAIT_S if waits else 0) as servers:
         yield servers
 
@@ -51,18 +54,29 @@ def entries_of(settings: Settings) -> tuple[list[ServerEntry], list[str]]:
     from dogu.runtime.discovery.mcp_entries import read_entries
 
     mcp = settings.mcp
-    return read_entries(mcp.servers, mcp.server_command, mcp.allowed, mcp.excluded)
+
+    def where(alias: str, key: str) -> str:
+        name = f"{alias}.{key}" if key and f"{alias}.{key}" in mcp.places else alias
+        return f"{mcp.places[name]}: mcpServers.{name}" if name in mcp.places else ""
+
+    return read_entries(mcp.servers, mcp.server_command, mcp.allowed, mcp.excluded, where)
 
 
-def host_of(settings: Settings, runtime: Runtime, state_folder: str, sample: Sample | None = None) -> Host:
-    """Make what the servers are offered."""
-    from dogu.runtime.discovery.mcp_host import Host
+def host_of(
+    settings: Settings,
+    roots: tuple[str, ...],
+    state_folder: str,
+    enquire: Enquire | None = None,
+    sample: Sample | None = None,
+) -> Host:
+    """Make what the servers are offered; with no `enquire` nobody is there to be asked."""
+    from dogu.runtime.discovery.mcp_host import Host, ask_nobody
     from dogu.workspace.environment import command_environment
 
     def environment() -> Mapping[str, str]:
         return command_environment(os.environ, settings.shell.environment)
 
-    return Host(runtime.roots, environment, runtime.executor.approval.enquire, sample, state_folder)
+    return Host(roots, environment, enquire or ask_nobody, sample, state_folder)
 
 
 def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:

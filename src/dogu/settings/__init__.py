@@ -125,12 +125,16 @@ class ContextSettings(msgspec.Struct, frozen=True):
 
 
 class McpSettings(msgspec.Struct, frozen=True):
-    """MCP servers as they were written, by alias; `allowed` None: all of them."""
+    """MCP servers as they were written, by alias; `allowed` None: all of them.
+
+    `places` says where an entry (`alias`) and each of its keys (`alias.key`) is written.
+    """
 
     server_command: str
     servers: Mapping[str, Mapping[str, Any]]
     allowed: tuple[str, ...] | None
     excluded: tuple[str, ...]
+    places: Mapping[str, Origin] = {}
 
 
 class UiSettings(msgspec.Struct, frozen=True):
@@ -213,6 +217,7 @@ class _Merging:
         self._folder_is_trusted = folder_is_trusted
         self.values = {key.name: key.default for key in KEYS}
         self.origins: dict[str, Origin] = {}
+        self.places: dict[str, Origin] = {}
         self.warnings: list[SettingsWarning] = []
 
     def add(self, layer: Layer) -> None:
@@ -229,6 +234,8 @@ class _Merging:
             value = (FromFile(found.origin, layer.is_project, found.value),) if is_whole else found.value
             self.values[key.name] = _combined(key, self.values[key.name], value)
             self.origins[key.name] = found.origin
+            if key.combine is Combine.BY_NAME:
+                self.places.update(layer.places)
         if waiting:
             message = say("not used until you trust this folder, because it would allow more than your own settings do")
             self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), message))
@@ -275,6 +282,7 @@ def _settings(merging: _Merging, trust: Trust) -> Settings:
             servers=value["mcpServers"],
             allowed=value["mcp.allowed"],
             excluded=value["mcp.excluded"],
+            places={name.removeprefix("mcpServers."): place for name, place in merging.places.items()},
         ),
         sessions=SessionSettings(value["sessions.keepDays"], value["sessions.keepMegabytes"]),
         ui=UiSettings(

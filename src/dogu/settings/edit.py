@@ -48,7 +48,7 @@ def with_entry(text: str, group: str, name: str, value: Any) -> str:
     present = wanted.get(group, {})
     if not isinstance(present, dict):
         raise EditError(f"{group} is no object")
-    wanted[group] = {**present, name: value}  # pyright: ignore[reportUnknownVariableType]  (foreign JSON)
+    wanted[group] = {**present, name: value}
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
         return _checked(_written(wanted, "").replace("\n", newline) + newline, wanted)
@@ -79,7 +79,7 @@ def without_entry(text: str, group: str, name: str) -> str:
     start, end = member.start, member.comma_end or member.value_end
     if not member.comma_end and len(inner.members) > 1:
         before = inner.members[-2]
-        text = text[: before.comma_end - 1] + " " * 0 + text[before.comma_end :]
+        text = text[: before.comma_end - 1] + text[before.comma_end :]
         start, end = start - 1, end - 1
     wanted = {**values, group: {key: value for key, value in values[group].items() if key != name}}
     return _checked(_cut(text, start, end), wanted)
@@ -112,7 +112,9 @@ def _added(text: str, target: _Object, key: str, value: Any, newline: str) -> st
     indent = _indent_at(text, last.start)
     written = (key + _written(value, indent)).replace("\n", newline)
     trailing = "," if last.comma_end else ""
-    return f"{text[: last.value_end]}{comma}{text[last.value_end : end]}{newline}{indent}{written}{trailing}{text[end:]}"
+    return (
+        f"{text[: last.value_end]}{comma}{text[last.value_end : end]}{newline}{indent}{written}{trailing}{text[end:]}"
+    )
 
 
 def _end_of_comments(text: str, start: int, stop: int) -> int:
@@ -127,32 +129,31 @@ def _end_of_comments(text: str, start: int, stop: int) -> int:
 
 
 def _object(text: str, start: int) -> _Object:
+    """Read the object that begins there: its tokens, parted at the commas that are its own."""
     if text[start : start + 1] != "{":
         raise EditError("an object is expected where something else stands")
     members: list[_Member] = []
-    depth, name, key_start, value_start, value_end = 0, "", -1, -1, -1
+    part: list[tuple[str, int, int]] = []
+    depth = 0
     for kind, token, token_start, token_end in _tokens(text, start):
         if kind == "comment":
             continue
-        if depth == 1 and value_start < 0 and kind == "string" and key_start < 0:
-            key_start, name = token_start, msgspec.json.decode(token)
-            continue
-        if depth == 1 and token == ":" and kind == "mark":
-            value_start = value_end = token_end
-            continue
-        if depth == 1 and kind == "mark" and token in ",}" and key_start >= 0:
-            comma_end = token_end if token == "," else 0
-            members.append(_Member(name, key_start, _skip_blanks(text, value_start), value_end, comma_end))
-            key_start = value_start = -1
-        if kind == "mark" and token in "{[":
-            depth += 1
-        elif kind == "mark" and token in "}]":
-            depth -= 1
-            if depth == 0:
-                return _Object(start, token_start, members)
-        if not (depth == 1 and token == "," and kind == "mark"):
-            value_end = token_end
+        closes = kind == "mark" and token in "}]"
+        depth -= closes
+        if part and ((depth == 1 and token == "," and kind == "mark") or depth == 0):
+            members.append(_member(part, token_end if token == "," else 0))
+            part = []
+        elif depth >= 1:
+            part.append((token, token_start, token_end))
+        if closes and depth == 0:
+            return _Object(start, token_start, members)
+        depth += kind == "mark" and token in "{["
     raise EditError("the object doesn't end")
+
+
+def _member(tokens: list[tuple[str, int, int]], comma_end: int) -> _Member:
+    key, _, value = tokens[0], tokens[1], tokens[2]
+    return _Member(msgspec.json.decode(key[0]), key[1], value[1], tokens[-1][2], comma_end)
 
 
 def _skip_blanks(text: str, start: int) -> int:

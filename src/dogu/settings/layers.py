@@ -33,18 +33,23 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Layer(msgspec.Struct):
-    """The values of one source, by the key's name; `is_project` marks what came with the folder."""
+    """The values of one source, by the key's name; `is_project` marks what came with the folder.
+
+    `places` says where entries that have names are written: `mcpServers.alias` and `mcpServers.alias.key`.
+    """
 
     name: str
     is_project: bool = False
     values: dict[str, Value] = msgspec.field(default_factory=dict[str, Value])
+    places: dict[str, Origin] = msgspec.field(default_factory=dict[str, Origin])
     warnings: list[SettingsWarning] = msgspec.field(default_factory=list[SettingsWarning])
 
 
 def read_layer(file: str, environ: Mapping[str, str], *, is_project: bool = False, must_exist: bool = False) -> Layer:
     """Read a settings file; one that isn't there is an empty layer, unless it must exist.
 
-    Raises `SettingsError` for a file that can't be read or isn't JSON, and as `_Reading` says.
+    One that is no JSON is left out and told, if nothing in it could be a restriction. Raises `SettingsError` for a file
+    that can't be read, for one that is no JSON otherwise, and as `_Reading` says.
     """
     layer = Layer(file, is_project)
     text = _read_text(file, must_exist=must_exist)
@@ -53,9 +58,27 @@ def read_layer(file: str, environ: Mapping[str, str], *, is_project: bool = Fals
     try:
         document = parse_json_with_comments(text)
     except JsonError as error:
-        raise SettingsError(file, error.line, "", error.message) from error
+        layer.warnings.append(_left_out(file, error, text, must_exist=must_exist))
+        return layer
     _Reading(layer, document, environ).take_all()
     return layer
+
+
+def _left_out(file: str, error: JsonError, text: str, *, must_exist: bool) -> SettingsWarning:
+    """Say that the file is left out. Raises `SettingsError` where that might drop a restriction."""
+    from dogu.settings.broken import word_that_stops
+
+    word = word_that_stops(text)
+    if must_exist:
+        raise SettingsError(file, error.line, "", error.message) from error
+    if word:
+        why = say(
+            "dogu doesn't start without this file, because {word} in it may be a restriction or name the model",
+            word=repr(word[:60]),
+        )
+        raise SettingsError(file, error.line, "", f"{error.message}: {why}") from error
+    message = say("{problem}: the whole file is left out", problem=error.message)
+    return SettingsWarning(Origin(file, error.line), "", message)
 
 
 def flags_layer(overrides: Mapping[str, Any]) -> Layer:
@@ -145,6 +168,8 @@ class _Reading:
         self._warn(path, name, problem.message)
 
     def _take(self, key: Key, path: Path, name: str, raw: Any) -> None:
+        if key.combine is Combine.BY_NAME:
+            raw = self._entries(path, name, raw)
         try:
             is_literal = key.combine is Combine.BY_FILE
             value = key.convert(raw if is_literal else self._expand(raw, key, path, name))
@@ -155,6 +180,22 @@ class _Reading:
         if present is not None:
             value = self._both(key, path, name, (present.value, value))
         self._layer.values[key.name] = Value(value, self._origin(path))
+
+    def _entries(self, path: Path, name: str, raw: Any) -> dict[str, Any]:
+        """Keep the entries that are objects, and where each is written; what is none is told and costs only itself."""
+        if not isinstance(raw, dict):
+            self._warn(path, name, say("takes an object with one entry a server, not {value}", value=shown(raw)))
+            return {}
+        kept: dict[str, Any] = {}
+        for alias, entry in cast("dict[str, Any]", raw).items():
+            if not isinstance(entry, dict):
+                self._warn((*path, alias), f"{name}.{alias}", say("takes an object, not {value}", value=shown(entry)))
+                continue
+            kept[alias] = entry
+            self._layer.places[f"{name}.{alias}"] = self._origin((*path, alias))
+            for key in cast("dict[str, Any]", entry):
+                self._layer.places[f"{name}.{alias}.{key}"] = self._origin((*path, alias, key))
+        return kept
 
     def _both(self, key: Key, path: Path, name: str, values: tuple[Any, Any]) -> Any:
         """Join the values of two spellings of one key in one file."""
@@ -208,9 +249,10 @@ class _Reading:
             return value
         if key.restricts:
             raise self._fail(path, name, say("the environment variable {variable} isn't set", variable=variable))
+        deeper = ".".join([name, *(str(part) for part in path[1:])]) if key.combine is Combine.BY_NAME else name
         self._warn(
             path,
-            name,
+            deeper,
             say(
                 "the environment variable {variable} isn't set: {found} stays as it is",
                 variable=variable,

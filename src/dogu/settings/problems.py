@@ -23,7 +23,7 @@ class SettingsWarning(msgspec.Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.origin}: {self.key}: {self.message}"
+        return f"{self.origin}: {self.key}: {self.message}" if self.key else f"{self.origin}: {self.message}"
 
 
 class SettingsError(Exception):

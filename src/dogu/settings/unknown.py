@@ -54,7 +54,7 @@ def unknown_key_problem(name: str, value: Any, known: Sequence[str], *, is_gemin
         return None
     hint = _nearest(name, known)
     for deeper in (name, *_names_within(value, name)):
-        if _looks_like_a_restriction(deeper, known):
+        if looks_like_a_restriction(deeper, known):
             meant = hint if hint in _LISTS else say("tools.core or tools.exclude")
             problem = say(
                 "{deeper} looks like a restriction, but dogu knows no such key and drops none in silence", deeper=deeper
@@ -71,7 +71,8 @@ def _is_gemini_only(name: str) -> bool:
     return name.partition(".")[0] in _GEMINI_ONLY or name in _GEMINI_ONLY_DEEPER
 
 
-def _looks_like_a_restriction(name: str, known: Sequence[str]) -> bool:
+def looks_like_a_restriction(name: str, known: Sequence[str]) -> bool:
+    """Whether an unknown key may be meant to restrict something."""
     plain = _plain(name)
     last = _plain(name.rpartition(".")[2])
     if any(word in plain for word in _RESTRICTING_WORDS) or last in _RESTRICTING_NAMES:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
+from typing import Protocol
 
 import anyio
 from anyio import to_thread
 
 from dogu.contract import Content, ErrorKind, ToolError, ToolResult
 from dogu.policy.mode import ApprovalMode
+from dogu.policy.policy import Policy
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import Decision
 from dogu.runtime.discovery.mcp_approved import ApprovedDeclarations
@@ -20,7 +22,7 @@ from dogu.runtime.discovery.mcp_host import Host
 from dogu.runtime.discovery.mcp_offers import Prompt, Resource, prompt_content
 from dogu.runtime.discovery.mcp_server import McpServer
 from dogu.runtime.discovery.mcp_tool import DeclarationError, McpTool
-from dogu.runtime.runtime import Runtime
+from dogu.runtime.registry import ToolRegistry
 
 _MOST_PROBLEMS_TOLD = 5
 _AFTER_THE_PROMPT_S = 0.5
@@ -28,7 +30,7 @@ _AFTER_THE_PROMPT_S = 0.5
 
 @asynccontextmanager
 async def mcp_tools(
-    entries: Sequence[ServerEntry], runtime: Runtime, host: Host, *, wait_s: float
+    entries: Sequence[ServerEntry], runtime: Holder, host: Host, *, wait_s: float
 ) -> AsyncGenerator[McpServers]:
     """Keep the servers of the entries running while the context is open, their tools in the runtime's registry.
 
@@ -52,16 +54,37 @@ async def mcp_tools(
         raise body_error[0]  # as the caller raised it, without the group that held the background
 
 
+class Holder(Protocol):
+    """What the servers' tools are put into: a runtime."""
+
+    notes: tuple[str, ...]
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The workspace's folders, the primary one first."""
+        ...
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """Where the tools go."""
+        ...
+
+    @property
+    def policy(self) -> Policy:
+        """Who decides calls."""
+        ...
+
+
 class McpServers:
     """The servers of one runtime, and whose tools are whose."""
 
-    def __init__(self, entries: Sequence[ServerEntry], runtime: Runtime, host: Host, *, delay_s: float = 0) -> None:
+    def __init__(self, entries: Sequence[ServerEntry], runtime: Holder, host: Host, *, delay_s: float = 0) -> None:
         self._delay_s = delay_s
         self._servers = [McpServer(entry, runtime.roots[0], host, self) for entry in entries]
         self._runtime = runtime
         self._tools: dict[str, list[McpTool]] = {}
         self._approved = ApprovedDeclarations(host.state_folder, runtime.roots[0], self._keeps_approvals)
-        self._told: set[str] = set()
+        self._told: dict[str, None] = {}
 
     async def run(self) -> None:
         """Run all servers until cancelled."""
@@ -120,6 +143,11 @@ class McpServers:
             raise ToolError(ErrorKind.NOT_FOUND, f"There is no MCP server {alias!r}.")
         return server
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was told of them so far."""
+        return tuple(self._told)
+
     def tools_of(self, alias: str) -> list[McpTool]:
         """The tools taken from a server."""
         return self._tools.get(alias, [])
@@ -130,7 +158,7 @@ class McpServers:
 
         note = make_visible(note)
         if note not in self._told:
-            self._told.add(note)
+            self._told[note] = None
             self._runtime.notes = (*self._runtime.notes, note)
 
     def take(self, server: McpServer, rows: list[object]) -> None:

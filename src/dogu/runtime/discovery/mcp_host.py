@@ -31,8 +31,12 @@ Sample: TypeAlias = Callable[[SamplingRequest], Awaitable[Sampled]]
 """Asks the session's model. Raises `ToolError` when it gives no answer."""
 
 
-async def _nobody(_enquiry: Enquiry) -> None:
-    return None
+Enquire: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined | None]]
+
+
+async def ask_nobody(_enquiry: Enquiry) -> None:
+    """Nobody is there to be asked."""
+    return
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -44,6 +48,6 @@ class Host(msgspec.Struct, frozen=True):
 
     roots: tuple[str, ...]
     environment: Callable[[], Mapping[str, str]]
-    enquire: Callable[[Enquiry], Awaitable[Given | Declined | None]] = _nobody
+    enquire: Enquire = ask_nobody
     sample: Sample | None = None
     state_folder: str = ""

@@ -47,6 +47,7 @@ class McpServer:
     def __init__(self, entry: ServerEntry, directory: str, host: Host, owner: Owner) -> None:
         self.entry = entry
         self.settled = anyio.Event()  # listed, or failed for now
+        self.listed = anyio.Event()  # its prompts and resources too
         self.prompts: list[Prompt] = []
         self.resources: list[Resource] = []
         self.wants_login = False
@@ -85,6 +86,7 @@ class McpServer:
             self._not_before = anyio.current_time() + min(_MOST_BACK_OFF_S, wait_s)
             self._wanted = anyio.Event()
             self.settled.set()
+            self.listed.set()
             if self._was_listed or self._deaths >= _MOST_TRIES:
                 await self._wanted.wait()
             await anyio.sleep(max(0.0, self._not_before - anyio.current_time()))
@@ -164,8 +166,6 @@ class McpServer:
         from dogu.runtime.discovery.mcp_session import FAILURES
 
         while True:
-            await self._heard.wait()
-            self._heard = anyio.Event()
             while self._changed:
                 what = self._changed.pop()
                 try:
@@ -174,6 +174,9 @@ class McpServer:
                 except FAILURES as error:
                     if not connection.closed.is_set():
                         self._say(f"it could not list its {what}: {_reason(error)}")
+            self.listed.set()
+            await self._heard.wait()
+            self._heard = anyio.Event()
 
     def _hear_change(self, what: str) -> None:
         self._changed.add(what)
