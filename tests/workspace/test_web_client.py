@@ -304,6 +304,18 @@ BOMBS = {
 }
 
 
+async def test_a_bomb_of_zstandard_is_left_where_it_is_understood_at_all() -> None:
+    zstd = pytest.importorskip("compression.zstd", reason="Python 3.14 brings Zstandard")
+    with LoopbackWeb({"/": page(zstd.compress(b"\0" * 30_000_000), content_encoding="zstd")}) as web:
+        assert (await failure(web.client())).kind is ErrorKind.TOO_LARGE
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd"])
+async def test_a_compression_that_isnt_understood_is_told(encoding: str) -> None:
+    with LoopbackWeb({"/": page(b"\x1b\x00\x00", content_encoding=encoding)}) as web:
+        assert (await failure(web.client())).kind is ErrorKind.REMOTE_FAILED
+
+
 @pytest.mark.parametrize("answer", BOMBS.values(), ids=BOMBS)
 async def test_what_is_too_large_is_left(answer: object) -> None:
     with LoopbackWeb({"/": answer}) as web:  # pyright: ignore[reportArgumentType]  (answerers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -11,8 +12,10 @@ from dogu.contract import Part, Text, ToolError, parts_of
 from dogu.language import told
 from dogu.workspace.web_client import WebClient
 from dogu.workspace.web_names import is_look_alike, shown_url
-from dogu.workspace.web_page import WebPage, read_answer
 from dogu.workspace.web_url import WebUrl, raw_url, urls_in
+
+if TYPE_CHECKING:
+    from dogu.workspace.web_page import WebPage
 
 _AT_ONCE = 4
 
@@ -52,6 +55,8 @@ class WebReader:
 
     async def read(self, urls: Sequence[WebUrl]) -> list[WebPage | ToolError]:
         """Fetch and read the addresses, in order; a failure stands in its page's place."""
+        from dogu.workspace.web_page import read_answer
+
         pages: dict[WebUrl, WebPage | ToolError] = {}
         limiter = anyio.CapacityLimiter(_AT_ONCE)
 
