@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from dogu.app.options import Options
+from dogu.app.telemetry import trace, traced
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
@@ -72,8 +73,6 @@ def skill_tools(
 @asynccontextmanager
 async def extended(runtime: Runtime, options: Options, settings: Settings) -> AsyncGenerator[None]:
     """Run the session's hooks, and trace it, while the context is open."""
-    from dogu.app.telemetry import traced
-
     async with traced(runtime, settings):
         hooks = _hooks(runtime, options, settings)
         if hooks is None:
@@ -99,6 +98,7 @@ def extend_agent(agent: Agent, slash: SlashCommands, runtime: Runtime, options: 
         turn_hooks = TurnHooks(runtime.executor.hooks)
         agent.around_turn = turn_hooks
         slash.register(turn_hooks.command())
+    trace(agent, runtime, settings)
     skills = skills_of(options, settings)
     if skills is not None:
         slash.register(skills.command())

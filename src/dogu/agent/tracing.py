@@ -1,0 +1,133 @@
+"""Spans around turns and model calls, by OpenTelemetry's GenAI conventions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from dogu.agent.loop import Agent, AroundTurn, EndReason, RunTurn, TurnEnd
+from dogu.contract.content import Content, text_of
+from dogu.contract.declaration import FunctionDeclaration
+from dogu.models.events import Finished, ModelEvent, Retrying, TextDelta, ThoughtDelta, Usage
+from dogu.models.model import Model
+from dogu.runtime.events import Emit
+from dogu.runtime.tracing import Tracing
+from dogu.version import __version__
+
+_MESSAGES_IN, _MESSAGES_OUT = "gen_ai.input.messages", "gen_ai.output.messages"
+
+
+def trace_agent(agent: Agent, tracing: Tracing, provider: str) -> None:
+    """Have an agent's turns and model calls traced; `provider` is the conventions' name of the model's."""
+    agent.around_turn = _TracedTurns(agent, tracing, agent.around_turn, provider)
+    agent.watched = lambda model: TracedModel(model, tracing, provider)
+
+
+class _TracedTurns:
+    def __init__(self, agent: Agent, tracing: Tracing, inner: AroundTurn | None, provider: str) -> None:
+        self._agent = agent
+        self._tracing = tracing
+        self._inner = inner
+        self._provider = provider
+
+    async def __call__(self, prompt: Content, emit: Emit, run: RunTurn) -> TurnEnd:
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.provider.name": self._provider,
+            "gen_ai.agent.name": "dogu",
+            "gen_ai.agent.version": __version__,
+            "gen_ai.request.model": self._agent.model.name,
+        }
+        with self._tracing.span("invoke_agent dogu", attributes) as span:
+            self._tracing.content(span, _MESSAGES_IN, _messages("user", text_of(prompt)))
+            end = await (run(prompt, emit) if self._inner is None else self._inner(prompt, emit, run))
+            span.set_attributes(_usage(end.usage))
+            if end.reason is not EndReason.DONE:
+                span.set_attribute("error.type", str(end.reason))
+            self._tracing.content(span, _MESSAGES_OUT, _messages("assistant", end.text))
+            return end
+
+
+class TracedModel:
+    """A model whose requests are traced."""
+
+    def __init__(self, model: Model, tracing: Tracing, provider: str) -> None:
+        self._model = model
+        self._tracing = tracing
+        self._provider = provider
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._model.name
+
+    @property
+    def takes_media_in_answers(self) -> bool:
+        """As the model."""
+        return self._model.takes_media_in_answers
+
+    def stream(
+        self, system: str, history: Sequence[bytes], declarations: Sequence[FunctionDeclaration]
+    ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        """Ask the model, in a span."""
+        return self._traced(self._model.stream(system, history, declarations), history)
+
+    async def aclose(self) -> None:
+        """Close the model."""
+        await self._model.aclose()
+
+    @asynccontextmanager
+    async def _traced(
+        self, stream: AbstractAsyncContextManager[AsyncIterator[ModelEvent]], history: Sequence[bytes]
+    ) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": self._provider,
+            "gen_ai.request.model": self.name,
+            "gen_ai.request.stream": True,
+        }
+        with self._tracing.span(f"chat {self.name}", attributes, is_client=True) as span:
+            if history:
+                self._tracing.content(span, _MESSAGES_IN, bytes(history[-1]).decode("utf-8", "replace"))
+            async with stream as events, aclosing(self._watched(events, span)) as watched:
+                yield watched
+
+    async def _watched(self, events: AsyncIterator[ModelEvent], span: Any) -> AsyncGenerator[ModelEvent]:
+        begun = time.monotonic()
+        is_first = True
+        retries = 0
+        async for event in events:
+            match event:
+                case TextDelta() | ThoughtDelta() if is_first:
+                    is_first = False
+                    span.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - begun)
+                case Retrying():
+                    retries += 1
+                    span.set_attribute("http.request.resend_count", retries)
+                case Usage():
+                    span.set_attributes(_usage(event))
+                case Finished(reason=reason, content=content):
+                    span.set_attribute("gen_ai.response.finish_reasons", [str(reason)])
+                    self._tracing.content(span, _MESSAGES_OUT, bytes(content).decode("utf-8", "replace"))
+                case _:
+                    pass
+            yield event
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    """Tokens by the conventions' names: those of thoughts are among the output."""
+    return {
+        "gen_ai.usage.input_tokens": usage.prompt,
+        "gen_ai.usage.output_tokens": usage.output + usage.thoughts,
+        "gen_ai.usage.reasoning.output_tokens": usage.thoughts,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached,
+    }
+
+
+def _messages(role: str, text: str) -> str:
+    """Messages as the conventions' JSON."""
+    return msgspec.json.encode([{"role": role, "parts": [{"type": "text", "content": text}]}]).decode()
