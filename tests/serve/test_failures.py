@@ -24,5 +24,6 @@ def test_every_kind_of_failure_is_said_with_its_english_key(kind: ErrorKind) -> 
     assert failure_words(error) == "File not found: /w/a.txt."
     speak(PSEUDO)
     first, own = failure_words(error).split("\n")
-    assert first.startswith("⟦") and first.endswith(f"⟧ ({kind})")
+    assert first.startswith("⟦")
+    assert first.endswith(f"⟧ ({kind})")
     assert own == "File not found: /w/a.txt."

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import anyio
 
 from dogu.agent.loop import Agent, EndReason, TurnEnd
-from dogu.agent.upkeep import Upkeep
 from dogu.agent.session_events import Within
+from dogu.agent.upkeep import Upkeep
 from dogu.contract import CallContext, ErrorKind, ToolError
 from dogu.models.events import ModelError, Usage
 from dogu.runtime.approval import TurnStoppedError

@@ -1,4 +1,7 @@
-"""What a tool is: content, display, errors, result, confirmation, tool, declaration; a tool imports them from here."""
+"""What a tool is: content, display, errors, result, confirmation, tool, declaration; a tool imports them from here.
+
+`say` is here too, for what a tool tells the person.
+"""
 
 from dogu.contract.confirmation import CallContext, Confirmation
 from dogu.contract.content import Blob, Content, Part, Text, parts_of, text_of
@@ -8,6 +11,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import FunctionTool, function_tool
 from dogu.contract.result import ToolFailure, ToolResult
 from dogu.contract.tool import Kind, Tool
+from dogu.language import say
 
 __all__ = [
     "Blob",
@@ -34,5 +38,6 @@ __all__ = [
     "function_tool",
     "markdown_of",
     "parts_of",
+    "say",
     "text_of",
 ]

@@ -118,27 +118,24 @@ class Executor:
 
     async def run(self, call: ToolCall, emit: Emit = emit_nothing) -> ToolAnswer:
         """Run one call; every failure is an answer, only cancellation passes through."""
-        if self.traced is None:
-            return await self._run(call, emit)
-        with self.traced(call) as answered:
-            answer = await self._run(call, emit)
+        display_name, stop = call.name, False
+        told = self.recorded(emit)
+        with self._tracing(call) as answered:
+            try:
+                tool = self.registry.get(call.name)  # step 3
+                display_name = tool.display_name
+                result, stop = await self._run_found(tool, call, told, emit)
+            except ToolError as error:
+                result, stop = ToolResult.failed(error), isinstance(error, TurnStoppedError)
+            except Exception as error:  # noqa: BLE001  (a defect of ours must cost one call, not the session)
+                result = ToolResult.failed(_defect(call, error))
+            told(CallFinished(call, display_name, result))  # step 9
+            answer = ToolAnswer(call, result, stop)
             answered(answer)
-            return answer
+        return answer
 
-    async def _run(self, call: ToolCall, door: Emit) -> ToolAnswer:
-        display_name = call.name
-        stop = False
-        emit = self.recorded(door)
-        try:
-            tool = self.registry.get(call.name)  # step 3
-            display_name = tool.display_name
-            result, stop = await self._run_found(tool, call, emit, door)
-        except ToolError as error:
-            result, stop = ToolResult.failed(error), isinstance(error, TurnStoppedError)
-        except Exception as error:  # noqa: BLE001  (a defect of ours must cost one call, not the session)
-            result = ToolResult.failed(_defect(call, error))
-        emit(CallFinished(call, display_name, result))  # step 9
-        return ToolAnswer(call, result, stop)
+    def _tracing(self, call: ToolCall) -> AbstractContextManager[Callable[[ToolAnswer], None]]:
+        return nullcontext(_answered_untraced) if self.traced is None else self.traced(call)
 
     async def _run_found(self, tool: AnyTool, call: ToolCall, emit: Emit, door: Emit) -> tuple[ToolResult, bool]:
         if call.args is None:
@@ -200,6 +197,10 @@ class Executor:
                 groups.append([call])
             last_was_read = is_read
         return groups
+
+
+def _answered_untraced(_answer: ToolAnswer) -> None:
+    return None
 
 
 def _not_run(call: ToolCall) -> ToolAnswer:

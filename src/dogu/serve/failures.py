@@ -1,7 +1,7 @@
 """A failed call in words for the person.
 
-What a tool says of its failure is written for the model, in English. In another language the person is told what kind of
-failure it was, with its English key, which can be searched for, and then the tool's own words.
+What a tool says of its failure is written for the model, in English. In another language the person is told what kind
+of failure it was, with its English key, which can be searched for, and then the tool's own words.
 """
 
 from __future__ import annotations

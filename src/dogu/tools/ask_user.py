@@ -8,8 +8,7 @@ from typing import Annotated, Any, TypeAlias, cast
 import anyio
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 _MOST_QUESTIONS, _MOST_OPTIONS = 4, 8
 

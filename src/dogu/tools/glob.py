@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 from dogu.workspace.truncation import middle_left_out
 from dogu.workspace.web_grounding import Grounded, source_list, with_citations
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, Kind, Tool, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, Kind, Tool, ToolResult, say
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 if TYPE_CHECKING:
     from dogu.workspace.file_view import LineSlice

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 if TYPE_CHECKING:
     from dogu.workspace.edit_match import Edit, Refusal, Repair, RepairRequest

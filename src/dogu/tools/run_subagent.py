@@ -7,8 +7,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 
 class SubagentTask(msgspec.Struct, frozen=True):

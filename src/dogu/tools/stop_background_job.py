@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 if TYPE_CHECKING:
     from dogu.workspace.process_jobs import Jobs

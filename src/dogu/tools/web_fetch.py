@@ -17,9 +17,9 @@ from dogu.contract import (
     Tool,
     ToolError,
     ToolResult,
+    say,
     text_of,
 )
-from dogu.language import say
 from dogu.workspace.web_grounding import Grounded, Source, source_list, with_citations
 from dogu.workspace.web_reader import WebReader, address_list, parts_of_pages
 from dogu.workspace.web_url import WebUrl

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.roots import Roots
 

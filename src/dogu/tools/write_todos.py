@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Todo, TodoList, Tool, ToolError, ToolResult
-from dogu.language import say
+from dogu.contract import CallContext, ErrorKind, Kind, Todo, TodoList, Tool, ToolError, ToolResult, say
 
 _MOST_TODOS = 100
 
