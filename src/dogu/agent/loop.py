@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import msgspec
@@ -25,6 +25,9 @@ from dogu.models.model import Model
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, Emit, emit_nothing
 from dogu.runtime.executor import Executor
+
+if TYPE_CHECKING:
+    from dogu.agent.stream import TurnStream
 
 _MOST_PRINTED_CHARS = 8_000
 
@@ -96,6 +99,15 @@ class Agent:
         if self.around_turn is not None:
             return await self.around_turn(prompt, emit, self._run)
         return await self._run(prompt, emit)
+
+    def stream(self, prompt: Content) -> TurnStream:
+        """Run one turn as a stream of events: `async with agent.stream(prompt) as events: async for event in events`.
+
+        Leaving the context early cancels the turn; `events.end` is its `TurnEnd` once they are over.
+        """
+        from dogu.agent.stream import TurnStream
+
+        return TurnStream(self, prompt)
 
     async def _run(self, prompt: Content, emit: Emit) -> TurnEnd:
         number = self.executor.begin_turn()

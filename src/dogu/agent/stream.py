@@ -1,0 +1,66 @@
+"""A turn as a stream of its events, for those who would rather loop than be called back."""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import anyio
+
+from dogu.contract.content import Content
+from dogu.models.events import ModelError
+
+if TYPE_CHECKING:
+    from dogu.agent.loop import Agent, TurnEnd
+
+
+class TurnStream:
+    """The events of one turn, while its context is open; leaving it early cancels the turn.
+
+    `end` is there once the events are over. Raises `ModelError` from the iteration, as `Agent.run` does.
+    """
+
+    def __init__(self, agent: Agent, prompt: Content) -> None:
+        self._agent = agent
+        self._prompt = prompt
+        self._group = anyio.create_task_group()
+        self._send, self._receive = anyio.create_memory_object_stream[object](math.inf)
+        self._error: ModelError | None = None
+        self.end: TurnEnd | None = None
+
+    async def __aenter__(self) -> TurnStream:
+        await self._group.__aenter__()
+        self._group.start_soon(self._run)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        self._group.cancel_scope.cancel()
+        try:
+            return await self._group.__aexit__(kind, error, traceback)
+        except BaseExceptionGroup as group:
+            if error is not None and group.exceptions == (error,):
+                raise error from None  # the body's own, as it was raised
+            raise
+        finally:
+            self._receive.close()
+
+    def __aiter__(self) -> TurnStream:
+        return self
+
+    async def __anext__(self) -> object:
+        try:
+            return await self._receive.receive()
+        except anyio.EndOfStream:
+            if self._error is not None:
+                raise self._error from None
+            raise StopAsyncIteration from None
+
+    async def _run(self) -> None:
+        with self._send:
+            try:
+                self.end = await self._agent.run(self._prompt, self._send.send_nowait)
+            except ModelError as error:
+                self._error = error
