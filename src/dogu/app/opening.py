@@ -164,10 +164,9 @@ async def _open(
     from dogu.workspace.process import LocalProcesses
     from dogu.workspace.roots import Roots
 
-    root = options.absolute_root
     folder, session = kept.folder, kept.session
     pending = os.path.join(options.state_folder, "pending")
-    roots = Roots(root, settings.context.include_directories, (folder.path, *kept.readable))
+    roots = Roots(options.absolute_root, settings.context.include_directories, (folder.path, *kept.readable))
     journal = Journal(folder.path, roots, pending=pending)
     tidy(os.path.dirname(folder.path))
     files = _files_of(options, settings, roots, journal)
@@ -175,9 +174,8 @@ async def _open(
     rules = rules_of(settings)
     remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
     memory = partial(memory_file, options, settings)
-    has_person = confirm is not None
     ask = PersonAsked()
-    parts = Parts(roots, files, processes, memory, powers or Powers(), has_person, options.processes, ask)
+    parts = Parts(roots, files, processes, memory, powers or Powers(), confirm is not None, options.processes, ask)
     built_in = [tool for tool in built_in_tools(settings, parts) if rules.tool_exists(tool.name)]
     built_in += skill_tools(options, settings, roots, rules, lambda: runtime.policy)
     registry = ToolRegistry([*built_in, *tools])
