@@ -6,11 +6,16 @@ import os
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
+
 from dogu.app.built_in import open_sandbox
+from dogu.app.credentials import KEYRING, kept_key
 from dogu.app.model_choice import DEFAULT_MODEL, gemini_key, provider_of
 from dogu.app.options import Options
+from dogu.contract import ToolError
+from dogu.language import say
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
-from dogu.settings import Settings
+from dogu.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from dogu.settings import ModelSettings
@@ -24,14 +29,26 @@ async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Chec
     yield _check_model(settings.model)
     address = _address(settings.model)
     if address:
-        yield await check_address("network", address)
-    yield _check_sandbox(settings)
+        network = await check_address("network", address)
+        yield network
+        if provider_of(settings.model) == "gemini" and gemini_key(settings.model):
+            yield await _check_key(settings.model, is_reached=network.health is Health.GOOD)
+    for check in _check_key_file(options):
+        yield check
+    yield await to_thread.run_sync(_check_sandbox, settings)
     yield _check_ripgrep()
-    yield check_program("bash", "bash", "Install bash: commands run by it.", is_needed=True)
-    yield check_program("git", "git", "Install git, if you want the model to use it.", is_needed=False)
+    yield check_program("bash", "bash", say("Install bash: commands run by it."), is_needed=True)
+    advice = say("Install git, if you want the model to use it.")
+    yield check_program("git", "git", advice, is_needed=False)
     yield check_terminal()
     for check in _check_settings(options, settings):
         yield check
+
+
+def broken_settings(error: SettingsError) -> Check:
+    """Return the check for settings that can't be read at all."""
+    advice = say("Correct that line, or move the file away; `dogu config` then shows the settings in force.")
+    return Check("settings", Health.BAD, str(error), advice)
 
 
 def _check_model(settings: ModelSettings) -> Check:
@@ -39,12 +56,14 @@ def _check_model(settings: ModelSettings) -> Check:
     name = settings.name or DEFAULT_MODEL
     match provider:
         case "offline":
-            advice = "Set GEMINI_API_KEY, or model.provider, model.baseUrl and model.name for a local model."
-            return Check("model", Health.POOR, "offline: understands plain requests only", advice)
+            found = say("offline: understands plain requests only")
+            return Check("model", Health.POOR, found, say("Start `dogu` and type /connect, or set GEMINI_API_KEY."))
         case "gemini" if not gemini_key(settings):
-            return Check("model", Health.BAD, f"{name}, and no key", "Set GEMINI_API_KEY (aistudio.google.com/apikey).")
+            advice = say("Start `dogu` and type /connect, or set GEMINI_API_KEY (aistudio.google.com/apikey).")
+            return Check("model", Health.BAD, say("{name}, and no key", name=name), advice)
         case "openai_compatible" if not settings.name:
-            return Check("model", Health.BAD, "openai_compatible, and no name", "Set model.name.")
+            found = say("{provider}, and no name", provider=provider)
+            return Check("model", Health.BAD, found, say("Set model.name, or choose one with /model."))
         case _:
             return Check("model", Health.GOOD, f"{provider}: {name}")
 
@@ -59,26 +78,76 @@ def _address(settings: ModelSettings) -> str:
             return ""
 
 
+async def _check_key(settings: ModelSettings, *, is_reached: bool) -> Check:
+    from dogu.app.key_check import check_key
+    from dogu.app.model_lists import resolved_key
+
+    place = _key_place(settings)
+    if not is_reached:
+        return Check("key", Health.POOR, say("from {place}; nobody can be asked whether it works", place=place))
+    key = await to_thread.run_sync(resolved_key, settings)
+    if not key:
+        return Check("key", Health.BAD, say("the keyring no longer has it"), say("Start `dogu` and type /connect."))
+    check = await check_key(key, settings.base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL", ""))
+    if check.works:
+        return Check("key", Health.GOOD, say("from {place}; Gemini takes it", place=place))
+    found = say("from {place}: {reason}", place=place, reason=check.reason)
+    if check.works is None:
+        return Check("key", Health.POOR, found, say("Try again later."))
+    return Check("key", Health.BAD, found, say("Get another (aistudio.google.com/apikey) and type /connect in `dogu`."))
+
+
+def _key_place(settings: ModelSettings) -> str:
+    if settings.api_key.startswith(KEYRING):
+        return say("the keyring")
+    if settings.api_key:
+        return say("the settings, or ~/.dogu/credentials")
+    return say("the environment")
+
+
+def _check_key_file(options: Options) -> list[Check]:
+    """Say when others could read the file that the key is kept in."""
+    path = os.path.join(options.state_folder, "credentials")
+    if not kept_key(options.state_folder, "gemini"):
+        return []
+    mode = os.stat(path).st_mode & 0o777
+    if mode & 0o077:
+        found = say("{path} can be read by others (mode {mode})", path=path, mode=f"{mode:o}")
+        return [Check("key file", Health.BAD, found, say("Run: chmod 600 {path}", path=path))]
+    return [Check("key file", Health.GOOD, say("{path}, for you alone", path=path))]
+
+
 def _check_sandbox(settings: Settings) -> Check:
-    sandbox = open_sandbox(settings)
+    try:
+        sandbox = open_sandbox(settings)
+    except ToolError as error:
+        advice = say("Install bubblewrap, or set tools.sandbox to auto.")
+        return Check("sandbox", Health.BAD, say(error.message), advice)
     if sandbox is None:
-        return Check("sandbox", Health.POOR, "switched off", 'Set "tools": {"sandbox": "auto"} to confine commands.')
+        advice = say('Set "tools": {"sandbox": "auto"} to confine commands.')
+        return Check("sandbox", Health.POOR, say("switched off"), advice)
     limits = " ".join(sandbox.limits)
     if sandbox.step.value == "none":
-        return Check("sandbox", Health.POOR, sandbox.describe(), limits)
-    advice = "" if sandbox.step.value in ("bubblewrap", "seatbelt") else "Install bubblewrap for the strongest one."
-    found = sandbox.describe() + (f". Not enforced: {limits}" if limits else "")
-    return Check("sandbox", Health.GOOD if not advice else Health.POOR, found, advice)
+        return Check("sandbox", Health.POOR, say(sandbox.describe()), limits)
+    is_best = sandbox.step.value in ("bubblewrap", "seatbelt")
+    advice = "" if is_best else say("Install bubblewrap for the strongest one.")
+    described = say(sandbox.describe())
+    found = say("{sandbox}. Not enforced: {limits}", sandbox=described, limits=limits) if limits else described
+    return Check("sandbox", Health.GOOD if is_best else Health.POOR, found, advice)
 
 
 def _check_ripgrep() -> Check:
     from dogu.workspace.search import Engines
 
-    return check_program("ripgrep", Engines.found().rg, "Searches use a slower engine without it.", is_needed=False)
+    advice = say("Searches use a slower engine without it.")
+    return check_program("ripgrep", Engines.found().rg, advice, is_needed=False)
 
 
 def _check_settings(options: Options, settings: Settings) -> list[Check]:
     found = sorted({origin.file for origin in settings.origins.values() if origin.file})
-    names = ", ".join(found) or f"built in (none in {options.home} or {options.absolute_root})"
-    checks = [Check("settings", Health.GOOD, names), Check("folder", Health.GOOD, f"trust: {settings.trust}")]
-    return checks + [Check("settings", Health.POOR, str(warning)) for warning in settings.warnings]
+    none = say("built in (none in {home} or {root})", home=options.home, root=options.absolute_root)
+    checks = [
+        Check("settings", Health.GOOD, ", ".join(found) or none),
+        Check("folder", Health.GOOD, say("trust: {trust}", trust=settings.trust)),
+    ]
+    return checks + [Check("settings", Health.POOR, say(str(warning))) for warning in settings.warnings]

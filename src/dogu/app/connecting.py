@@ -6,14 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import anyio
 import msgspec
 from anyio import to_thread
 
 from dogu.agent.loop import Agent
 from dogu.agent.slash_model import KeyCheck, LocalServer, ModelList
 from dogu.app.credentials import keep_key
-from dogu.app.model_choice import DEFAULT_MODEL, open_model, provider_of
+from dogu.app.model_choice import open_model, provider_of
 from dogu.app.options import Options
 from dogu.language import say
 from dogu.settings import ModelSettings
@@ -21,8 +20,6 @@ from dogu.settings.json import JsonError
 
 if TYPE_CHECKING:
     from dogu.models.model import Model
-
-_CHECK_S = 10.0
 
 
 class SessionConnections:
@@ -72,23 +69,10 @@ class SessionConnections:
         return await self._remembered(chosen)
 
     async def check_key(self, key: str) -> KeyCheck:
-        """Ask Gemini to count the tokens of nothing: that costs nothing, and a wrong key is refused."""
-        from dogu.models.events import ModelError, ModelErrorKind
-        from dogu.models.gemini import Gemini, KeyAccess
+        """Ask Gemini whether it takes a key."""
+        from dogu.app.key_check import check_key
 
-        base_url = os.environ.get("GOOGLE_GEMINI_BASE_URL", "")
-        model = Gemini(DEFAULT_MODEL, KeyAccess(key, base_url))
-        try:
-            with anyio.fail_after(_CHECK_S):
-                await model.count_tokens("", [b'{"role":"user","parts":[{"text":"hello"}]}'], [])
-        except ModelError as error:
-            is_refused = error.kind is ModelErrorKind.AUTH or "API key" in error.message
-            return KeyCheck(False if is_refused else None, error.message)
-        except TimeoutError:
-            return KeyCheck(None, say("It didn't answer within {seconds} s.", seconds=int(_CHECK_S)))
-        finally:
-            await model.aclose()
-        return KeyCheck(works=True)
+        return await check_key(key, os.environ.get("GOOGLE_GEMINI_BASE_URL", ""))
 
     async def use_key(self, key: str) -> str:
         """Keep a Gemini key and use it."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dogu.app import Options, read_settings
 from dogu.commands.running import run_async
+from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -17,10 +18,14 @@ def add_arguments(_parser: ArgumentParser) -> None:
 
 def run(options: Options, _space: Namespace) -> int:
     """Check what dogu needs; the status is 1 when something that it can't do without is missing."""
-    from dogu.app.checks import checks_of
-    from dogu.serve.doctor import print_checks
+    from dogu.app.checks import broken_settings, checks_of
+    from dogu.serve.doctor import check_system, check_terminal, print_checks
 
-    settings = read_settings(options)
+    try:
+        settings = read_settings(options)
+    except SettingsError as error:
+        print_checks([check_system(), broken_settings(error), check_terminal()])
+        return 1
 
     async def look() -> int:
         return 0 if print_checks([check async for check in checks_of(options, settings)]) else 1

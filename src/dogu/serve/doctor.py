@@ -12,6 +12,9 @@ from enum import StrEnum
 
 import msgspec
 
+from dogu.language import say
+from dogu.workspace.visible import make_visible
+
 
 class Health(StrEnum):
     """How a check went."""
@@ -35,9 +38,9 @@ def print_checks(checks: Iterable[Check]) -> bool:
     marks = {Health.GOOD: "✔", Health.POOR: "!", Health.BAD: "✘"}
     is_well = True
     for check in checks:
-        print(f"{marks[check.health]} {check.name:<11} {check.found}")
+        print(make_visible(f"{marks[check.health]} {check.name:<11} {check.found}", keep=""))
         if check.advice:
-            print(f"  {'':<11} → {check.advice}")
+            print(make_visible(f"  {'':<11} → {check.advice}", keep=""))
         is_well = is_well and check.health is not Health.BAD
     return is_well
 
@@ -46,7 +49,7 @@ def check_system() -> Check:
     """Look at Python and the system."""
     found = f"Python {platform.python_version()} on {platform.system()} {platform.release()}"
     if sys.platform != "linux":
-        return Check("system", Health.POOR, found, "dogu is tested on Linux; elsewhere the sandbox is missing.")
+        return Check("system", Health.POOR, found, say("dogu is tested on Linux; the sandbox may be missing here."))
     return Check("system", Health.GOOD, found)
 
 
@@ -54,21 +57,32 @@ def check_program(name: str, program: str | None, advice: str, *, is_needed: boo
     """Ask a program for its version; `program` None means that it wasn't found."""
     path = program and shutil.which(program)
     if not path:
-        return Check(name, Health.BAD if is_needed else Health.POOR, "not found", advice)
+        return Check(name, Health.BAD if is_needed else Health.POOR, say("not found"), advice)
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        return Check(name, Health.BAD, f"{path} doesn't run: {error}", advice)
+        return Check(name, Health.BAD, say("{path} doesn't run: {error}", path=path, error=error), advice)
     return Check(name, Health.GOOD, f"{done.stdout.splitlines()[0] if done.stdout else 'runs'} ({path})")
 
 
 def check_terminal() -> Check:
-    """Look at the terminal's encoding and colors."""
+    """Look at the terminal's encoding, kind, colors and size."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     if encoding != "utf8":
-        return Check("terminal", Health.POOR, f"encoding {sys.stdout.encoding}", "Set LANG=C.UTF-8 or PYTHONUTF8=1.")
-    kind = os.environ.get("TERM", "none") if sys.stdout.isatty() else "not a terminal"
-    return Check("terminal", Health.GOOD, f"{kind}, UTF-8")
+        found = say("encoding {encoding}", encoding=sys.stdout.encoding)
+        return Check("terminal", Health.POOR, found, say("Set LANG=C.UTF-8 or PYTHONUTF8=1."))
+    if not sys.stdout.isatty():
+        return Check("terminal", Health.GOOD, say("not a terminal, UTF-8"))
+    kind, columns = os.environ.get("TERM", ""), shutil.get_terminal_size().columns
+    found = say("{kind}, UTF-8, {columns} columns", kind=kind or "TERM?", columns=columns)
+    if kind in ("", "dumb"):
+        advice = say(
+            "Set TERM (such as xterm-256color) for colors and an input box; without it, dogu prints plain lines."
+        )
+        return Check("terminal", Health.POOR, found, advice)
+    if columns < 40:
+        return Check("terminal", Health.POOR, found, say("Make it at least 40 columns wide."))
+    return Check("terminal", Health.GOOD, found)
 
 
 async def check_address(name: str, url: str) -> Check:
@@ -78,9 +92,8 @@ async def check_address(name: str, url: str) -> Check:
     try:
         async with httpx2.AsyncClient(timeout=5) as client:
             answer = await client.get(url)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
-        return Check(
-            name, Health.BAD, f"{url} can't be reached ({reason})", "Check the network, HTTPS_PROXY, the address."
-        )
-    return Check(name, Health.GOOD, f"{url} answers ({answer.status_code})")
+        found = say("{url} can't be reached ({reason})", url=url, reason=reason)
+        return Check(name, Health.BAD, found, say("Check the network, HTTPS_PROXY, the address."))
+    return Check(name, Health.GOOD, say("{url} answers ({status})", url=url, status=answer.status_code))

@@ -1,0 +1,124 @@
+"""Streaming Markdown is cut into blocks that can be drawn for good, whatever the pieces it comes in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dogu.serve.terminal.blocks import Block, Blocks
+from dogu.serve.terminal.cells import width_of
+from dogu.serve.terminal.markdown import markdown_lines
+from dogu.serve.terminal.stream import AnswerStream
+from dogu.serve.terminal.style import Style
+
+PLAIN, COLORED = Style(has_color=False), Style(has_color=True, has_many=True)
+ANSWER = """# 見出し
+
+A paragraph
+of two lines.
+
+- one
+- two
+
+  still two
+
+1. first
+
+```python
+def f():
+
+    return 1
+```
+After the code.
+"""
+
+
+def cut(text: str, size: int = 1) -> list[Block]:
+    blocks = Blocks()
+    found = [block for at in range(0, len(text), size) for block in blocks.feed(text[at : at + size])]
+    return found + blocks.close()
+
+
+def test_a_block_ends_where_nothing_can_change_it_any_more():
+    assert [block.text for block in cut(ANSWER)] == [
+        "# 見出し",
+        "A paragraph\nof two lines.",
+        "- one\n- two\n\n  still two\n\n1. first",
+        "```python\ndef f():\n\n    return 1\n```",
+        "After the code.",
+    ]
+
+
+@given(st.text(alphabet="ab `~#-*1.\n", max_size=200), st.integers(1, 30))
+def test_blocks_are_the_same_in_whatever_pieces_the_text_comes(text: str, size: int):
+    assert cut(text, size) == cut(text, max(1, len(text)))
+
+
+@given(st.text(alphabet="ab `~#-*1.\n", max_size=200))
+def test_no_word_is_lost_between_blocks(text: str):
+    letters = [character for character in text if character.isalnum()]
+    assert [c for block in cut(text, 7) for c in block.text if c.isalnum()] == letters
+
+
+def test_long_code_is_cut_and_goes_on_as_code():
+    code = "```sh\n" + "echo x\n" * 100 + "```\n"
+    first, *others = cut(code, 50)
+    assert first.text.startswith("```sh\n")
+    assert first.text.endswith("\n```")
+    assert all(block.continues and block.text.startswith("```sh\n") for block in others)
+    assert sum(block.text.count("echo x") for block in [first, *others]) == 100
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["<!-- hidden -->", "<b>hidden</b>", "[comment]: # (hidden)", "[text](http://hidden)", "![alt](http://hidden)"],
+)
+def test_no_part_of_an_answer_is_left_out(hidden: str):
+    assert "hidden" in "\n".join(markdown_lines(f"text {hidden}\n\n{hidden}", 60, PLAIN))
+
+
+@pytest.mark.parametrize("entity", ["&#8238;", "&#x200b;", "&#27;[2J", "&#155;31m"])
+def test_an_entity_is_no_way_to_hide_text_or_to_command_the_terminal(entity: str):
+    drawn = "\n".join(markdown_lines(f"a {entity} b", 60, PLAIN))
+    assert not set(drawn) & set("\u202e\u200b\x1b\x9b")
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+@pytest.mark.parametrize("style", [PLAIN, COLORED])
+def test_no_line_is_wider_than_the_terminal(columns: int, style: Style):
+    text = ANSWER + "日本語の長い文章です。" * 30 + "\n\n| 列 | b |\n|---|---|\n| " + "表" * 40 + " | x |\n"
+    assert max(map(width_of, markdown_lines(text, columns, style))) <= columns
+
+
+def stream(text: str, pieces: int, **more: bool) -> tuple[list[str], AnswerStream]:
+    printed: list[str] = []
+    answer = AnswerStream(PLAIN, lambda: 80, printed.append, draws=more.get("draws", True))
+    size = -(-len(text) // pieces)
+    for at in range(0, len(text), size):
+        answer.add(text[at : at + size])
+    return printed, answer
+
+
+def test_finished_blocks_are_printed_once_and_only_the_last_is_drawn():
+    printed, answer = stream("First.\n\nSecond.\n\nThe th", 8)
+    assert printed == ["First.", "\nSecond."]
+    assert answer.live_lines(80, 20) == ["", "The th"]
+    answer.add("ird.")
+    answer.end()
+    assert printed[2:] == ["\nThe third."]
+    assert answer.live_lines(80, 20) == []
+
+
+def test_of_a_block_higher_than_the_screen_the_end_is_drawn():
+    _, answer = stream("\n".join(f"- item {n}" for n in range(50)), 5)
+    lines = answer.live_lines(80, 6)
+    assert len(lines) <= 8
+    assert "item 49" in lines[-1]
+
+
+def test_where_nothing_is_drawn_twice_lines_are_printed_as_they_end():
+    printed, answer = stream("# One\ntwo **three**\nfo", 4, draws=False)
+    assert printed == ["# One", "two **three**"]
+    answer.end()
+    assert printed[-1] == "fo"

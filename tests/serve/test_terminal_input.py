@@ -1,0 +1,148 @@
+"""What is typed, pasted and completed at the input box, and what is kept of it."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from dogu.agent.at_paths import at_paths
+from dogu.agent.slash import Said, SlashCommand, SlashCommands
+from dogu.contract import Blob
+from dogu.serve.terminal.completion import InputCompleter, quoted
+from dogu.serve.terminal.file_index import FileIndex
+from dogu.serve.terminal.message import Draft
+from dogu.serve.terminal.prompt_history import FolderHistory
+from dogu.serve.terminal.screen import Message
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 32
+
+
+def test_a_long_paste_stands_as_a_mark_and_is_sent_in_full():
+    draft = Draft()
+    pasted = "\n".join(f"line {n}" for n in range(120))
+    mark = draft.paste(pasted)
+    assert mark == "[Pasted text #1: 120 lines]"
+    assert draft.message(f"look: {mark} please").text == f"look: {pasted} please"
+    assert draft.mark_before(f"look: {mark}") == len(mark)
+    assert draft.mark_before("look: [Pasted text #9: 1 lines]") == 0
+
+
+def test_a_short_paste_is_text_without_what_a_terminal_would_obey():
+    assert Draft().paste("a\r\nb\x1b[2J\x1b]0;title\x07c") == "a\nbc"
+
+
+@pytest.mark.parametrize("written", ["{}", "'{}'", "file://{}", "{}\n"])
+def test_a_dropped_picture_is_attached(tmp_path: Path, written: str):
+    (tmp_path / "a b.png").write_bytes(PNG)
+    draft = Draft()
+    mark = draft.paste(written.format(tmp_path / "a b.png"))
+    assert mark == "[Image #1: a b.png]"
+    assert draft.message(f"what is {mark}").blobs == (Blob("image/png", PNG, "a b.png"),)
+
+
+def test_what_only_has_the_name_of_a_picture_stays_a_text(tmp_path: Path):
+    (tmp_path / "a.png").write_text("no picture")
+    assert Draft().paste(str(tmp_path / "a.png")) == str(tmp_path / "a.png")
+
+
+def test_a_message_taken_back_has_its_marks_again():
+    draft = Draft()
+    pasted = "x\n" * 50 + "end"
+    mark = draft.paste(pasted)
+    message = draft.message(f"see {mark}")
+    assert draft.draft_of(message) == f"see {mark}"
+    assert draft.draft_of(Message("plain")) == "plain"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["a.py", "a b.py", "日本語.md", 'say "hi".txt', "it's.txt", "a(b).c", "both'\".txt", "x.", "dir/", "c\\d e.txt"],
+)
+def test_a_completed_path_is_read_back_as_that_path(path: str):
+    assert at_paths(f"look at @{quoted(path)} now")[0][0] == path
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("src/main.py", "src/main_test.py", "src/domain.py", "docs/日本語 メモ.md", "build/out.o", "README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("build/\n")
+    return tmp_path
+
+
+def found(tree: Path, wanted: str) -> list[str]:
+    index = FileIndex(str(tree))
+    index.look_again()
+    return index.find(wanted)
+
+
+def test_files_are_found_by_their_letters_the_best_first(tree: Path):
+    assert found(tree, "main")[0] == "src/main.py"
+    assert "src/main_test.py" in found(tree, "mte")
+    assert found(tree, "メモ") == ["docs/日本語 メモ.md"]
+    assert "src/domain.py" in found(tree, "doamin.py"), "a slip of the finger"
+
+
+def test_ignored_files_are_not_offered(tree: Path):
+    assert not [path for path in found(tree, "out") if path.startswith("build")]
+    assert "README.md" in found(tree, "")
+
+
+def completed(tree: Path, typed: str, commands: SlashCommands | None = None) -> list[str]:
+    completer = InputCompleter(FileIndex(str(tree)))
+    completer.use(commands or SlashCommands())
+    return [found.text for found in completer.get_completions(Document(typed), CompleteEvent())]
+
+
+def test_at_completes_files_in_the_middle_of_a_sentence(tree: Path):
+    assert completed(tree, "look at @READ") == ["@README.md"]
+    assert completed(tree, "見て「@メモ") == ['@"docs/日本語 メモ.md"']
+    assert completed(tree, '@"日本語 メ') == ['@"docs/日本語 メモ.md"']
+    assert completed(tree, "mail me@READ") == []
+
+
+def test_slash_completes_commands_and_their_arguments(tree: Path):
+    async def say_nothing(_rest: str) -> Said:
+        return Said("")
+
+    modes = SlashCommand(
+        "mode", "modes", say_nothing, "[MODE]", lambda start: [m for m in ("plan",) if m.startswith(start)]
+    )
+    commands = SlashCommands([modes, SlashCommand("help", "help", say_nothing)])
+    assert completed(tree, "/", commands) == ["mode ", "help"]
+    assert completed(tree, "/mo", commands) == ["mode "]
+    assert completed(tree, "/mode p", commands) == ["plan"]
+    assert completed(tree, "no /mo", commands) == []
+
+
+def test_what_was_typed_is_kept_for_its_folder_and_its_owner(tmp_path: Path):
+    FolderHistory(str(tmp_path), "/work").store_string("first\nof two lines")
+    FolderHistory(str(tmp_path), "/work").store_string("second \ud800")
+    again = FolderHistory(str(tmp_path), "/work")
+    assert list(again.load_history_strings()) == ["second ?", "first\nof two lines"]
+    assert list(FolderHistory(str(tmp_path), "/elsewhere").load_history_strings()) == []
+    (file,) = (tmp_path / "history").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_torn_history_is_read_as_far_as_it_goes(tmp_path: Path):
+    history = FolderHistory(str(tmp_path), "/work")
+    history.store_string("whole")
+    (file,) = (tmp_path / "history").iterdir()
+    file.write_bytes(file.read_bytes() + b'"torn')
+    assert list(history.load_history_strings()) == ["whole"]
+
+
+def test_the_history_does_not_grow_for_ever(tmp_path: Path):
+    history = FolderHistory(str(tmp_path), "/work")
+    for number in range(150):
+        history.store_string(f"{number} " + "x" * 19_000)
+    (file,) = (tmp_path / "history").iterdir()
+    assert file.stat().st_size < 2_200_000
+    assert next(iter(history.load_history_strings())).startswith("149 ")

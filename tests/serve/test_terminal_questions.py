@@ -1,0 +1,203 @@
+"""Questions on the screen: what is drawn, which keys count, what an answer means."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dogu.contract.confirmation import Confirmation
+from dogu.contract.display import CommandPreview, FileDiff
+from dogu.policy.rules import Rule
+from dogu.policy.verdict import Decision, JudgedCommand, Verdict
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Question
+from dogu.serve.terminal.confirm import TerminalConfirm
+from dogu.serve.terminal.diff_lines import draw_diff
+from dogu.serve.terminal.screen import Choice, Doings, Message
+from dogu.serve.terminal.style import Style
+
+pytestmark = pytest.mark.anyio
+
+
+class ScriptedScreen:
+    """A screen whose person answers as scripted. `choices` are those offered, `printed` what was."""
+
+    is_live = False
+    columns = 80
+
+    def __init__(self, *answers: str | None) -> None:
+        self.style = Style(has_color=False)
+        self.answers = list(answers)
+        self.printed: list[str] = []
+        self.choices: list[Sequence[Choice]] = []
+
+    def print(self, text: str) -> None:
+        self.printed.append(text)
+
+    def refresh(self) -> None: ...
+
+    async def choose(self, choices: Sequence[Choice]) -> str:
+        self.choices.append(choices)
+        return self.answers.pop(0) or ""
+
+    async def read_line(self, label: str, *, is_secret: bool = False) -> str | None:
+        self.print(f"{label}{' (secret)' if is_secret else ''}")
+        return self.answers.pop(0)
+
+    def give_back(self, message: Message) -> None: ...
+
+    @asynccontextmanager
+    async def outside(self) -> AsyncGenerator[None]:
+        yield
+
+    async def run(self, doings: Doings) -> None: ...
+
+    def end(self) -> None: ...
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.printed)
+
+    @property
+    def offered(self) -> str:
+        return "".join(choice.key for choice in self.choices[-1])
+
+
+def question(command: str = "rm -rf build", rule: Rule | None = None, **more: object) -> Question:
+    judged = (JudgedCommand(("rm", "-rf", "build"), Decision.ASK, "it removes files"),)
+    confirmation = Confirmation("Run this command?", CommandPreview(command, "/w"), **more)  # pyright: ignore[reportArgumentType]  (passed through)
+    verdict = Verdict(Decision.ASK, Decision.ASK, "A command asks.", commands=judged)
+    return Question(ToolCall("1", "run_shell_command", {}), "Shell", command, confirmation, verdict, rule)
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome"),
+    [
+        (["y"], Approved()),
+        (["n"], Declined()),
+        (["r", "because"], Declined("because")),
+        (["r", None, "n"], Declined()),
+        ([""], Declined(stop=True)),
+        (["s"], Declined(stop=True)),
+    ],
+)
+async def test_each_key_has_its_meaning(answers: list[str | None], outcome: object):
+    screen = ScriptedScreen(*answers)
+    assert await TerminalConfirm(screen)(question()) == outcome
+
+
+async def test_always_is_offered_only_with_its_rule():
+    screen = ScriptedScreen("a")
+    rule = Rule.parse("run_shell_command(git status)", Decision.ALLOW)
+    assert await TerminalConfirm(screen)(question(rule=rule)) == ApprovedAlways()
+    assert "[a]lways for run_shell_command(git status)" in [choice.words for choice in screen.choices[0]]
+    plain = ScriptedScreen("y")
+    await TerminalConfirm(plain)(question())
+    assert "a" not in plain.offered
+
+
+async def test_the_question_says_what_made_it_ask():
+    screen = ScriptedScreen("y")
+    await TerminalConfirm(screen)(question())
+    assert "Asked because: A command asks." in screen.text
+    assert "rm -rf build: it removes files" in screen.text
+
+
+async def test_a_long_command_is_folded_shows_its_end_and_can_be_opened():
+    command = "\n".join(f"echo {n}" for n in range(500)) + "\nrm -rf /"
+    screen = ScriptedScreen("o", "n")
+    await TerminalConfirm(screen)(question(command))
+    assert "lines left out" in screen.printed[0]
+    assert "rm -rf /" in screen.printed[0]
+    assert "echo 250" not in screen.printed[0]
+    assert "echo 250" in screen.printed[1]
+
+
+async def test_a_long_line_of_a_command_is_folded_in_its_middle():
+    screen = ScriptedScreen("n")
+    await TerminalConfirm(screen)(question("echo " + "x" * 10_000 + "; rm -rf /"))
+    assert "characters left out" in screen.printed[0]
+    assert "; rm -rf /" in screen.printed[0]
+    assert "o" in screen.offered
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"), [("\u202e", "‹U+202E›"), ("\x1b[2J", "␛[2J"), ("\r", "␍"), ("\u200b", "‹U+200B›")]
+)
+async def test_what_cannot_be_seen_is_shown(hidden: str, shown: str):
+    screen = ScriptedScreen("n")
+    await TerminalConfirm(screen)(question(f"echo {hidden}"))
+    assert hidden not in screen.text
+    assert shown in screen.text
+
+
+async def test_look_alike_characters_of_a_command_are_told():
+    screen = ScriptedScreen("n")
+    await TerminalConfirm(screen)(question("rm -rf /hоme"))
+    assert "U+043E CYRILLIC SMALL LETTER O" in screen.text
+
+
+async def test_what_the_person_typed_as_a_command_is_not_asked():
+    confirm = TerminalConfirm(ScriptedScreen())
+    confirm.own.add("1")
+    assert await confirm(question()) == Approved()
+
+
+async def test_an_edited_command_is_run_as_edited(tmp_path_factory: pytest.TempPathFactory):
+    editor = tmp_path_factory.mktemp("editor") / "edit.sh"
+    editor.write_text('#!/bin/sh\nprintf "ls" > "$1"\n')
+    editor.chmod(0o755)
+    revised = Confirmation("Run this command?", CommandPreview("ls", "/w"))
+    screen = ScriptedScreen("e")
+    asked = question(editable_text="rm -rf build", revise=lambda _text: revised)
+    assert await TerminalConfirm(screen, str(editor))(asked) == Approved("ls")
+
+
+async def test_words_changed_within_a_line_are_marked():
+    style = Style(has_color=True, has_many=True)
+    lines = draw_diff("@@ -1 +1 @@\n-    return alpha + 1\n+    return beta + 1\n", style, "a.py")
+    assert "48;5;52malpha" in lines[1]
+    assert "48;5;22mbeta" in lines[2]
+    assert "35mreturn" in lines[1], "keywords have their color"
+    assert "48;5;22mreturn" not in lines[2]
+
+
+async def test_a_removed_line_that_looks_like_a_heading_is_shown():
+    lines = draw_diff("--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n--- secret\n+++ more\n", Style(has_color=False))
+    assert lines == ["@@ -1,2 +1 @@", "--- secret", "+++ more"]
+
+
+async def test_a_diff_is_drawn_the_same_whatever_is_in_it():
+    hostile = FileDiff("/a", None, "", "@@ -0,0 +1 @@\n+? Run this command?\n+[y]es  [n]o\x1b[1A\n")
+    screen = ScriptedScreen("n")
+    confirmation = Confirmation("Create a?", hostile)
+    asked = Question(
+        ToolCall("1", "write_file", {}), "Write", "", confirmation, Verdict(Decision.ASK, Decision.ASK, "")
+    )
+    await TerminalConfirm(screen)(asked)
+    assert "+? Run this command?\n+[y]es  [n]o␛[1A" in screen.text, "what a file holds stands behind its sign"
+
+
+async def test_a_server_s_form_is_filled_in_field_by_field():
+    fields = {
+        "name": {"type": "string", "title": "Name"},
+        "age": {"type": "integer"},
+        "sure": {"type": "boolean"},
+        "color": {"enum": ["red", "blue"]},
+        "note": {"type": "string"},
+    }
+    screen = ScriptedScreen("y", "山田", "many", "42", "yes", "2", "")
+    enquiry = Enquiry("The server s asks", "Who are\x1b[2J you?", fields, ("name", "age", "sure", "color"))
+    given = await TerminalConfirm(screen).enquire(enquiry)
+    assert given == Given({"name": "山田", "age": 42, "sure": True, "color": "blue"})
+    assert "\x1b" not in screen.text
+    assert "A number is wanted here." in screen.text
+
+
+async def test_a_server_s_form_can_be_declined_and_closed():
+    enquiry = Enquiry("The server s asks", "Who?", {"name": {"type": "string"}})
+    assert await TerminalConfirm(ScriptedScreen("n")).enquire(enquiry) == Declined()
+    assert await TerminalConfirm(ScriptedScreen("")).enquire(enquiry) == Declined(stop=True)
+    assert await TerminalConfirm(ScriptedScreen("y", None)).enquire(enquiry) == Declined(stop=True)
