@@ -206,6 +206,7 @@ def test_a_page_of_github_that_shows_a_file_is_the_file() -> None:
         ("//other.test/x", "https://other.test/x"),
         ("https://other.test", "https://other.test/"),
         ("../../x", "https://example.com/x"),
+        (" /a b ", "https://example.com/a%20b"),
     ],
 )
 def test_a_redirect_is_read_against_where_it_stands(location: str, expected: str) -> None:
@@ -213,7 +214,7 @@ def test_a_redirect_is_read_against_where_it_stands(location: str, expected: str
 
 
 @pytest.mark.parametrize(
-    "location", ["javascript:x", "data:,x", "file:///x", "http:x", "\\\\x\\y", "https://a@b.test/", "/a b"]
+    "location", ["javascript:x", "data:,x", "file:///x", "http:x", "\\\\x\\y", "https://a@b.test/", "https://a b.test/"]
 )
 def test_a_redirect_to_what_is_no_plain_address_is_an_error(location: str) -> None:
     with pytest.raises(ToolError):

@@ -79,9 +79,10 @@ def join_url(base: WebUrl, location: str) -> WebUrl:
     """Read where a redirect leads. Raises `ToolError` as `parse_url` does."""
     from urllib.parse import urljoin
 
-    if _UNSAFE.search(location.strip()) or re.match(r"[\w+.-]*:(?!//)", location.strip()):
+    location = location.strip(" ").replace(" ", "%20")  # as browsers do
+    if _UNSAFE.search(location) or re.match(r"[\w+.-]*:(?!//)", location):
         raise _bad(ascii(location[:100])[1:-1], "is no address to be redirected to")
-    return parse_url(urljoin(base.text, location.strip()))
+    return parse_url(urljoin(base.text, location))
 
 
 def urls_in(prompt: str) -> list[WebUrl]:
