@@ -22,6 +22,7 @@ from dogu.runtime.events import CallFinished, CallStarted
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, Confirm, Declined, Outcome, Question, approve
 from dogu.runtime.registry import ToolRegistry
+from dogu.serve.exit_codes import ExitCode, of_answers
 from dogu.testing.scripted_model import ModelRequest, ScriptedModel, ScriptedTurn
 from dogu.testing.turn import Turn, call
 from dogu.tools.ask_user import AskUser
@@ -163,8 +164,9 @@ async def test_a_helpers_calls_are_judged_and_asked_about_as_any() -> None:
 
 async def test_without_a_person_what_asks_is_refused_within_a_helper_too() -> None:
     session = Session([helper(tools=["change"]), Turn(calls=[call("change")]), "I couldn't.", "Done."], None)
-    await session.run()
+    end = await session.run()
     assert session.change.done == []
+    assert of_answers(end.answers) is ExitCode.NOBODY_TO_ASK
     assert "nobody is here to ask" in session.model.requests[2].responses[0]["response"]["error"]
 
 

@@ -47,7 +47,7 @@ class EndReason(StrEnum):
 
 
 class TurnEnd(msgspec.Struct, frozen=True):
-    """A turn at rest. `text` is the model's last words, `answers` all its calls, `note` a sentence for the person."""
+    """A turn at rest. `text` is the model's last words, `answers` all its calls (helpers' too), `note` a sentence for the person."""
 
     reason: EndReason
     text: str
@@ -229,6 +229,8 @@ class _Turn:
         match event:
             case CallFinished(call=call, result=result):
                 self.results[call.call_id] = result
+                if call.parent:
+                    self.answers.append(ToolAnswer(call, result))
             case CallOutput(call_id=call_id, text=text):
                 self._printed[call_id] = (self._printed.get(call_id, "") + text)[-_MOST_PRINTED_CHARS:]
             case _:
