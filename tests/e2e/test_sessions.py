@@ -289,3 +289,16 @@ def test_a_process_told_to_end_closes_its_record_with_the_cancelled_turn(program
     assert b'"turn_cancelled"' in (session_folder(program) / "record.jsonl").read_bytes()
     _, request = talk(program, ["hi"], "--resume", "-p", "again")
     assert [part["text"] for part in request.contents[0]["parts"]] == ["hello", "again"]
+
+
+def test_with_no_room_for_the_record_the_answer_comes_and_it_is_said_once(program: Program):
+    """`ulimit -f` is a disk that gets full: no file grows past 1 KiB."""
+    with FakeGemini([Turn(text="x" * 3000, pieces=5)]) as server:
+        environ = program.environ(GEMINI_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=server.base_url)
+        words = ["bash", "-c", 'ulimit -f 1; exec "$@"', "-", *PROGRAM, "-p", "hello"]
+        done = subprocess.run(words, cwd=program.root, env=environ, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(b"x") == 3000
+    assert done.stderr.count(b"can't be recorded") == 1
+    _, request = talk(program, ["hi"], "--resume", "-p", "again")
+    assert request.contents[0]["role"] == "user"

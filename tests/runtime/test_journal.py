@@ -537,3 +537,33 @@ async def test_undoing_any_commands_brings_back_bytes_modes_and_neighbours(
         assert report.refused == ()
     assert session.tree() == before
     session.journal.close()
+
+
+async def test_a_turn_is_undone_with_all_that_follow(session: Session):
+    for turn, text in ((1, b"one"), (2, b"two"), (3, b"three")):
+        session.journal.next_turn()
+        await session.write("f", text, f"call-{turn}")
+    report = session.journal.undo(since=2)
+    assert report.done
+    assert session.path("f").read_bytes() == b"one"
+    with pytest.raises(ToolError):
+        session.journal.undo(since=2)
+
+
+async def test_the_net_of_all_calls_is_from_before_the_first_to_now(session: Session):
+    session.path("changed").write_bytes(b"old")
+    session.path("deleted").write_bytes(b"gone")
+    session.path("and back").write_bytes(b"same")
+    for data in (b"new", b"newer"):
+        await session.write("changed", data)
+    await session.write("made", b"made")
+    await session.command(lambda: session.path("deleted").unlink())
+    for data in (b"other", b"same"):
+        await session.write("and back", data)
+    await session.write("undone", b"x")
+    session.journal.undo()
+    session.path("changed").write_bytes(b"by hand")  # what it is now counts, whoever made it so
+    for journal in (session.journal, session.reopened()):
+        found = {session.name(change.path): (change.old, change.new) for change in journal.net()}
+        assert found == {"changed": (b"old", b"by hand"), "deleted": (b"gone", None), "made": (None, b"made")}
+        journal.close()

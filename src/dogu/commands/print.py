@@ -37,6 +37,7 @@ def run(options: Options, space: Namespace) -> int:
     async def answer() -> int:
         async with open_agent(options, model=model) as opened:
             tell(opened.runtime.notes)
+            told = len(opened.runtime.notes)
             if (command := _slash_command(opened, prompt)) is None:
                 content = await opened.read_prompt(prompt)
             else:
@@ -47,7 +48,9 @@ def run(options: Options, space: Namespace) -> int:
                     case Send(content=content):
                         pass
             output_format = OutputFormat(space.output_format)
-            return await print_answer(opened.agent, content, output_format, opened.session_id)
+            status = await print_answer(opened.agent, content, output_format, opened.session_id)
+            tell(opened.runtime.notes[told:])
+            return status
 
     return run_async(answer)
 

@@ -27,7 +27,7 @@ from dogu.contract.content import Blob, Content, parts_of, text_of
 from dogu.contract.display import Display, FileDiff, TerminalOutput, markdown_of
 from dogu.language import say
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.workspace.visible import make_visible
 
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -166,7 +166,7 @@ def _note_of(event: object) -> str:
     match event:
         case TurnEnded(end=end):
             return end.note
-        case TurnFailed(message=message) | Compacted(note=message):
+        case TurnFailed(message=message) | Compacted(note=message) | Noted(text=message):
             return message
         case TurnCancelled():
             return say("Cancelled.")
