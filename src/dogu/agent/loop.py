@@ -47,7 +47,7 @@ class EndReason(StrEnum):
 
 
 class TurnEnd(msgspec.Struct, frozen=True):
-    """A turn at rest. `text` is the model's last words, `answers` all its calls (helpers' too), `note` a sentence for the person."""
+    """A turn at rest: the model's last words, its calls and its helpers', and a sentence for the person."""
 
     reason: EndReason
     text: str
