@@ -24,12 +24,12 @@ class TurnStream:
     def __init__(self, agent: Agent, prompt: Content) -> None:
         self._agent = agent
         self._prompt = prompt
-        self._group = anyio.create_task_group()
         self._send, self._receive = anyio.create_memory_object_stream[object](math.inf)
         self._error: ModelError | None = None
         self.end: TurnEnd | None = None
 
     async def __aenter__(self) -> TurnStream:
+        self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._run)
         return self
