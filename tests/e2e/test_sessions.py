@@ -211,7 +211,8 @@ def test_going_back_takes_files_and_conversation_back_also_after_resuming(edited
     assert "second" in listed
     assert "second" in slash(edited, "/rewind 2")
     assert (edited.root / "a.txt").read_text() == "two\n"
-    _, request = talk(edited, ["ok"], "--resume", "-p", "third")
+    done, request = talk(edited, ["ok"], "--resume", "-p", "third")
+    assert b"gone back to before turn 2" in done.stderr
     said = [part["text"] for content in request.contents for part in content["parts"] if "text" in part]
     assert said == ["first <b>", "Done.", "third"]
 
@@ -227,7 +228,10 @@ def test_going_back_is_refused_where_somebody_else_changed_a_file_since(edited: 
 
 
 def test_a_copy_from_within_can_be_gone_on_with(edited: Program):
+    original = session_folder(edited).name
     copy = slash(edited, "/fork").strip().rsplit(" ", 1)[1]
+    last = json.loads(edited.run("sessions", "--json").stdout)[0]
+    assert last["id"] == original  # it is still the one that is resumed without an id
     _, request = talk(edited, ["ok"], "--resume", copy, "-p", "third")
     assert len(request.contents) == 9
 

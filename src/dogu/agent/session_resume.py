@@ -17,7 +17,7 @@ import msgspec
 from dogu.agent.history import AllReplaced, ContentAdded, CutBack, History, HistoryChange, LastReplaced, apply_change
 from dogu.agent.loop import sum_usage
 from dogu.agent.session_codec import EventReader
-from dogu.agent.session_events import PromptGiven, SessionBegun, StateChanged
+from dogu.agent.session_events import PromptGiven, Rewound, SessionBegun, StateChanged
 from dogu.agent.session_lines import VERSION, kind_of, parse_line, raw_lines
 from dogu.agent.session_record import record_file
 from dogu.contract.content import Content
@@ -42,7 +42,10 @@ class OpenStep(msgspec.Struct):
 
 
 class Restored(msgspec.Struct):
-    """A session as its record tells it. `turn` is the last prompt's number, `unreadable` counts lines that are none."""
+    """A session as its record tells it. `turn` is the last prompt's number, `unreadable` counts lines that are none.
+
+    `gone_back_to` is the turn before which it stands, if nothing was said since; 0 otherwise.
+    """
 
     contents: list[RawContent] = msgspec.field(default_factory=list[RawContent])
     usage: Usage = msgspec.field(default_factory=Usage)
@@ -51,6 +54,7 @@ class Restored(msgspec.Struct):
     step: OpenStep = msgspec.field(default_factory=OpenStep)
     last_prompt: Content = ""
     next_prompt: Content = ""
+    gone_back_to: int = 0
     is_mid_turn: bool = False
     unreadable: int = 0
     version: int = VERSION
@@ -105,6 +109,7 @@ class _Replay:
         self._acts: dict[bytes, Callable[[bytes], None]] = {
             b"begun": self._begun,
             b"prompt": self._prompt,
+            b"rewound": self._rewound,
             b"state": self._state,
             b"usage": self._usage,
             b"turn_ended": self._rest,
@@ -153,8 +158,13 @@ class _Replay:
     def _prompt(self, line: bytes) -> None:
         self._restored.turn = max(self._restored.turn, self._turn_of(line))
         self._restored.is_mid_turn = True
+        self._restored.gone_back_to = 0
         self._last_prompt = line
         self._clear_step()
+
+    def _rewound(self, line: bytes) -> None:
+        if isinstance(rewound := self._decode(line), Rewound):
+            self._restored.gone_back_to = rewound.turn
 
     def _rest(self, _line: bytes) -> None:
         self._restored.is_mid_turn = False

@@ -66,7 +66,7 @@ class RewindCommand:
             open_ones = [each for each in entries if each.turn == turn.turn and not each.is_undone and not each.is_undo]
             files = len({change.path for entry in open_ones for change in entry.changes})
             when = time.strftime("%H:%M:%S", time.localtime(turn.time_s))
-            what = say("{calls} calls, {files} files changed", calls=turn.calls, files=files)
+            what = say("calls: {calls}, files changed: {files}", calls=turn.calls, files=files)
             lines.append(f"{turn.turn:>4}  {when}  {turn.prompt[:80]}  ({what})")
         return "\n".join([*lines, say("/rewind TURN goes back to before it.")])
 

@@ -120,6 +120,7 @@ def copy_session(path: str) -> str:
     copy = Session(folder.path, facts.roots)
     copy.event(SessionForked(folder.session_id, os.path.basename(path)))
     copy.close()
+    SessionFolder("", reopened=KeptSession(path, facts))  # the one worked in stays the one used last
     return folder.session_id
 
 
@@ -189,6 +190,8 @@ def _resumed_note(kept: KeptSession, restored: Restored) -> str:
     prompt = " ".join(text_of(restored.last_prompt).split())
     shown = prompt if len(prompt) <= 100 else f"{prompt[:100]}..."
     note = say("Session {id}, after turn {turn}: {prompt}", id=kept.session_id, turn=restored.turn, prompt=shown)
+    if restored.gone_back_to:
+        note = say("Session {id}, gone back to before turn {turn}.", id=kept.session_id, turn=restored.gone_back_to)
     if restored.unreadable:
         note += "\n" + say(
             "{count} lines of its record can't be read; `dogu sessions verify` says which.", count=restored.unreadable
