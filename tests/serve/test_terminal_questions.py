@@ -207,7 +207,9 @@ async def test_a_model_s_question_is_answered_at_once_and_only_with_what_it_offe
     options = [{"const": "Red", "title": "Red: as now"}, {"const": "Blue", "title": "Blue"}]
     fields = {"answer1": {"type": "string", "title": "Colour", "description": "Which colour?", "oneOf": options}}
     screen = ScriptedScreen("green", "2")
-    given = await TerminalConfirm(screen).enquire(Enquiry("The model asks you", "", fields, ("answer1",), is_question=True))
+    given = await TerminalConfirm(screen).enquire(
+        Enquiry("The model asks you", "", fields, ("answer1",), is_question=True)
+    )
     assert given == Given({"answer1": "Blue"})
     assert screen.choices == []
     assert "Which colour?\n  1. Red: as now\n  2. Blue" in screen.text
