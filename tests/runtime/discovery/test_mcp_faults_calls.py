@@ -1,0 +1,190 @@
+"""MCP servers whose answers to calls are wrong, late or too large; each with the number of its fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+
+from dogu.contract import ErrorKind, Text, ToolFailure
+from dogu.runtime.questions import Declined, Enquiry, Given
+from runtime.discovery.hostile import becomes_true, failure_of, good_works, note_of, opened, result_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("crash-mid-call", id="FM072-exits-during-a-call"),
+        pytest.param("crash-half-line", id="FM073-dies-after-half-a-line"),
+    ],
+)
+async def test_a_server_that_dies_in_a_call_fails_it_at_once_and_never_repeats_it(tmp_path: Path, fault: str):
+    async with opened(tmp_path, fault) as runtime:
+        message = failure_of(await result_of(runtime))
+        assert "not known" in message
+        if fault == "crash-mid-call":
+            assert "about to die" in message
+            assert (tmp_path / "calls").read_text() == "x"
+        await good_works(runtime)
+
+
+async def test_a_server_that_died_is_started_again_by_the_next_call(tmp_path: Path):
+    """FM072: restarted on the next use."""
+    async with opened(tmp_path, "crash-once") as runtime:
+        failure_of(await result_of(runtime))
+        assert (await result_of(runtime)).llm_content == "hello"
+
+
+async def test_a_server_that_dies_again_and_again_is_started_less_and_less_often(tmp_path: Path):
+    """FM072: restarted with a delay that grows."""
+    async with opened(tmp_path, "crash-mid-call") as runtime:
+        messages = [failure_of(await result_of(runtime)) for _ in range(6)]
+        assert "may start again in" in messages[-1]
+        await good_works(runtime)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("hang-call", id="FM074-never-answered"),
+        pytest.param("not-json", id="FM076-plain-text"),
+        pytest.param("wrong-id", id="FM078-unknown-id"),
+        pytest.param("no-newline", id="FM084-no-newline"),
+        pytest.param("slow-drip", id="FM085-one-byte-every-0.2-s"),
+    ],
+)
+async def test_a_call_that_isn_t_answered_has_a_time_limit_and_is_cancelled(tmp_path: Path, fault: str):
+    async with opened(tmp_path, fault, timeout_ms=1000) as runtime:
+        assert "within 1 s" in failure_of(await result_of(runtime), ErrorKind.TIMED_OUT)
+        await good_works(runtime)
+        if fault == "hang-call":
+            assert await becomes_true((tmp_path / "cancelled").exists)
+
+
+async def test_progress_extends_the_time_limit_but_not_for_ever(tmp_path: Path):
+    """FM074: progress extends the limit."""
+    async with opened(tmp_path, "progress-for-ever", timeout_ms=300) as runtime:
+        before = anyio.current_time()
+        failure_of(await result_of(runtime), ErrorKind.TIMED_OUT)
+        assert anyio.current_time() - before > 1.5
+
+
+async def test_an_answer_that_is_no_json_fails_its_call_at_once_and_the_next_is_read(tmp_path: Path):
+    """FM075: malformed JSON."""
+    async with opened(tmp_path, "malformed-json") as runtime:
+        assert "no valid JSON" in failure_of(await result_of(runtime))
+        assert (await result_of(runtime)).llm_content == "hello"
+
+
+async def test_bytes_that_are_no_text_are_replaced(tmp_path: Path):
+    """FM077: invalid UTF-8."""
+    async with opened(tmp_path, "invalid-utf8") as runtime:
+        assert (await result_of(runtime)).llm_content == "hel\ufffdlo"
+
+
+async def test_a_result_with_an_error_is_an_error(tmp_path: Path):
+    """FM081: result and error together."""
+    async with opened(tmp_path, "result-and-error") as runtime:
+        assert "both" in failure_of(await result_of(runtime))
+
+
+async def test_a_huge_result_is_cut_for_the_model_and_whole_on_disk(tmp_path: Path):
+    """FM082: 100 MB of text."""
+    async with opened(tmp_path, "100mb-result") as runtime:
+        text = str((await result_of(runtime)).llm_content)
+        assert len(text) < 50_000
+        path = re.search(r"is kept in (\S+):", text)
+        assert path is not None
+        assert os.path.getsize(path[1]) == 100_000_000  # noqa: ASYNC240  (one stat)
+
+
+async def test_a_line_that_never_ends_is_not_kept(tmp_path: Path):
+    async with opened(tmp_path, "endless-line") as runtime:
+        assert "128 MB" in failure_of(await result_of(runtime))
+        await good_works(runtime)
+
+
+async def test_a_result_of_very_many_parts_is_bounded(tmp_path: Path):
+    """FM083: 300,000 content parts."""
+    async with opened(tmp_path, "million-parts") as runtime:
+        text = (await result_of(runtime)).llm_content
+        assert isinstance(text, str)
+        assert len(text) < 50_000
+
+
+async def test_unknown_blocks_are_described_and_known_ones_kept(tmp_path: Path):
+    """FM086: an unknown content type."""
+    async with opened(tmp_path, "unknown-content") as runtime:
+        text = str((await result_of(runtime)).llm_content)
+    assert text.startswith("known\n")
+    assert '"hologram"' in text
+    assert "no object: 5" in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        pytest.param("bad-image", "no valid base64", id="FM087-invalid-base64"),
+        ("structured-only", '{"n": 5}'),
+    ],
+)
+async def test_odd_content_becomes_text(tmp_path: Path, fault: str, told: str):
+    async with opened(tmp_path, fault) as runtime:
+        result = await result_of(runtime)
+    assert result.error is None
+    assert told in str(result.llm_content)
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param("null-content", id="FM089-content-null"), "no-content", "asks-for-input"]
+)
+async def test_an_answer_without_content_is_a_failure(tmp_path: Path, fault: str):
+    async with opened(tmp_path, fault) as runtime:
+        failure_of(await result_of(runtime))
+
+
+async def test_is_error_is_given_to_the_model_as_a_failure(tmp_path: Path):
+    """FM088: isError true."""
+    async with opened(tmp_path, "is-error") as runtime:
+        result = await result_of(runtime)
+    assert result.error == ToolFailure(ErrorKind.REMOTE_FAILED, "hello")
+
+
+async def test_escapes_in_a_result_are_shown_not_obeyed(tmp_path: Path):
+    async with opened(tmp_path, "escapes") as runtime:
+        result = await result_of(runtime)
+    assert result.return_display == "␛[2J‹U+202E›gone ?"
+    assert Text(str(result.llm_content)).text.encode()
+
+
+async def test_without_a_person_what_a_server_asks_is_declined_and_told(tmp_path: Path):
+    """FM091: the server asks the client to sample and to elicit."""
+    async with opened(tmp_path, "sampling-request") as runtime:
+        assert (await result_of(runtime)).llm_content == "answered"
+        assert "nobody is here to ask: declined" in note_of(runtime)
+    answers = [json.loads(line) for line in (tmp_path / "answers").read_text().splitlines()]
+    by_id = {answer["id"]: answer for answer in answers}
+    assert by_id["s-elicitation/create"]["result"] == {"action": "decline"}
+    assert "error" in by_id["s-sampling/createMessage"]
+    assert "error" in by_id["s-no/such/method"]
+
+
+async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path):
+    asked: list[Enquiry] = []
+
+    async def enquire(enquiry: Enquiry) -> Given | Declined:
+        asked.append(enquiry)
+        return Declined()
+
+    async with opened(tmp_path, "elicitation-loop", enquire=enquire) as runtime:
+        assert "more than 10 times" in failure_of(await result_of(runtime))
+        await good_works(runtime)
+    assert len(asked) == 10
+    assert asked[0].title == "The MCP server bad asks:"
+    assert "\x1b" in asked[0].message  # as it came: a door shows it escaped
