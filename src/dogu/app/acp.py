@@ -32,11 +32,12 @@ class AcpSessions:
         options = self._options_for(wish)
         try:
             settings = read_settings(options)
-            async with open_agent(options, confirm=wish.confirm, ask_to_go_on=wish.ask_to_go_on) as opened:
+            async with open_agent(
+                options, confirm=wish.confirm, ask_to_go_on=wish.ask_to_go_on, enquire=wish.ask_person
+            ) as opened:
                 if wish.resume is not None and opened.session_id != wish.resume:
                     message = say("Session {id} is in use by another process.", id=wish.resume)
                     raise ToolError(ErrorKind.IO_ERROR, message)
-                opened.runtime.executor.approval.ask_person = wish.ask_person
                 opened.runtime.notes = (*(f"{warning}" for warning in settings.warnings), *opened.runtime.notes)
                 yield SessionParts(
                     opened.session_id,

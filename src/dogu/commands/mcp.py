@@ -28,16 +28,17 @@ def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the person."""
     from dogu.serve.mcp import serve_mcp
     from dogu.serve.mcp_asking import ElicitationConfirm
+    from dogu.serve.mcp_enquiry import enquire_client
 
     asking = ElicitationConfirm()
 
     def open_at(roots: tuple[str, ...]) -> AbstractAsyncContextManager[Runtime]:
         also = (*roots[1:], *options.include_directories)
         there = msgspec.structs.replace(options, root=roots[0], include_directories=also)
-        return open_runtime(there, confirm=asking)
+        return open_runtime(there, confirm=asking, enquire=enquire_client)
 
     async def serve() -> int:
-        async with open_runtime(options, confirm=asking) as runtime:
+        async with open_runtime(options, confirm=asking, enquire=enquire_client) as runtime:
             named = None if options.root else open_at  # a root that was named stands above the client's
             return await serve_mcp(runtime, asking, http_port=space.http, open_at=named)
 

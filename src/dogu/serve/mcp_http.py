@@ -28,6 +28,7 @@ async def serve_http(server: Server[Any], port: int) -> None:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((_HOST, port))
+            listener.listen()  # before the address is told: whoever reads it may connect at once
         except OSError as error:
             message = f"MCP can't be served at {_HOST}:{port}: {error.strerror}. --http 0 takes any free port."
             raise ToolError(ErrorKind.START_FAILED, message) from error

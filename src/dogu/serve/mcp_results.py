@@ -6,7 +6,8 @@ import base64
 import os
 from typing import TYPE_CHECKING, Any
 
-from dogu.contract.content import Blob, Part, Text, parts_of
+from dogu.contract.content import Blob, Part, Text, parts_of, text_of
+from dogu.contract.display import FileDiff, TerminalOutput
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
 from dogu.runtime.registry import AnyTool
@@ -16,6 +17,25 @@ if TYPE_CHECKING:
     import mcp_types
 
 DISPLAY_KEY = "dogu/returnDisplay"
+
+# Each holds all of the text: some clients give the model the structured content instead.
+_TEXT = {"type": "string", "description": "The whole result, as the model reads it."}
+_COMMAND_SCHEMA = {
+    "type": "object",
+    "properties": {"result": _TEXT, "exitCode": {"type": ["integer", "null"], "description": "Null after a signal."}},
+    "required": ["result", "exitCode"],
+}
+_CHANGE_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "result": _TEXT,
+        "path": {"type": "string", "description": "Relative to its root."},
+        "diff": {"type": "string", "description": "Unified; of a very long one the middle is left out."},
+        "notes": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["result", "path", "diff", "notes"],
+}
+_OUTPUT_SCHEMAS = {"run_shell_command": _COMMAND_SCHEMA, "replace": _CHANGE_SCHEMA, "write_file": _CHANGE_SCHEMA}
 
 
 def tool_of(tool: AnyTool) -> mcp_types.Tool:
@@ -34,6 +54,7 @@ def tool_of(tool: AnyTool) -> mcp_types.Tool:
         title=writable(tool.display_name),
         description=writable(tool.description),
         input_schema={"type": "object", "properties": {}, **tool.parameter_schema},
+        output_schema=_OUTPUT_SCHEMAS.get(tool.name) if _is_ours(tool) else None,
         annotations=annotations,
     )
 
@@ -41,18 +62,38 @@ def tool_of(tool: AnyTool) -> mcp_types.Tool:
 def result_of(result: ToolResult) -> mcp_types.CallToolResult:
     """Return a result: content for the model, the display under `_meta` for the client, a failure also as an object.
 
-    A success has no structured content: some clients would give the model that instead of the content.
+    Commands and changes of files are told as an object too, as their tools declare.
     """
     import mcp_types
 
     failure = result.error
-    structured = {"error": {"kind": str(failure.kind), "message": writable(failure.message)}} if failure else None
+    structured = _structured(result)
+    if failure is not None:
+        structured = {"error": {"kind": str(failure.kind), "message": writable(failure.message)}}
     return mcp_types.CallToolResult(
         content=[block_of(part) for part in parts_of(result.llm_content)],
         structured_content=structured,
         is_error=failure is not None,
         _meta={DISPLAY_KEY: _writable_json(display_json(result.return_display))},
     )
+
+
+def _structured(result: ToolResult) -> dict[str, Any] | None:
+    from dogu.workspace.truncation import middle_left_out
+
+    text = writable(text_of(result.llm_content))
+    match result.return_display:
+        case TerminalOutput(exit_code=exit_code):
+            return {"result": text, "exitCode": exit_code}
+        case FileDiff(path=path, unified=unified, notes=notes):
+            diff, _ = middle_left_out(writable(unified))
+            return {"result": text, "path": writable(path), "diff": diff, "notes": [writable(note) for note in notes]}
+        case _:
+            return None
+
+
+def _is_ours(tool: AnyTool) -> bool:
+    return type(tool).__module__.startswith("dogu.tools.")
 
 
 def writable(text: str) -> str:

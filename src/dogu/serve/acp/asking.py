@@ -60,10 +60,23 @@ class Asking:
             chosen = await self._chosen(self._made_up_call(enquiry.title, message), _yes_or_no())
             return Given() if chosen == _ONCE else Declined()
         if not self._has_forms:
-            return Declined("This client has no forms.")
+            return await self._choose(enquiry, message)
         schema = {"type": "object", "properties": enquiry.fields, "required": list(enquiry.required)}
         filled = await self._form(message, schema)
         return Declined() if filled is None else Given(filled)
+
+    async def _choose(self, enquiry: Enquiry, message: str) -> Given | Declined:
+        """Where there are no forms, a single choice can still be made; more than that can't be asked."""
+        choices = _choices(enquiry)
+        if not choices:
+            return Declined("This client has no forms.")
+        name = next(iter(enquiry.fields))
+        options = [_option(f"choice-{number}", title, "allow_once") for number, (_, title) in enumerate(choices)]
+        options.append(_option(_NO, say("Reject"), "reject_once"))
+        chosen = await self._chosen(self._made_up_call(enquiry.title, message), options)
+        if not chosen.startswith("choice-"):
+            return Declined()
+        return Given({name: choices[int(chosen.removeprefix("choice-"))][0]})
 
     async def _chosen(self, call: Json, options: list[Json]) -> str:
         """Return the id of the option that the person chose; '' when there is no answer to rely on."""
@@ -134,6 +147,19 @@ class Asking:
     @property
     def _root(self) -> str:
         return self.updates.root if self.updates else os.sep
+
+
+def _choices(enquiry: Enquiry) -> list[tuple[Any, str]]:
+    """The values and titles that a single field offers; none where it isn't a choice."""
+    from dogu.workspace.visible import make_visible
+
+    if len(enquiry.fields) != 1:
+        return []
+    field = next(iter(enquiry.fields.values()))
+    rows = [(row.get("const"), row.get("title", row.get("const"))) for row in field.get("oneOf", ())]
+    if not rows:
+        rows = [*zip(field.get("enum", ()), field.get("enumNames", field.get("enum", ())), strict=False)]
+    return [(value, make_visible(f"{title}", keep="")) for value, title in rows]
 
 
 def _option(option_id: str, name: str, kind: str) -> Json:

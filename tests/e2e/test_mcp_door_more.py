@@ -1,0 +1,199 @@
+"""`dogu mcp` as a process: the client's roots, the session's record, structured results, what an ended session leaves."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from conformance.peer import inspector_peers
+from e2e.program import PROGRAM, Program
+from e2e.test_mcp_door import INITIALIZE, SLEEP, gone, pid_in, served_over_http, text_of
+
+pytestmark = pytest.mark.anyio
+
+ERAS = ["legacy", "2026-07-28"]
+LIMIT_S = 60
+
+
+def server_of(program: Program, *words: str) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=PROGRAM[0], args=[*PROGRAM[1:], "mcp", *words], env=program.environ(), cwd=program.root
+    )
+
+
+class Roots:
+    """A client's roots, and how often they were asked for."""
+
+    def __init__(self, *folders: Path) -> None:
+        self.folders = [*folders]
+        self.asked = 0
+
+    async def __call__(self, context: Any) -> mcp_types.ListRootsResult:
+        self.asked += 1
+        roots = [{"uri": folder.as_uri()} for folder in self.folders]
+        return mcp_types.ListRootsResult.model_validate({"roots": roots})
+
+
+def two_folders(program: Program) -> tuple[Path, Path]:
+    folders = program.root.parent / "first place", program.root.parent / "second"
+    for folder in folders:
+        folder.mkdir()
+        (folder / "name.txt").write_text(folder.name)
+    return folders
+
+
+async def read_name(client: Client) -> str:
+    return text_of(await client.call_tool("read_file", {"path": "name.txt"}))
+
+
+@pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
+async def test_the_clients_roots_are_the_workspace_and_change_with_it(program: Program):
+    first, second = two_folders(program)
+    roots = Roots(first)
+    with anyio.fail_after(LIMIT_S):
+        async with Client(server_of(program), mode="legacy", list_roots_callback=roots) as client:
+            assert await read_name(client) == "first place"
+            assert await read_name(client) == "first place"
+            assert roots.asked == 1
+            roots.folders = [second, first]
+            await client.send_roots_list_changed()  # pyright: ignore[reportDeprecated]  (the handshake's way)
+            assert await read_name(client) == "second"
+            outside = await client.call_tool("read_file", {"path": str(program.root / "x")})
+            assert outside.is_error
+            inside = await client.call_tool("read_file", {"path": str(first / "name.txt")})
+    assert text_of(inside) == "first place"
+
+
+async def test_a_root_that_was_named_at_the_start_stands_above_the_clients(program: Program):
+    first, _ = two_folders(program)
+    (program.root / "name.txt").write_text("ours")
+    roots = Roots(first)
+    with anyio.fail_after(LIMIT_S):
+        server = server_of(program, "--root", str(program.root))
+        async with Client(server, mode="legacy", list_roots_callback=roots) as client:
+            assert await read_name(client) == "ours"
+    assert roots.asked == 0
+
+
+@pytest.mark.parametrize("folders", [[], [Path("/no/such/folder")]])
+async def test_roots_that_are_none_leave_the_present_folder(program: Program, folders: list[Path]):
+    (program.root / "name.txt").write_text("ours")
+    with anyio.fail_after(LIMIT_S):
+        async with Client(server_of(program), mode="legacy", list_roots_callback=Roots(*folders)) as client:
+            assert await read_name(client) == "ours"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_sessions_record_is_listed_and_read(program: Program, mode: str):
+    (program.root / "big.txt").write_text("line\n" * 30_000)
+    with anyio.fail_after(LIMIT_S):
+        async with Client(server_of(program, "--approval-mode", "yolo"), mode=mode) as client:
+            await client.call_tool("write_file", {"path": "made.txt", "content": "x"})
+            await client.call_tool("run_shell_command", {"command": "cat big.txt"})
+            listed = {each.name: each for each in (await client.list_resources()).resources}
+            read: dict[str, str] = {}
+            for name, resource in listed.items():
+                [content] = (await client.read_resource(resource.uri)).contents
+                assert isinstance(content, mcp_types.TextResourceContents)
+                read[name] = content.text
+            with pytest.raises(MCPError, match="no resource"):
+                await client.read_resource("dogu://session/none/record")
+            with pytest.raises(MCPError, match="no resource"):
+                await client.read_resource("dogu://session/../../etc/passwd")
+    assert re.fullmatch(r"dogu://session/[\w-]+/record", listed["record"].uri)
+    assert "made.txt" in read["changes"]
+    kinds = {json.loads(line)["kind"] for line in read["record"].splitlines() if line.startswith('{"')}
+    assert "call_finished" in kinds or "call_finished" in read["record"]
+    whole = next(text for name, text in read.items() if name.endswith(".txt"))
+    assert whole.count("line\n") == 30_000
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_commands_and_changes_are_told_as_objects_beside_their_text(program: Program, mode: str):
+    with anyio.fail_after(LIMIT_S):
+        async with Client(server_of(program, "--approval-mode", "yolo"), mode=mode) as client:
+            schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+            written = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
+            ran = await client.call_tool("run_shell_command", {"command": "echo hello; exit 3"})
+            failed = await client.call_tool("replace", {"file_path": "a.txt", "old_string": "x", "new_string": "y"})
+            read = await client.call_tool("read_file", {"path": "a.txt"})
+    assert schemas["write_file"] is not None
+    assert schemas["read_file"] is None
+    assert written.structured_content["path"] == "a.txt"
+    assert "+new" in written.structured_content["diff"]
+    assert ran.structured_content == {"result": text_of(ran), "exitCode": 3}
+    assert failed.is_error
+    assert read.structured_content is None
+
+
+async def test_a_session_that_ends_over_http_takes_its_commands_with_it(program: Program):
+    import httpx2
+
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call"}
+    params = {"name": "run_shell_command", "arguments": SLEEP}
+    with anyio.fail_after(LIMIT_S):
+        async with served_over_http(program, "--approval-mode", "yolo") as url, httpx2.AsyncClient() as client:
+            begun = await client.post(url, json=INITIALIZE, headers=headers)
+            headers["mcp-session-id"] = begun.headers["mcp-session-id"]
+            await client.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=headers)
+
+            async def run() -> None:
+                try:
+                    await client.post(url, json={**call, "params": params}, headers=headers, timeout=50)
+                except httpx2.HTTPError:
+                    return  # the session went away under it
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                pid = await pid_in(program.root / "pid")
+                ended = await client.delete(url, headers=headers)
+                assert ended.is_success
+                assert await gone(pid)
+                group.cancel_scope.cancel()
+            after = await client.post(url, json={**call, "params": params}, headers=headers)
+            assert after.status_code == 404
+
+
+def listeners(port: int) -> list[str]:
+    """The addresses that something listens at, at this port, as the kernel writes them."""
+    rows = [row for name in ("tcp", "tcp6") for row in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return [words[1] for row in rows if (words := row.split())[1].endswith(f":{port:04X}") and words[3] == "0A"]
+
+
+async def test_only_this_machine_can_connect_over_http(program: Program):
+    async with served_over_http(program) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        assert listeners(port) == [f"0100007F:{port:04X}"]
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_the_inspector_lists_and_calls(program: Program, transport: str):
+    inspector = [*inspector_peers().inspector, "--cli"]
+    (program.root / "a.txt").write_text("inspected")
+
+    async def inspect(target: list[str], *words: str) -> dict[str, Any]:
+        done = await anyio.run_process([*inspector, *target, *words], env=program.environ(), cwd=program.root)
+        return json.loads(done.stdout)
+
+    async def check(target: list[str]) -> None:
+        listed = await inspect(target, "--method", "tools/list")
+        assert "read_file" in [tool["name"] for tool in listed["tools"]]
+        arguments = ["--method", "tools/call", "--tool-name", "read_file", "--tool-arg", "path=a.txt"]
+        assert (await inspect(target, *arguments))["content"][0]["text"] == "inspected"
+        resources = await inspect(target, "--method", "resources/list")
+        assert "changes" in [resource["name"] for resource in resources["resources"]]
+
+    if transport == "stdio":
+        await check([*PROGRAM, "mcp"])
+    else:
+        async with served_over_http(program) as url:
+            await check([url, "--transport", "http"])
