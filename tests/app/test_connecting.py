@@ -13,7 +13,6 @@ from typing import Any
 
 import keyring
 import keyring.backend
-import keyring.core
 import pytest
 
 from dogu.agent.slash import Said
@@ -45,7 +44,7 @@ class RamKeyring(keyring.backend.KeyringBackend):
 
 
 class NoKeyring(RamKeyring):
-    priority = 0  # pyright: ignore[reportAssignmentType]  (as above)
+    priority = 0
 
 
 @pytest.fixture

@@ -109,13 +109,20 @@ class Tmux:
     """A tmux server of its own, with one pane."""
 
     def __init__(
-        self, program: Program, words: Sequence[str] = (), *, columns: int = 80, rows: int = 24, **environ: str
+        self,
+        program: Program,
+        words: Sequence[str] = (),
+        *,
+        command: Sequence[str] = tuple(PROGRAM),
+        columns: int = 80,
+        rows: int = 24,
+        **environ: str,
     ) -> None:
         self._server = f"dogu-{uuid.uuid4().hex[:8]}"
         variables = [f"{name}={value}" for name, value in program.environ(**environ).items()]
         size = ["-x", str(columns), "-y", str(rows)]
-        command = ["env", "-i", *variables, "TERM=tmux-256color", *PROGRAM, *words]
-        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(program.root), *command)
+        started = ["env", "-i", *variables, "TERM=tmux-256color", *command, *words]
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(program.root), *started)
 
     @property
     def text(self) -> str:

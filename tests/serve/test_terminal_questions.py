@@ -151,7 +151,11 @@ async def test_an_edited_command_is_run_as_edited(tmp_path_factory: pytest.TempP
     editor.chmod(0o755)
     revised = Confirmation("Run this command?", CommandPreview("ls", "/w"))
     screen = ScriptedScreen("e")
-    asked = question(editable_text="rm -rf build", revise=lambda _text: revised)
+
+    def revise(_text: str) -> Confirmation:
+        return revised
+
+    asked = question(editable_text="make clean", revise=revise)
     assert await TerminalConfirm(screen, str(editor))(asked) == Approved("ls")
 
 

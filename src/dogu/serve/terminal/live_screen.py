@@ -138,6 +138,8 @@ class LiveScreen:
             self._asking.close()
             self._paper.write_due()
             self._output.flush()
+            if self._output.is_gone:
+                _write_nowhere()
             doings.leave()
 
     def end(self) -> None:
@@ -271,6 +273,13 @@ class LiveScreen:
     def _bottom_text(self) -> StyleAndTextTuples:
         text = self.hint or (self._doings.status() if self._doings is not None else "")
         return _drawn(self.style.paint(fit(f"  {text}", self.columns - 1), "yellow" if self.hint else "dim"))
+
+
+def _write_nowhere() -> None:
+    """Let what is still written, the interpreter's last flush among it, find somewhere to go."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, sys.stdout.fileno())
+    os.close(descriptor)
 
 
 def _text(get_text: Callable[[], StyleAndTextTuples], height: int | None = None) -> ConditionalContainer:

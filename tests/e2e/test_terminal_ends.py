@@ -1,0 +1,172 @@
+"""A terminal that changes its size, goes away, is suspended or left in disorder: everything comes back sane."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
+from dogu.testing.turn import Turn, call
+from e2e.program import PROGRAM, Program
+from e2e.screens import Terminal, Tmux
+
+Panes = Callable[..., Tmux]
+
+
+@pytest.fixture
+def panes(program: Program) -> Iterator[Panes]:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux isn't installed (scripts/system_packages.sh)")
+    opened: list[Tmux] = []
+
+    def start(server: FakeGemini | None = None, *words: str, **more: object) -> Tmux:
+        environ = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url} if server else {}
+        pane = Tmux(program, words, **{**environ, **more})  # pyright: ignore[reportArgumentType]  (size and environment)
+        opened.append(pane)
+        return pane
+
+    yield start
+    for pane in opened:
+        pane.close()
+
+
+@pytest.fixture
+def terminals(program: Program) -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def start(server: FakeGemini, *words: str) -> Terminal:
+        environ = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        opened.append(Terminal(program, words, **environ))  # pyright: ignore[reportArgumentType]  (the environment)
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.child.close(force=True)
+
+
+PARAGRAPHS = [f"Paragraph-{n}: " + "words and 日本語 " * 8 for n in range(60)]
+
+
+@pytest.mark.parametrize("widths", [(40, 80), (200, 60), (80, 79), (100, 45)])
+def test_a_resize_in_mid_stream_leaves_no_trace_of_what_was_only_drawn(panes: Panes, widths: tuple[int, int]):
+    with FakeGemini([Turn(text="\n\n".join(PARAGRAPHS), pieces=4_000)]) as server:
+        pane = panes(server, columns=widths[0])
+        pane.until("›")
+        pane.keys("go", "Enter")
+        pane.until("Paragraph-3:")
+        pane.resize(widths[1], 24)
+        pane.until("Paragraph-20:")
+        pane.resize(widths[0], 30)
+        pane.until("Paragraph-40:")
+        pane.resize(widths[1], 20)
+        # The greeting and the bottom line name the model.
+        text = pane.until(lambda text: "Paragraph-59:" in text and text.count("gemini-2.5-pro") == 2)
+    for number in range(60):
+        assert text.replace("\n", "").count(f"Paragraph-{number}:") == 1
+    assert "Answering" not in text
+    assert "Ctrl-C cancels" not in text
+
+
+def test_a_resize_at_the_prompt_keeps_what_was_typed(panes: Panes):
+    pane = panes(columns=80)
+    pane.until("›")
+    typed = "a line that is longer than forty columns, with 日本語 in it"
+    pane.keys(typed)
+    pane.until(typed)
+    pane.resize(30, 20)
+    pane.resize(90, 24)
+    text = pane.until(lambda text: typed in text)
+    assert text.count("a line that is longer") == 1
+    assert text.count("›") == 1
+
+
+def running(request: GeminiRequest) -> Turn:
+    if request.responses:
+        return Turn(text="Over.")
+    return Turn(calls=[call("run_shell_command", command="echo started; exec sleep 918274")])
+
+
+def processes() -> str:
+    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("way", ["SIGHUP", "SIGTERM", "closed"])
+def test_a_terminal_that_goes_away_ends_the_children_and_keeps_the_session(
+    program: Program, terminals: Callable[..., Terminal], way: str
+):
+    with FakeGemini(running) as server:
+        terminal = terminals(server, "--approval-mode", "yolo")
+        terminal.say("go")
+        terminal.until("  started")
+        if way == "closed":
+            terminal.child.close(force=False)
+        else:
+            os.kill(int(terminal.child.pid or 0), getattr(signal, way))
+            terminal.ended()
+    assert not terminal.child.isalive()
+    assert "sleep 918274" not in processes()
+    (session,) = (program.home / ".dogu" / "sessions").iterdir()
+    assert b"started" in (session / "record.jsonl").read_bytes()
+
+
+def test_the_end_of_the_input_ends_the_session(terminals: Callable[..., Terminal]):
+    with FakeGemini([]) as server:
+        terminal = terminals(server)
+        terminal.until("›")
+        terminal.send("\x04")
+        assert terminal.ended() == 0
+
+
+def shell(panes: Panes, server: FakeGemini) -> Tmux:
+    pane = panes(server, command=["bash", "--norc", "-i"], PS1="shell$ ")
+    pane.until("shell$")
+    pane.keys(" ".join(map(shlex.quote, PROGRAM)), "Enter")
+    pane.until("›")
+    return pane
+
+
+def test_a_suspended_session_comes_back_with_what_was_typed(panes: Panes):
+    with FakeGemini(["I am here."]) as server:
+        pane = shell(panes, server)
+        pane.keys("half a thought")
+        pane.until("› half a thought")
+        pane.keys("C-z")
+        pane.until("Stopped")
+        pane.keys("echo be$((1+1))tween", "Enter")
+        pane.until("be2tween")
+        pane.keys("fg", "Enter")
+        pane.until(lambda text: "› half a thought" in text.partition("be2tween")[2])
+        pane.keys("Enter")
+        pane.until("I am here.")
+
+
+def test_a_terminal_left_raw_by_an_editor_is_put_right(program: Program, panes: Panes):
+    editor = program.home / "editor.sh"
+    editor.write_text("#!/bin/sh\nstty raw -echo < /dev/tty\n")
+    editor.chmod(0o755)
+    Path(program.root / "a.txt").write_text("one\n")
+    edit = call("replace", file_path=str(program.root / "a.txt"), old_string="one", new_string="two")
+    with FakeGemini([Turn(calls=[edit]), Turn(text="I am here.")]) as server:
+        pane = panes(server, command=["bash", "--norc", "-i"], PS1="shell$ ", EDITOR=str(editor))
+        pane.until("shell$")
+        pane.keys(" ".join(map(shlex.quote, PROGRAM)), "Enter")
+        pane.until("›")
+        pane.keys("change it", "Enter")
+        pane.until("[s]top")
+        pane.keys("e")
+        pane.until("Unchanged.")
+        pane.until(lambda text: "[s]top" in text.partition("Unchanged.")[2])
+        pane.keys("n")
+        pane.until("I am here.")
+        pane.keys("C-d")
+        pane.until(lambda text: text.rstrip().endswith("shell$"))
+        pane.keys("stty -a | grep -o -w -e '-\\?icanon' -e '-\\?echo'", "Enter")
+        text = pane.until(lambda text: "icanon" in text.rpartition("grep")[2].partition("\n")[2])
+        assert text.rpartition("-e '-\\?echo'")[2].split()[:2] == ["icanon", "echo"]
