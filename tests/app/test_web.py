@@ -21,7 +21,9 @@ from dogu.testing.wire_server import Reply, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio
 TEXT = "京都は雨。"
-SEARCHED = Turn(text=TEXT, metadata=grounding(TEXT, [("天気", "https://a.example/")], [(TEXT, [0])]), prompt_tokens=1000)
+SEARCHED = Turn(
+    text=TEXT, metadata=grounding(TEXT, [("天気", "https://a.example/")], [(TEXT, [0])]), prompt_tokens=1000
+)
 
 
 @pytest.fixture(autouse=True)
