@@ -195,6 +195,7 @@ def test_a_line_that_the_file_does_not_have_is_refused(case: Case, line: str) ->
 
 @settings(max_examples=200)
 @given(TEXTS)
+@example("a\u200b\u0301")
 def test_folding_by_clusters_is_folding(text: str) -> None:
     folded, starts, ends = fold_clusters(text)
     assert folded == "".join(fold(line) for line in text.split("\n")) or "\n" in text

@@ -48,7 +48,7 @@ def fold_clusters(text: str) -> tuple[str, list[int], list[int]]:
     folded: list[str] = []
     start = 0
     for end in range(1, len(text) + 1):
-        if end < len(text) and _joins(text[end]):
+        if _continues(text, end):
             continue
         piece = fold(text[start:end])
         folded.append(piece)
@@ -56,6 +56,13 @@ def fold_clusters(text: str) -> tuple[str, list[int], list[int]]:
         ends += [end] * len(piece)
         start = end
     return "".join(folded), starts, ends
+
+
+def _continues(text: str, end: int) -> bool:
+    """Say whether a cluster goes on at `end`; zero-width characters within it are folded away."""
+    while end < len(text) and text[end] in ZERO_WIDTH:
+        end += 1
+    return end < len(text) and _joins(text[end])
 
 
 def _joins(char: str) -> bool:
