@@ -13,6 +13,7 @@ from anyio import to_thread
 from dogu.contract import ErrorKind, ToolError
 from dogu.workspace.web_address import HostRules
 from dogu.workspace.web_failure import WebAnswer, explained, told_wait_s, unanswered
+from dogu.workspace.web_inflate import ACCEPTED, InflateError, Inflating
 from dogu.workspace.web_url import WebUrl, join_url
 
 if TYPE_CHECKING:
@@ -140,8 +141,8 @@ class WebClient:
                 request = client.build_request("GET", url.text, headers=headers)
                 response = await client.send(request, stream=True)
                 stack.push_async_callback(response.aclose)
-                body = await self._body(url, response, client.headers["accept-encoding"])
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                body = await self._body(url, response)
+        except (httpx2.HTTPError, httpx2.InvalidURL, InflateError) as error:
             raise unanswered(url, error) from None
         return WebAnswer(url, response.status_code, dict(response.headers), body)
 
@@ -167,6 +168,7 @@ class WebClient:
             timeout=httpx2.Timeout(None, connect=self.limits.connect_s),
             headers={
                 "user-agent": "Mozilla/5.0 (compatible; dogu; reading for a person)",
+                "accept-encoding": ACCEPTED,
                 "accept": "text/html,application/xhtml+xml,text/markdown,text/*;q=0.9,*/*;q=0.8",
             },
         )
@@ -183,37 +185,38 @@ class WebClient:
             self._tls = await to_thread.run_sync(httpx2.create_ssl_context)
         return self._tls
 
-    async def _body(self, url: WebUrl, response: httpx2.Response, encodings: str) -> bytes:
-        """Read the body, decompressed, within the limit of its kind."""
-        encoding = response.headers.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("identity", *encodings.replace(" ", "").split(",")):
-            message = f"{url.text} answers compressed in a way that can't be read ({ascii(encoding)[:60]})."
-            raise ToolError(ErrorKind.REMOTE_FAILED, message)
+    async def _body(self, url: WebUrl, response: httpx2.Response) -> bytes:
+        """Read the body, decompressed, within the limit of its kind; of an error or a redirect only the beginning."""
+        is_page = 200 <= response.status_code < 300
         is_media = response.headers.get("content-type", "").strip().lower().startswith(_MEDIA)
         limit = self.limits.max_media_bytes if is_media else self.limits.max_bytes
-        if response.status_code in _REDIRECTS or response.status_code >= 400:
-            return b"".join([piece async for piece in _at_most(response, _MOST_ERROR_BYTES)])
         told = response.headers.get("content-length", "")
-        if encoding == "identity" and told.isdecimal() and int(told) > limit:
+        encoding = response.headers.get("content-encoding", "").strip().lower() or "identity"
+        if is_page and encoding == "identity" and told.isdecimal() and int(told) > limit:
             raise too_large(url, limit)
         pieces: list[bytes] = []
         size = 0
-        async with aclosing(response.aiter_bytes()) as chunks:
+        async with aclosing(_inflated(response, encoding, limit)) as chunks:
             async for piece in chunks:
+                pieces.append(piece)
                 size += len(piece)
+                if not is_page and size > _MOST_ERROR_BYTES:
+                    break
                 if size > limit:
                     raise too_large(url, limit)
-                pieces.append(piece)
         return b"".join(pieces)
 
 
-async def _at_most(response: httpx2.Response, limit: int) -> AsyncGenerator[bytes]:
-    async with aclosing(response.aiter_bytes()) as chunks:
-        async for piece in chunks:
-            yield piece[:limit]
-            limit -= len(piece)
-            if limit <= 0:
-                return
+async def _inflated(response: httpx2.Response, encoding: str, most_bytes: int) -> AsyncGenerator[bytes]:
+    """Give the body, decompressed; what would take more than `most_bytes` compressed is left."""
+    inflating = Inflating(encoding)
+    async with aclosing(response.aiter_raw()) as chunks:
+        async for chunk in chunks:
+            if encoding != "identity" and response.num_bytes_downloaded > most_bytes:
+                raise InflateError("it is larger compressed than it may be unpacked")
+            for piece in inflating.feed(chunk):
+                yield piece
+    inflating.check_whole()
 
 
 def too_large(url: WebUrl, limit: int) -> ToolError:

@@ -66,7 +66,7 @@ def unanswered(url: WebUrl, error: Exception) -> ToolError:
     if name == "ConnectError":
         what = "has no valid certificate" if "CERTIFICATE" in told.upper() else "can't be connected to"
         return ToolError(ErrorKind.REMOTE_FAILED, f"{url.host}, port {url.port}, {what} ({told}).")
-    if name == "DecodingError":
+    if name == "InflateError":
         return ToolError(ErrorKind.REMOTE_FAILED, f"{url.text} sends a body that can't be decompressed ({told}).")
     return ToolError(ErrorKind.REMOTE_FAILED, f"{url.text} gave no whole answer ({name}: {told}).")
 
