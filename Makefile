@@ -1,6 +1,6 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make.
 .DELETE_ON_ERROR:
-.PHONY: run test setup setup-dev system lint types layers sizes unit bench catalogs casts lock clean
+.PHONY: run test setup setup-dev system lint types layers sizes docs unit bench catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,7 +10,7 @@ DEV_STAMP := .venv/.dev-$(shell cat requirements-dev.lock pyproject.toml src/dog
 run: $(RUN_STAMP)
 	@$(BIN)/dogu $(ARGS)
 
-test: setup-dev system lint types layers sizes unit
+test: setup-dev system lint types layers sizes docs unit
 
 setup: $(RUN_STAMP)
 setup-dev: $(DEV_STAMP)
@@ -48,6 +48,10 @@ layers: setup-dev
 
 sizes: setup-dev
 	$(BIN)/python scripts/check_sizes.py
+
+# Strict: a link, an anchor or a name that isn't there fails the build. Nothing is fetched.
+docs: setup-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 unit: setup-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal

@@ -1,0 +1,88 @@
+"""The documentation: its Python runs as it is printed, and its pages are all to be found."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+RUNS = ("anyio.run(", "dogu.blocking.")
+
+
+def blocks() -> Iterator[tuple[str, str]]:
+    """Give each Python block of the documentation, named by its page and line."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for found in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            yield f"{page.name}:{text.count(chr(10), 0, found.start()) + 1}", found[1]
+
+
+BLOCKS = dict(blocks())
+PROGRAMS = [name for name, block in BLOCKS.items() if any(word in block for word in RUNS)]
+TESTS = [name for name, block in BLOCKS.items() if re.search(r"^(async )?def test_", block, re.MULTILINE)]
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "README.md").write_text("# A project\n\nwith three lines\n")
+    path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={"HOME": str(folder / "home"), "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_every_block_is_python(name: str) -> None:
+    compile(BLOCKS[name], name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_the_documentation_runs(name: str, tmp_path: Path) -> None:
+    if "pydantic_ai" in BLOCKS[name]:
+        pytest.importorskip("pydantic_ai", reason="pydantic-ai isn't installed")
+    if "google" in BLOCKS[name]:
+        pytest.importorskip("google.genai", reason="google-genai isn't installed")
+    done = run(["-W", "error::DeprecationWarning:__main__", "-c", BLOCKS[name]], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip(), "it says nothing"
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_test_of_the_documentation_passes(name: str, tmp_path: Path) -> None:
+    (tmp_path / "test_block.py").write_text(BLOCKS[name], encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n"
+    )
+    done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_block.py"], tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_page_is_in_the_site_s_contents() -> None:
+    contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"- ([\w-]+\.md)$", contents, re.MULTILINE))
+    assert listed == {page.name for page in PAGES}
+
+
+def test_the_reference_has_every_public_name() -> None:
+    import dogu
+
+    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^::: [\w.]+\.(\w+)$", reference, re.MULTILINE))
+    assert set(dogu.__all__) - told == {"__version__"}
+
+
+def test_the_site_takes_nothing_from_elsewhere() -> None:
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert re.search(r"^  font: false", settings, re.MULTILINE)
+    assert "http" not in settings
