@@ -181,6 +181,30 @@ async def test_no_secret_gets_into_the_record_in_whatever_pieces_it_comes(tmp_pa
     assert deltas("x") == said.replace(KEY, "[secret]") + "ok"
 
 
+def test_no_secret_gets_in_with_what_helpers_and_commands_print_at_the_same_time(tmp_path: Path):
+    session = Session(str(tmp_path), secrets=[KEY])
+    for piece in (KEY[:5], KEY[5:12], KEY[12:], " and more"):
+        session.within("7")(TextDelta(piece))
+        session.event(CallOutput("8", piece))
+        session.event(CallOutput("9", piece))
+        session.event(TextDelta(piece))
+    session.within("7")(TextDelta(KEY[:5]))
+    for call_id in ("7", "8"):
+        session.event(CallFinished(ToolCall(call_id, "t", {}), "T", ToolResult("")))
+    session.close()
+    record = Path(session.record_path).read_bytes()
+    assert record.count(b"[secret]") == 4
+    assert KEY[5:12].encode() not in record
+    texts: dict[str, str] = {}
+    for event in events(session):
+        name, piece = (event.call_id, event.event) if isinstance(event, Within) else ("", event)
+        if isinstance(piece, TextDelta | CallOutput):
+            name = name or getattr(piece, "call_id", "model")
+            texts[name] = texts.get(name, "") + piece.text
+    whole = "[secret] and more"
+    assert texts == {"7": whole + KEY[:5], "8": whole, "9": whole, "model": whole}
+
+
 def test_a_secret_is_found_in_json_within_json_and_as_googles_servers_escape_it(tmp_path: Path):
     secret = 'p"ss\\w<rd=1'
     session = Session(str(tmp_path), secrets=[secret])

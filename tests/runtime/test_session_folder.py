@@ -52,6 +52,17 @@ def test_where_the_state_folder_cannot_be_made_a_temporary_one_serves():
     Path(folder.path).rmdir()
 
 
+def test_a_record_in_a_temporary_folder_goes_with_its_session_for_nobody_would_find_it(tmp_path: Path):
+    folder = SessionFolder("/proc/no-such-folder")
+    (Path(folder.path) / "record.jsonl").touch()
+    folder.close(is_wanted=True)
+    assert not Path(folder.path).exists()
+    kept = SessionFolder(str(tmp_path))
+    (Path(kept.path) / "record.jsonl").touch()
+    kept.close(is_wanted=True)
+    assert Path(kept.path).exists()
+
+
 def test_media_are_never_cut():
     blob = Blob("image/png", b"x" * 100_000)
     result = ToolResult([Text("y" * 100_000), blob])

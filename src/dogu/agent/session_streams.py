@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from dogu.agent.session_events import Within
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
-from dogu.runtime.events import CallOutput
+from dogu.runtime.events import CallFinished, CallOutput
 
 _Piece = TextDelta | ThoughtDelta | CallOutput
 
@@ -18,9 +19,13 @@ class HeldBack:
     def __init__(self, held_back: Callable[[str], int]) -> None:
         self._held_back = held_back
         self._waiting: dict[tuple[type, str], _Piece] = {}
+        self._helpers: dict[str, HeldBack] = {}
 
     def passed_on(self, event: object) -> list[object]:
         """Return what may be recorded now: an event that is no piece ends the streams it follows."""
+        if isinstance(event, Within):
+            helper = self._helpers.setdefault(event.call_id, HeldBack(self._held_back))
+            return [Within(event.call_id, each) for each in helper.passed_on(event.event)]
         if not isinstance(event, TextDelta | ThoughtDelta | CallOutput):
             return [*self._ended(event), event]
         key = (type(event), event.call_id if isinstance(event, CallOutput) else "")
@@ -35,16 +40,19 @@ class HeldBack:
     def rest(self) -> list[object]:
         """Return all that is held back: the streams are over."""
         waiting, self._waiting = [*self._waiting.values()], {}
-        return [*waiting]
+        return [*(each for call_id in list(self._helpers) for each in self._rest_of(call_id)), *waiting]
+
+    def _rest_of(self, call_id: str) -> list[object]:
+        helper = self._helpers.pop(call_id, None)
+        return [Within(call_id, each) for each in helper.rest()] if helper is not None else []
 
     def _ended(self, event: object) -> list[object]:
         """Commands go on printing while other things happen; what a model says is over with whatever comes next."""
-        if not self._waiting:
-            return []
         if isinstance(event, Retrying):
             return self.rest()
         over = [key for key, piece in self._waiting.items() if not isinstance(piece, CallOutput)]
-        ended = getattr(event, "call", None)
-        if ended is not None:
-            over += [key for key in self._waiting if key[1] and key[1] == ended.call_id]
-        return [self._waiting.pop(key) for key in over]
+        if not isinstance(event, CallFinished):
+            return [self._waiting.pop(key) for key in over]
+        call_id = event.call.call_id
+        over += [key for key in self._waiting if key == (CallOutput, call_id)]
+        return [*self._rest_of(call_id), *(self._waiting.pop(key) for key in over)]

@@ -87,7 +87,10 @@ class SessionFolder:
                 f"{self.path} can't be written ({error.strerror}): this session's undo ends with the machine's."
             )
             self.path = os.path.realpath(tempfile.mkdtemp(prefix="dogu-session-"))
-            self._write(_FACTS, msgspec.json.encode(facts))
+            try:
+                self._write(_FACTS, msgspec.json.encode(facts))
+            except OSError:
+                pass  # no room there, either: the session goes on, and what it would keep is told as it fails
 
     def keep_output(self, call_id: str, text: str) -> str:
         """Store a whole output and return its absolute path."""
@@ -98,9 +101,10 @@ class SessionFolder:
         return os.path.join(self.path, name)
 
     def close(self, *, is_wanted: bool = False) -> None:
-        """Remove the folder if nothing was kept, or a record alone that nobody wants."""
+        """Remove the folder if nothing was kept, or a record alone that nobody wants or will find again."""
         names = set(os.listdir(self.path))
-        if names <= {_FACTS, RECORD_NAME, SUMMARY_NAME} and not (is_wanted and RECORD_NAME in names):
+        is_wanted = is_wanted and RECORD_NAME in names and not self.problem
+        if names <= {_FACTS, RECORD_NAME, SUMMARY_NAME} and not is_wanted:
             for name in names:
                 os.unlink(os.path.join(self.path, name))
             os.rmdir(self.path)
