@@ -202,3 +202,29 @@ async def test_two_sessions_at_once_have_their_own_folders_modes_and_turns(progr
     assert "here.txt" in calls[first]
     assert "there.txt" not in calls[first]
     assert "there.txt" in calls[second]
+
+
+async def test_the_models_plan_is_told_as_a_plan(program: Program):
+    todos = [{"description": "look", "status": "completed"}, {"description": "change", "status": "in_progress"}]
+    editor = Editor("allow-once")
+    with FakeGemini([Turn(calls=[call("write_todos", todos=todos)]), "done"]) as server:
+        async with connected(program, editor, server) as connection:
+            await ask(connection, await new_session(connection, program.root), "plan it")
+    [plan] = editor.of_kind("plan")
+    assert [(entry.content, entry.status) for entry in plan.entries] == [
+        ("look", "completed"),
+        ("change", "in_progress"),
+    ]
+
+
+@pytest.mark.parametrize("has_forms", [True, False])
+async def test_what_the_model_asks_the_person_is_a_form_or_a_choice(program: Program, has_forms: bool):
+    options = [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]
+    question = {"question": "Which colour?", "header": "Colour", "type": "choice", "options": options}
+    editor = Editor("choice-1")
+    with FakeGemini([Turn(calls=[call("ask_user", questions=[question])]), "done"]) as server:
+        async with connected(program, editor, server, can=capabilities(forms=has_forms)) as connection:
+            await ask(connection, await new_session(connection, program.root), "ask me")
+        heard = str(server.requests[1].responses[0]["response"])
+    assert len(editor.forms) == (1 if has_forms else 0)
+    assert ("blue" in heard) == (not has_forms)

@@ -76,6 +76,35 @@ async def test_a_session_is_resumed_without_its_past(program: Program):
         assert len(server.requests[1].contents) == 3
 
 
+async def test_a_session_that_another_process_has_open_is_refused_and_not_copied(program: Program):
+    with FakeGemini(["one", "two"]) as server:
+        async with connected(program, Editor(), server) as first:
+            session = await new_session(first, program.root)
+            await ask(first, session, "mine")
+            async with connected(program, Editor(), server) as second:
+                with pytest.raises(acp.RequestError, match="in use by another process"):
+                    await second.load_session(cwd=str(program.root), session_id=session, mcp_servers=[])
+                listed = await second.list_sessions(cwd=str(program.root))
+            await ask(first, session, "still mine")
+    assert [row.session_id for row in listed.sessions] == [session]
+
+
+async def test_a_record_that_cannot_be_read_and_settings_that_cannot_be_understood_are_told(program: Program):
+    kept = program.home / ".dogu" / "sessions" / "20260101-000000-000000-aaaa"
+    kept.mkdir(parents=True)
+    (kept / "session.json").write_text(json.dumps({"roots": [str(program.root)], "began": 1.0}))
+    (kept / "record.jsonl").write_bytes(b"\xff\x00 garbage\n{}\n")
+    with FakeGemini(["one"]) as server:
+        async with connected(program, Editor(), server) as connection:
+            listed = await connection.list_sessions()
+            assert [row.session_id for row in listed.sessions] == [kept.name]
+            (program.home / ".dogu" / "settings.json").write_text('{\n "tools": 17\n}')
+            with pytest.raises(acp.RequestError, match=r"settings\.json"):
+                await new_session(connection, program.root)
+            (program.home / ".dogu" / "settings.json").unlink()
+            assert await ask(connection, await new_session(connection, program.root), "hi") == "end_turn"
+
+
 async def test_closing_a_session_ends_its_turn(program: Program):
     editor = Editor()
     with FakeGemini([Turn(text="well", hangs=True)]) as server:

@@ -82,6 +82,18 @@ async def test_a_root_that_was_named_at_the_start_stands_above_the_clients(progr
     assert roots.asked == 0
 
 
+async def test_a_root_with_bad_settings_costs_the_calls_there_and_says_so(program: Program):
+    first, _ = two_folders(program)
+    (first / ".dogu").mkdir()
+    (first / ".dogu" / "settings.json").write_text('{"excludeTools": 17}')
+    with anyio.fail_after(LIMIT_S):
+        async with Client(server_of(program), mode="legacy", list_roots_callback=Roots(first)) as client:
+            failed = await client.call_tool("read_file", {"path": "name.txt"})
+            assert len((await client.list_tools()).tools) > 5
+    assert failed.is_error
+    assert "settings.json" in text_of(failed)
+
+
 @pytest.mark.parametrize("folders", [[], [Path("/no/such/folder")]])
 async def test_roots_that_are_none_leave_the_present_folder(program: Program, folders: list[Path]):
     (program.root / "name.txt").write_text("ours")

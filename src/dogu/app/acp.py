@@ -12,10 +12,11 @@ import msgspec
 from dogu.app.model_choice import provider_of
 from dogu.app.opening import open_agent
 from dogu.app.options import Options, read_settings
+from dogu.app.sessions import find_recorded
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
-from dogu.runtime.session_folder import KeptSession, kept_sessions
+from dogu.runtime.session_folder import RECORD_NAME, KeptSession, kept_sessions
 from dogu.serve.acp.wishes import KeptRow, SessionParts, SessionWish
 from dogu.settings import Settings, SettingsError
 
@@ -30,14 +31,18 @@ class AcpSessions:
     async def open(self, wish: SessionWish) -> AsyncGenerator[SessionParts]:
         """Open a session; see `Sessions.open`."""
         options = self._options_for(wish)
+        if wish.resume is not None:
+            kept = find_recorded(options, wish.resume)
+            if kept.session_id != wish.resume:  # a person may say the beginning of an id; a program knows it
+                raise ToolError(ErrorKind.NOT_FOUND, say("There is no session {id}.", id=wish.resume))
+            _refuse_in_use(kept)
         try:
             settings = read_settings(options)
             async with open_agent(
                 options, confirm=wish.confirm, ask_to_go_on=wish.ask_to_go_on, enquire=wish.ask_person
             ) as opened:
                 if wish.resume is not None and opened.session_id != wish.resume:
-                    message = say("Session {id} is in use by another process.", id=wish.resume)
-                    raise ToolError(ErrorKind.IO_ERROR, message)
+                    raise _in_use(wish.resume)
                 opened.runtime.notes = (*(f"{warning}" for warning in settings.warnings), *opened.runtime.notes)
                 yield SessionParts(
                     opened.session_id,
@@ -96,6 +101,22 @@ class AcpSessions:
         return msgspec.structs.replace(options, processes=wish.processes)
 
 
+def _refuse_in_use(kept: KeptSession) -> None:
+    """Refuse a session that another process has open: resuming it would go on with a copy, under another id."""
+    from dogu.agent.session_lines import InUseError, LineFile
+
+    try:
+        LineFile(os.path.join(kept.path, RECORD_NAME)).close()
+    except InUseError as error:
+        raise _in_use(kept.session_id) from error
+    except OSError:
+        return  # it can't be written; told when it is resumed
+
+
+def _in_use(session_id: str) -> ToolError:
+    return ToolError(ErrorKind.IO_ERROR, say("Session {id} is in use by another process.", id=session_id))
+
+
 def _modes(settings: Settings) -> tuple[str, ...]:
     return tuple(
         mode.value for mode in ApprovalMode if not (mode is ApprovalMode.YOLO and settings.tools.yolo_is_disabled)
@@ -108,7 +129,7 @@ def _row(kept: KeptSession, root: str) -> KeptRow:
     folder = root or (kept.facts.roots[0] if kept.facts.roots else "/")
     try:
         summary = summarize(kept.path)
-    except OSError:
+    except (OSError, msgspec.MsgspecError, LookupError, TypeError, ValueError):  # a record that can't be read
         return KeptRow(kept.session_id, folder, "", kept.facts.began)
     return KeptRow(kept.session_id, folder, summary.first_prompt, summary.last_s or kept.facts.began)
 

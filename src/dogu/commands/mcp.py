@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from dogu.app import Options, open_runtime
 from dogu.commands.running import run_async
+from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
+from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -32,10 +35,15 @@ def run(options: Options, space: Namespace) -> int:
 
     asking = ElicitationConfirm()
 
-    def open_at(roots: tuple[str, ...]) -> AbstractAsyncContextManager[Runtime]:
+    @asynccontextmanager
+    async def open_at(roots: tuple[str, ...]) -> AsyncGenerator[Runtime]:
         also = (*roots[1:], *options.include_directories)
         there = msgspec.structs.replace(options, root=roots[0], include_directories=also)
-        return open_runtime(there, confirm=asking, enquire=enquire_client)
+        try:
+            async with open_runtime(there, confirm=asking, enquire=enquire_client) as runtime:
+                yield runtime
+        except SettingsError as error:  # of that folder: it costs the calls there, not the others
+            raise ToolError(ErrorKind.START_FAILED, f"{error}") from error
 
     async def serve() -> int:
         async with open_runtime(options, confirm=asking, enquire=enquire_client) as runtime:
