@@ -13,14 +13,17 @@ from dogu.policy.arithmetic import second_order_danger
 from dogu.policy.dangers import dangers_of, redirect_danger
 from dogu.policy.effects import Danger, Effect
 from dogu.policy.elsewhere import Elsewhere
+from dogu.policy.inner import ShellText, Tool
 from dogu.policy.names import GIT_VALUE_OPTIONS
 from dogu.policy.rules import Rule
 from dogu.policy.shell_checks import is_risky_variable
+from dogu.policy.shell_texts import SHELLS
 from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest
-from dogu.policy.wrappers import SHELLS, ShellText, Tool, inner_commands
+from dogu.policy.wrappers import inner_commands
 from dogu.workspace.shell_syntax import (
     Command,
     CommandKind,
+    Dialect,
     NotBashError,
     PartKind,
     Script,
@@ -34,6 +37,7 @@ _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
 _SUBSTITUTION = re.compile(r"\$\((?!\()|`|\$\{ ")
+_OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 
@@ -63,6 +67,7 @@ class _Judge:
         self._commands: list[JudgedCommand] = []
         self._notes: list[tuple[Decision, str]] = []
         self._is_second_order = False
+        self._dialect = Dialect.BASH
         self._wrappers = 0
 
     def give_up(self, reason: str) -> None:
@@ -83,14 +88,15 @@ class _Judge:
         if decision is not Decision.ALLOW:
             self._notes.append((decision, reason))
 
-    def text(self, text: str, depth: int) -> None:
-        """Judge a text that a shell will read."""
+    def text(self, text: str, depth: int, dialect: Dialect = Dialect.BASH) -> None:
+        """Judge a text that a shell of this dialect will read."""
         if depth > _DEEPEST_TEXT:
             self.give_up("shells run shells too deep to follow")
             return
         self._is_second_order = self._is_second_order or may_run_from_subscripts(text)
+        outer, self._dialect = self._dialect, dialect
         try:
-            script = parse(text)
+            script = parse(text, dialect)
             self.script(script, depth)
             reason = second_order_danger(script) or circle_of_functions(script)
             if reason:
@@ -99,16 +105,17 @@ class _Judge:
             self.note(Decision.DENY, f"bash would refuse it: {error}")
         except UnprovenError as error:
             self.give_up(f"it can't be proven what it runs: {error}")
+        finally:
+            self._dialect = outer
 
     def script(self, script: Script, depth: int) -> None:
         """Judge the commands of a script, and of the substitutions in it."""
-        defined = {command.name for command in script.commands if command.kind is CommandKind.FUNCTION}
         for command in script.commands:
             self._expansions(command, depth)
             self._redirects(command)
             match command.kind:
                 case CommandKind.SIMPLE:
-                    self._simple(command, defined, depth)
+                    self._simple(command, depth)
                 case CommandKind.CONDITION | CommandKind.ARITHMETIC:
                     self._keyword(command)
                 case CommandKind.LOOP if is_risky_variable(command.name):
@@ -158,7 +165,7 @@ class _Judge:
         reason = "no command" if verdict is Decision.ALLOW else f"{name} is not among the commands allowed"
         self._commands.append(JudgedCommand((name,), verdict, reason, rule and rule.text))
 
-    def _simple(self, command: Command, defined: set[str], depth: int) -> None:
+    def _simple(self, command: Command, depth: int) -> None:
         risky = [each.name for each in command.assignments if is_risky_variable(each.name)]
         if risky:
             self._ask_if_restricted(f"it sets {', '.join(risky)}, which can change what runs")
@@ -173,9 +180,9 @@ class _Judge:
             words = command.words
         if "{" in command.words[0].raw and words[0] is not command.words[0]:  # a name out of braces counts as computed
             words = [Word((), ""), *command.words[1:]]
-        self._words(words, command, depth, is_defined=command.words[0].text in defined)
+        self._words(words, command, depth)
 
-    def _words(self, words: Sequence[Word], command: Command, depth: int, *, is_defined: bool = False) -> None:
+    def _words(self, words: Sequence[Word], command: Command, depth: int) -> None:
         """Judge one command by its words, then what it would run besides itself."""
         name_word = words[0]
         name = _program(name_word.value) if name_word.parts else None
@@ -189,8 +196,7 @@ class _Judge:
             if danger is not None:
                 verdict, reason = Decision.ASK, danger.reason
         self._add(words, verdict, reason, rule)
-        if not is_defined:
-            self._inner(name, words, command, depth, rule)
+        self._inner(name, words, command, depth, rule)
 
     def _counts(self, danger: Danger, rule: Rule | None, words: Sequence[Word]) -> bool:
         """Whether a danger isn't covered: by the words of the rule itself, or by a list that only excludes."""
@@ -236,11 +242,11 @@ class _Judge:
             elif not isinstance(inner, ShellText):
                 self._wrapped(inner, command, depth)
             elif inner.value is not None:
-                self.text(inner.value, depth + 1)
+                self.text(inner.value, depth + 1, self._dialect if name in _OWN_TEXTS else inner.dialect)
             elif name not in SHELLS:
                 self._ask_if_restricted(f"what {name} would run can't be known")
             elif rule is None or rule.words is None or len(rule.words) < 2:
-                self._standard_input(name, words, command, depth)
+                self._standard_input(name, words, command, depth, inner.dialect)
 
     def _elsewhere(self, inner: Elsewhere, command: Command, depth: int) -> None:
         """What runs on another machine or in a container: an excluded program stays so."""
@@ -253,7 +259,7 @@ class _Judge:
         if None in values:
             self._ask_if_restricted("what it would run elsewhere can't be known")
         else:
-            self.text(" ".join(value or "" for value in values), depth + 1)
+            self.text(" ".join(value or "" for value in values), depth + 1, Dialect.ANY)
 
     def _wrapped(self, words: Sequence[Word], command: Command, depth: int) -> None:
         if self._wrappers >= _MOST_WRAPPERS:
@@ -272,14 +278,14 @@ class _Judge:
         if name is None or self._by_lists(name, words)[0] is not Decision.ALLOW:
             self.note(Decision.ASK, f"it runs {_shown([word.text for word in words])}, which no rule allows")
 
-    def _standard_input(self, name: str, words: Sequence[Word], command: Command, depth: int) -> None:
+    def _standard_input(self, name: str, words: Sequence[Word], command: Command, depth: int, dialect: Dialect) -> None:
         """A shell without a text: its script is a file, or comes on standard input."""
         texts = [each.target.value for each in command.redirects if each.operator in ("<<", "<<<")]
         if command.piped_from is not None:
             texts.append(_printed(command.piped_from))
         takes_input = all((word.value or "") in ("-s", "-e", "-x", "-u", "-") for word in words[1:])
         if takes_input and len(texts) == 1 and texts[0] is not None:
-            self.text(texts[0], depth + 1)
+            self.text(texts[0], depth + 1, dialect)
             return
         self._ask_if_restricted(f"what {name} would run can't be known")
 
@@ -377,8 +383,10 @@ def _printed(command: Command) -> str | None:
         texts = [each.target.value for each in command.redirects if each.operator in ("<<", "<<<")]
         return texts[0] if len(texts) == 1 and len(command.redirects) == 1 and not known else None
     if values[0] == "echo":
-        return None if any(value.startswith("-") or "\\" in value for value in known[:1]) else " ".join(known)
-    return known[0].replace("\\n", "\n") if len(known) == 1 and "%" not in known[0] else None
+        text = " ".join(known)
+        return None if text.startswith("-") or "\\" in text else text
+    is_plain = len(known) == 1 and not re.search(r"^-|%|\\(?!n)", known[0])
+    return known[0].replace("\\n", "\n") if is_plain else None
 
 
 def _shown(words: Sequence[str]) -> str:

@@ -141,6 +141,7 @@ _CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
     **dict.fromkeys(("make", "gmake"), program_checks.make),
     **dict.fromkeys(("ssh", "rsh"), program_checks.ssh),
     "printf": shell_checks.printf_sets,
+    "set": shell_checks.sets_options,
     "tee": shell_checks.tee,
     "curl": program_checks.curl,
     "wget": program_checks.wget,

@@ -155,7 +155,7 @@ ROWS: tuple[Row, ...] = (
     Row("set", "-k", _R, "takes assignments from anywhere in a command"),
     Row("bun", "-e --eval -p --print", _R, "runs code given in its arguments"),
     Row("docker podman", "-c", _N, "talks to another machine", is_exact=True),
-    Row("shopt", "-s", _R, "changes how the shell works"),
+    Row("shopt", "-s -o", _R, "changes how the shell works"),
     Row("ulimit umask", "", _N, "changes limits"),
     # watching, waiting, the rest
     Row("entr watchexec nodemon inotifywait", "", _R, "runs a program when files change"),

@@ -140,3 +140,21 @@ def removes(words: Sequence[Word]) -> Iterator[Danger]:
     for index in operands_of(words):
         if _WHOLE_PLACES.fullmatch(words[index].text):
             yield Danger(index, Effect.WRITES, f"{words[index].text[:40]} is more than a file of the project")
+
+
+_READS_AS_BEFORE = frozenset(
+    "errexit nounset pipefail xtrace verbose noclobber noglob allexport monitor notify noexec vi emacs ignoreeof "
+    "errtrace functrace hashall histexpand history".split()
+)
+
+
+def sets_options(words: Sequence[Word]) -> Iterator[Danger]:
+    """Options of `set` with which what follows is read in another way: no braces, assignments anywhere, POSIX mode."""
+    for index, word in enumerate(words[1:], 1):
+        text = word.text
+        if text in ("-", "--", "+") or not text.startswith(("-", "+")):
+            return
+        name = words[index + 1].text if index + 1 < len(words) else ""
+        is_named = text.endswith("o") and name and name not in _READS_AS_BEFORE
+        if "k" in text or "B" in text or is_named:
+            yield Danger(index, Effect.RUNS, "it changes how the shell reads what follows")

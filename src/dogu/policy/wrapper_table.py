@@ -12,7 +12,7 @@ class Wrapper:
     `values` are options that take the next word as value, `skip` counts operands before the command, `assigns` takes
     `NAME=value` operands first, `shell` are options whose value is a text for a shell, `joins` means that all operands
     together are one, `inert` are options with which nothing is run, `adds` means that unknown arguments are appended,
-    `each` that every operand is a text for a shell.
+    `each` that every operand is a text for a shell, `splits` are options whose value becomes words of the command.
     """
 
     values: frozenset[str] = frozenset()
@@ -23,17 +23,20 @@ class Wrapper:
     inert: frozenset[str] = frozenset()
     adds: bool = False
     each: bool = False
+    splits: frozenset[str] = frozenset()
 
 
-def wrapper(values: str = "", *, shell: str = "", inert: str = "", **more: bool | int) -> Wrapper:
+def wrapper(values: str = "", *, shell: str = "", inert: str = "", splits: str = "", **more: bool | int) -> Wrapper:
     """Make a row; lists of options are separated by blanks."""
-    return Wrapper(frozenset(values.split()), shell=frozenset(shell.split()), inert=frozenset(inert.split()), **more)  # pyright: ignore[reportArgumentType]  (flags and one count)
+    options = {"shell": shell, "inert": inert, "splits": splits}
+    sets = {name: frozenset(text.split()) for name, text in options.items()}
+    return Wrapper(frozenset(values.split()), **sets, **more)  # pyright: ignore[reportArgumentType]  (flags and one count)
 
 
 _ARCHITECTURES = "x86_64 i386 i486 i586 i686 linux32 linux64 uname26 aarch64 armv7l ppc64le s390x"
 
 WRAPPERS: dict[str, Wrapper] = {
-    "env": wrapper("-u --unset -C --chdir -a --argv0", shell="-S --split-string", assigns=True),
+    "env": wrapper("-u --unset -C --chdir -a --argv0", splits="-S --split-string", assigns=True),
     "command": wrapper(inert="-v -V -pv -pV"),
     "builtin": wrapper(),
     "exec": wrapper("-a"),

@@ -7,35 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from dogu.policy.elsewhere import Elsewhere, Place, find_place
+from dogu.policy.inner import DATA, UNKNOWN, Inner, ShellText, Tool
+from dogu.policy.shell_texts import SHELLS, shell_text
 from dogu.policy.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
-from dogu.workspace.shell_syntax import Part, PartKind, Word
-
-SHELLS = frozenset("sh bash dash ash rbash ksh mksh zsh".split())
-"""Shells whose `-c` text the grammar of bash reads rightly enough to judge."""
-
-
-@dataclass(frozen=True)
-class ShellText:
-    """A text that a shell will read; `value` None when it can't be known."""
-
-    value: str | None
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A command that a project's own runner starts: it must not be excluded, and needn't be listed."""
-
-    words: list[Word]
-
-
-Inner: TypeAlias = list[Word] | ShellText | Tool | Elsewhere
-UNKNOWN = ShellText(None)
-_DATA = Word((Part(PartKind.VARIABLE, "..."),), "...")
-
+from dogu.workspace.shell_syntax import Word
 
 _CALLBACKS = wrapper("-d -n -O -s -u -c", shell="-C")
 _FINDS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
@@ -46,6 +23,7 @@ _PARALLEL = wrapper(
 )
 _PACKAGE_RUN = wrapper("-p --package", shell="-c --call")
 _LOADER = wrapper("--library-path --preload --audit --argv0")
+_SPLIT_ITS_WAY = re.compile(r"[\\$#\v\f\r]")
 _IS_LOADER = re.compile(r"ld(?:-linux|-musl)?[^/]*\.so[^/]*")
 
 
@@ -118,6 +96,9 @@ def _option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> list[Inn
     option, equals, attached = value.partition("=")
     if option in wrapper.inert:
         return []
+    if _is_one_of(option, wrapper.splits) and len(option) > 2:
+        text = attached if equals else following[0].value if following else None
+        return _split(wrapper, text, following if equals else following[1:])
     if value.startswith("--"):
         if _is_one_of(option, wrapper.shell):
             return [ShellText(attached if equals else following[0].value if following else None)]
@@ -134,18 +115,27 @@ def _cluster_option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> 
         if short in wrapper.inert:
             return []
         rest = value[place:]
+        if short in wrapper.splits:
+            text = rest or (following[0].value if following else None)
+            return _split(wrapper, text, following if rest else following[1:])
         if short in wrapper.shell:
-            text = ShellText(rest.removeprefix("=") or (following[0].value if following else None))
-            return [text] if rest or short != "-S" else [_with_rest(text, following[1:])]
+            return [ShellText(rest.removeprefix("=") or (following[0].value if following else None))]
         if short in wrapper.values:
             return 0 if rest else 1
     return 0
 
 
-def _with_rest(text: ShellText, rest: Sequence[Word]) -> ShellText:
-    """The text that `env -S` splits, and the words that it puts behind."""
-    values = [text.value, *(word.value for word in rest)]
-    return ShellText(None if None in values else " ".join(value or "" for value in values))
+def _split(wrapper: Wrapper, text: str | None, rest: Sequence[Word]) -> list[Inner]:
+    """What `env -S TEXT` runs: it splits the text by rules of its own, and reads options in it too."""
+    import shlex
+
+    if text is None or _SPLIT_ITS_WAY.search(text):
+        return [UNKNOWN]
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return [UNKNOWN]
+    return _wrapped(wrapper, [DATA, *map(Word.literal, words), *rest])
 
 
 def _is_one_of(option: str, options: frozenset[str]) -> bool:
@@ -163,7 +153,7 @@ def _with_data(words: Sequence[Word]) -> list[Word]:
         return list(words)
     options = {at for at, text in enumerate(texts) if text.startswith("-") or texts[at - 1] in ("-I", "-J")}
     return [
-        _DATA if at not in options and any(mark in word.text for mark in marks) else word
+        DATA if at not in options and any(mark in word.text for mark in marks) else word
         for at, word in enumerate(words)
     ]
 
@@ -181,7 +171,7 @@ def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
         return [ShellText(word.value) for word in rest]
     if wrapper.joins:
         return _joined(rest)
-    return [[*rest, _DATA] if wrapper.adds and _runs_more(rest[0]) else rest]
+    return [[*rest, DATA] if wrapper.adds and _runs_more(rest[0]) else rest]
 
 
 def _runs_more(word: Word) -> bool:
@@ -195,32 +185,6 @@ def _joined(words: Sequence[Word]) -> list[Inner]:
         return []
     values = [word.value for word in words]
     return [ShellText(None if None in values else " ".join(value or "" for value in values))]
-
-
-def _shell(words: Sequence[Word]) -> list[Inner]:
-    """`sh -c TEXT`; without `-c` a script, whose content can't be known (standard input is the judge's to look at)."""
-    takes_text, is_interactive = False, False
-    at = 1
-    while at < len(words):
-        value = words[at].value
-        if value in ("--version", "--help"):
-            return []
-        if value is None or (value.startswith("--") and value not in _HARMLESS_SHELL_OPTIONS):
-            return [UNKNOWN]
-        if not value.startswith(("-", "+")) or len(value) == 1:
-            break
-        if not value.startswith("--"):
-            takes_text = takes_text or ("c" in value and value[0] == "-")
-            is_interactive = is_interactive or "i" in value
-            at += value[-1] in "oO"
-        at += 1
-    if not takes_text or at >= len(words):
-        return [UNKNOWN]
-    text = ShellText(words[at].value)
-    return [text, UNKNOWN] if is_interactive or text.value is None else [text]
-
-
-_HARMLESS_SHELL_OPTIONS = frozenset(("--", "--norc", "--noprofile", "--posix", "--login", "--restricted", "--verbose"))
 
 
 def _trap(words: Sequence[Word]) -> list[Inner]:
@@ -238,7 +202,7 @@ def _found(words: Sequence[Word]) -> list[Inner]:
             start = at + 1
             while at < len(words) and words[at].text not in (";", "+"):
                 at += 1
-            command = [_DATA if "{}" in word.text else word for word in words[start:at]]
+            command = [DATA if "{}" in word.text else word for word in words[start:at]]
             found.append(command or UNKNOWN)
         at += 1
     return found
@@ -326,8 +290,8 @@ def _parallel(words: Sequence[Word]) -> list[Inner]:
         return found
     if len(command) == 1:
         return [UNKNOWN] if command[0].text.startswith("{") else [ShellText(command[0].value)]
-    seen = [_DATA if "{" in word.text else word for word in command]
-    return [[*seen, _DATA] if _runs_more(seen[0]) else seen]
+    seen = [DATA if "{" in word.text else word for word in command]
+    return [[*seen, DATA] if _runs_more(seen[0]) else seen]
 
 
 def _package_run(words: Sequence[Word]) -> list[Inner]:
@@ -344,7 +308,7 @@ def _called_back(words: Sequence[Word]) -> list[Inner]:
 
 
 _SPECIAL: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
-    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(SHELLS, shell_text),
     "eval": _evaluated,
     "trap": _trap,
     "find": _found,

@@ -4,6 +4,7 @@ Knows no rule and no program; above it stands `dogu.policy`. Fails closed: `NotB
 `UnprovenError` for what it may accept and this grammar does not follow.
 """
 
+from dogu.workspace.shell_syntax.dialects import Dialect
 from dogu.workspace.shell_syntax.parse import parse
 from dogu.workspace.shell_syntax.tree import (
     Assignment,
@@ -22,6 +23,7 @@ __all__ = [
     "Assignment",
     "Command",
     "CommandKind",
+    "Dialect",
     "NotBashError",
     "Part",
     "PartKind",

@@ -47,6 +47,8 @@ def read_while(parser: Parser) -> None:
 def read_for(parser: Parser) -> None:
     """Read `for` or `select`."""
     reader = parser.reader
+    if parser.bare_word_ahead() == "select":
+        reader.differs("select")
     parser.take_word(parser.bare_word_ahead())
     reader.skip_blanks()
     if reader.peek() == "(":
@@ -66,6 +68,7 @@ def read_for(parser: Parser) -> None:
 
 def _arithmetic_for(parser: Parser) -> None:
     reader = parser.reader
+    reader.differs("for ((")
     reader.take()
     second = reader.past_continuations(reader.position)
     if reader.text[second : second + 1] != "(":
@@ -99,6 +102,8 @@ def _loop_body(parser: Parser) -> None:
     word = parser.bare_word_ahead()
     if word not in ("do", "{"):
         raise NotBashError("a loop without do")
+    if word == "{":
+        parser.reader.differs("a loop in braces")
     parser.take_word(word)
     parser.list_until(frozenset(("done" if word == "do" else "}",)))
     parser.redirects()
@@ -142,6 +147,7 @@ def _patterns(parser: Parser, command: Command) -> None:
 
 def read_test(parser: Parser) -> None:
     """Read `[[ ... ]]`."""
+    parser.reader.differs("[[")
     parser.take_word("[[")
     parser.add(Command(CommandKind.CONDITION, read_condition(parser.reader)))
     parser.redirects()

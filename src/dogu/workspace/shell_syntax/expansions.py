@@ -28,9 +28,11 @@ def read_dollar(reader: Reader, parts: PartList, in_double_quotes: bool) -> None
         reader.position += 1
         parts.append(_read_parameter(reader, in_double_quotes))
     elif follower == "[":
+        reader.differs("$[")
         reader.position += 1
         parts.append(read_arithmetic(reader, "]", in_double_quotes))
     elif follower in ("'", '"') and follower and not in_double_quotes:
+        reader.differs(f"${follower}")
         _read_dollar_quote(reader, parts, follower)
     else:
         match = _NAME.match(reader.text, after)
@@ -62,6 +64,7 @@ def _parenthesised(reader: Reader, quoted: bool) -> Part:
         part = try_arithmetic(reader, second, quoted)
         if part:
             return part
+        reader.differs("$(( that is no arithmetic")
     reader.position += 1
     script, source = reader.script_until(")")
     return Part(PartKind.COMMAND, source, quoted, script=script)
@@ -83,6 +86,7 @@ def try_arithmetic(reader: Reader, second: int, quoted: bool = False) -> Part | 
 
 def read_process(reader: Reader) -> Part:
     """Read `<(...)` or `>(...)`."""
+    reader.differs("<( )")
     operator = reader.take()
     reader.take()
     script, source = reader.script_until(")")
@@ -96,6 +100,8 @@ def read_backquotes(reader: Reader, in_double_quotes: bool) -> Part:
         raise NotBashError("a backquote is not closed")
     if "\n" in match[1] and (reader.pending or reader.outer_pending):
         raise UnprovenError("a here-document before a substitution that goes on")
+    if "\\" in match[1]:
+        reader.differs("escapes between backquotes")
     reader.position = match.end()
     text = unescape_backquotes(match[1], in_double_quotes)
     inner = reader.nested(text)
@@ -107,6 +113,7 @@ def _read_parameter(reader: Reader, quoted: bool) -> Part:
     """Read the rest of `${...}`."""
     first = reader.peek()
     if first and first in " \t\n|":
+        reader.differs("${ with a blank")
         if first == "|":
             reader.take()
         script, source = reader.script_until("}")
@@ -137,6 +144,7 @@ def _read_inner(reader: Reader, close: str, quoted: bool) -> tuple[Part, ...]:
         if character == "'" and _EVALUATED.match(text, start, reader.position + 1):
             read_live_quote(reader, parts)
             continue
+        reader.differs_on(character, '"{'[not quoted :], "inside of ${...}")
         if character == "'" and quoted:
             raise UnprovenError("a single quote inside of a quoted ${...}")
         if character in "<>" and reader.peek(1) == "(":
@@ -180,6 +188,7 @@ def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
     depth = 0
     while reader.position < len(reader.text):
         character = reader.text[reader.position]
+        reader.differs_on(character, "'\"\\[#;", "in arithmetic")
         if character == "'":
             read_live_quote(reader, parts)
             continue

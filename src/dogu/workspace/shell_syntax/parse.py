@@ -9,6 +9,7 @@ from functools import partial
 
 from dogu.workspace.shell_syntax.assignments import as_assignment
 from dogu.workspace.shell_syntax.compound import COMPOUNDS
+from dogu.workspace.shell_syntax.dialects import Dialect, check_command, check_text
 from dogu.workspace.shell_syntax.expansions import try_arithmetic
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_newline, read_redirect
@@ -30,17 +31,19 @@ _MOST_FRAMES = 4_000  # a group takes five, a substitution ten
 _WORD_AHEAD = re.compile(r"[^\\'\"$`|&;()<> \t\n]+")
 
 
-def parse(text: str) -> Script:
-    """Return the commands of a text.
+def parse(text: str, dialect: Dialect = Dialect.BASH) -> Script:
+    """Return the commands of a text that a shell of this dialect will read.
 
     Raises `NotBashError` for what bash would refuse, `UnprovenError` for what this grammar doesn't follow.
     """
     if "\0" in text:
         raise NotBashError("a NUL character")
+    if dialect is Dialect.ANY:
+        check_text(text)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _MOST_FRAMES))
     try:
-        return read_script(Reader(text, read_script), "")
+        return read_script(Reader(text, read_script, dialect=dialect), "")
     except RecursionError:
         raise UnprovenError("the text is nested too deep") from None
     finally:
@@ -110,9 +113,13 @@ class Parser:
         return None
 
     def _take_case_end(self) -> None:
-        self.reader.take()
-        if self.reader.take() == ";" and self.reader.peek() == "&":
-            self.reader.take()
+        reader = self.reader
+        reader.take()
+        second = reader.take()
+        if "&" in (second, reader.peek()):
+            reader.differs("a case that goes on")
+        if second == ";" and reader.peek() == "&":
+            reader.take()
 
     def _separator(self, stops: frozenset[str]) -> None:
         """Read `;`, `&` or a newline after a command; what may close a list is left."""
@@ -153,6 +160,7 @@ class Parser:
                 break
             self.reader.take()
             if self.reader.peek() == "&":
+                self.reader.differs("|&")
                 self.reader.take()
             self.skip_newlines()
         if len(segments) > 1:
@@ -181,6 +189,8 @@ class Parser:
                 raise NotBashError(f"no command after {word!r}")
 
     def _skip_options_of_time(self) -> None:
+        if self.reader.peek() == "-":
+            self.reader.differs("options of time")
         for option in ("-p", "--"):
             if self.bare_word_ahead() == option:
                 self.take_word(option)
@@ -210,6 +220,8 @@ class Parser:
         reader = self.reader
         first = reader.past_continuations(reader.position)
         second = first + 1
+        if reader.text[second : second + 1] == "(":
+            reader.differs("(( as a command")
         if reader.text[second : second + 1] == "(" and second not in reader.not_arithmetic:
             part = try_arithmetic(reader, second)
             if part is not None:
@@ -221,6 +233,7 @@ class Parser:
         self.redirects()
 
     def _function_keyword(self) -> None:
+        self.reader.differs("function")
         self.take_word("function")
         self.reader.skip_blanks()
         name = self.plain_word("the name after function")
@@ -240,6 +253,7 @@ class Parser:
 
     def _coproc(self) -> None:
         reader = self.reader
+        reader.differs("coproc")
         self.take_word("coproc")
         reader.skip_blanks()
         word = self.bare_word_ahead()
@@ -274,6 +288,8 @@ class Parser:
                 return
             self._take_operand(command)
         check_name(command)
+        if reader.is_for_any:
+            check_command(command)
         self.commands.append(command)
 
     def _take_operand(self, command: Command) -> None:

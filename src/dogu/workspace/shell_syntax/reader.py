@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dogu.workspace.shell_syntax.dialects import Dialect
 from dogu.workspace.shell_syntax.tree import Redirect, Script, UnprovenError
 
 DEEPEST = 140
@@ -37,11 +38,22 @@ class Reader:
     pending: list[HereDocument] = field(default_factory=list[HereDocument])
     outer_pending: bool = False
     not_arithmetic: set[int] = field(default_factory=set[int])
+    dialect: Dialect = Dialect.BASH
 
     def nested(self, text: str) -> Reader:
         """Return a reader for text that lies one level deeper."""
         self.check_depth()
-        return Reader(text, self.read_script, self.depth + 1)
+        return Reader(text, self.read_script, self.depth + 1, dialect=self.dialect)
+
+    @property
+    def is_for_any(self) -> bool:
+        """Whether another shell than bash may read the text."""
+        return self.dialect is Dialect.ANY
+
+    def differs(self, what: str) -> None:
+        """Raise `UnprovenError` for what only some shells read as bash does, where another may read the text."""
+        if self.is_for_any:
+            raise UnprovenError(f"only some shells have {what}")
 
     def check_depth(self) -> None:
         """Raise `UnprovenError` at the deepest nesting that is followed."""
@@ -61,6 +73,11 @@ class Reader:
             raise UnprovenError("a here-document's body lies outside of the substitution that asks for it")
         self.pending, self.outer_pending = pending, outer
         return script, self.text[start : self.position - 1]
+
+    def differs_on(self, character: str, unclear: str, where: str) -> None:
+        """Do so for a character that shells read differently in this place."""
+        if self.is_for_any and character in unclear:
+            raise UnprovenError(f"shells read {character} {where} differently")
 
     def peek(self, ahead: int = 0) -> str:
         """Return the character at the position, past line continuations; empty at the end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dogu.workspace.shell_syntax.dialects import check_redirect
 from dogu.workspace.shell_syntax.reader import HereDocument, Reader
 from dogu.workspace.shell_syntax.tree import NotBashError, PartKind, Redirect, UnprovenError, Word
 from dogu.workspace.shell_syntax.words import read_body, read_word
@@ -36,6 +37,8 @@ def read_redirect(reader: Reader) -> Redirect | None:
         raise NotBashError(f"nothing after {operator}")
     target = read_word(reader)
     redirect = Redirect("<<" if operator == "<<-" else operator, target)
+    if reader.is_for_any:
+        check_redirect(redirect, descriptor[0] if descriptor else "")
     if operator in ("<<", "<<-"):
         _owe_body(reader, redirect, strips_tabs=operator == "<<-")
     return redirect

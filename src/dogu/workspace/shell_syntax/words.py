@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dogu.workspace.shell_syntax.dialects import check_word
 from dogu.workspace.shell_syntax.expansions import (
     read_backquotes,
     read_dollar,
@@ -38,7 +39,10 @@ def read_word(reader: Reader, takes_assignment: bool = False, in_condition: bool
             _add_plain(reader, parts, match[0], takes_assignment)
         elif not _read_special(reader, parts, takes_assignment, in_condition):
             break
-    return Word(parts.finished(), text[start : reader.position])
+    word = Word(parts.finished(), text[start : reader.position])
+    if reader.is_for_any:
+        check_word(word)
+    return word
 
 
 def _add_plain(reader: Reader, parts: PartList, plain: str, takes_assignment: bool) -> None:
