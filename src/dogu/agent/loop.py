@@ -86,6 +86,7 @@ class Agent:
         self.max_steps = max_steps
         self.ask_to_go_on = ask_to_go_on
         self.usage = Usage()
+        self.is_in_turn = False
         self.upkeep = Upkeep()
         self.around_turn: AroundTurn | None = None  # runs each turn in its own way, by the function it is given
         self.watched: Callable[[Model], Model] = _unwatched
@@ -96,9 +97,13 @@ class Agent:
         Cancelled, it leaves a history that the next turn can use. Raises `ModelError` when the model gives no answer:
         the prompt is then taken back if nothing was done for it, so that it can be edited and sent again.
         """
-        if self.around_turn is not None:
-            return await self.around_turn(prompt, emit, self._run)
-        return await self._run(prompt, emit)
+        self.is_in_turn = True
+        try:
+            if self.around_turn is not None:
+                return await self.around_turn(prompt, emit, self._run)
+            return await self._run(prompt, emit)
+        finally:
+            self.is_in_turn = False
 
     def stream(self, prompt: Content) -> TurnStream:
         """Run one turn as a stream of events: `async with agent.stream(prompt) as events: async for event in events`.

@@ -31,6 +31,8 @@ class RewindCommand:
 
     async def __call__(self, rest: str) -> Said:
         """Take `[TURN] [--keep-files] [--force]`."""
+        if self._agent.is_in_turn:
+            return Said(say("A turn is under way: cancel it first."))
         flags = {word for word in rest.split() if word.startswith("--")}
         words = [word for word in rest.split() if not word.startswith("--")]
         summary = await to_thread.run_sync(self._summary)
