@@ -28,6 +28,7 @@ class HttpLink:
     def __init__(self) -> None:
         self.asks_first = True
         self.closed = anyio.Event()
+        self.was_not_logged_in = False
         self._status = 0
 
     def stderr_tail(self) -> str:
@@ -35,8 +36,8 @@ class HttpLink:
         return ""
 
     def wants_login(self) -> bool:
-        """Whether the last answer was that one must log in."""
-        return self._status == 401
+        """Whether the last answer was that one must log in, or nobody was there to do it."""
+        return self._status == 401 or self.was_not_logged_in
 
     async def take(self, response: httpx2.Response) -> None:
         """Take note of an answer, and have it mended while it is read."""
@@ -52,7 +53,12 @@ async def opened_http(
     has_own = any(name.lower() == "authorization" for name in entry.headers)
     auth = None
     if not has_own and entry.oauth.is_enabled:
-        show = login or answering.ask_to_log_in
+
+        async def ask(address: str) -> bool:
+            link.was_not_logged_in = not await answering.ask_to_log_in(address)
+            return not link.was_not_logged_in
+
+        show = login or ask
         auth = await to_thread.run_sync(lambda: provider_of(entry, store, show, may_begin=login is not None))
     timeout = httpx2.Timeout(30, read=entry.timeout_s)
 
