@@ -141,6 +141,7 @@ async def test_a_folders_commands_count_only_when_it_is_trusted(place: Place) ->
     place.write("project/.gemini/commands/git/commit.toml", 'prompt = "Commit."')
     place.write("home/.dogu/commands/mine.toml", 'prompt = "Mine."')
     async with open_agent(place.options, model=ScriptedModel([])) as opened:
+        assert any("trust this folder" in note and ".gemini/commands" in note for note in opened.runtime.notes)
         assert isinstance(await opened.slash.run("git:commit"), Said)
         assert isinstance(await opened.slash.run("mine"), Send)
     record_trust(str(place.root), str(place.home), Trust.TRUSTED)

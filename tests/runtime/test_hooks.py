@@ -258,6 +258,12 @@ async def test_a_hook_that_hangs_is_ended_and_told(place: Place) -> None:
     assert "Timed out after 0.2 s" in place.notes
 
 
+async def test_a_hook_that_prints_for_ever_is_ended_and_told(place: Place) -> None:
+    place.hook("BeforeTool", "yes", timeout=300)
+    assert "alpha" in said(await place.call("read_file", path="a.txt"))
+    assert "The hook guard failed" in place.notes
+
+
 async def test_a_hook_that_hangs_is_cancelled_with_its_call(place: Place) -> None:
     place.hook("BeforeTool", f"echo $$ > {place.folder}/pid; exec tail -f /dev/null")
     options = Options(root=str(place.root), home=str(place.home))

@@ -104,6 +104,20 @@ def extend_agent(agent: Agent, slash: SlashCommands, runtime: Runtime, options: 
         slash.register(skills.command())
         _note(runtime, *(say("Skill not used: {problem}", problem=problem) for problem in skills.problems()))
     _add_commands(slash, runtime, options, settings)
+    _tell_what_waits(runtime, options, settings)
+
+
+def _tell_what_waits(runtime: Runtime, options: Options, settings: Settings) -> None:
+    """Say that a folder nobody was asked about brings commands or skills of its own."""
+    root = options.real_root
+    if settings.trust is not Trust.UNKNOWN or root == os.path.realpath(options.home):
+        return
+    names = [f"{folder}/commands" for folder in (".gemini", ".dogu")]
+    names += [f"{folder}/skills" for folder in (".gemini", ".dogu", ".agents")]
+    found = [name for name in names if os.path.isdir(os.path.join(root, name))]
+    if found:
+        note = say("Not used until you trust this folder (dogu config trust): {folders}.", folders=", ".join(found))
+        _note(runtime, note)
 
 
 def _add_commands(slash: SlashCommands, runtime: Runtime, options: Options, settings: Settings) -> None:
