@@ -14,13 +14,14 @@ from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Outcome, Question
-from dogu.serve.terminal.cells import fit_middle
+from dogu.serve.terminal.cells import fit_middle, wrapped
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.enquiry import answer_enquiry
 from dogu.serve.terminal.screen import Choice, Screen
 from dogu.workspace.visible import hidden_characters, make_visible
 
 _LONGEST_WORDS_CHARS = 300
+_MOST_LINES = 150
 
 
 class TerminalConfirm:
@@ -99,8 +100,8 @@ class TerminalConfirm:
         style, confirmation = self._screen.style, question.confirmation
         title = make_visible(say(confirmation.title), keep="")
         lines = [f"{style.paint('?', 'yellow', 'bold')} {style.paint(title, 'bold')}"]
-        lines.append(draw(confirmation.display, style, whole=whole))
-        lines += [style.paint(words, "yellow") for words in _warnings(question)]
+        lines.append(draw(confirmation.display, style, whole=whole, most=_MOST_LINES))
+        lines += [style.paint(wrapped(words, self._screen.columns), "yellow") for words in _warnings(question)]
         reason = question.verdict.reason
         if reason:
             lines.append(style.paint(say("Asked because: {reason}", reason=make_visible(say(reason), keep="")), "dim"))
@@ -169,7 +170,8 @@ def _warnings(question: Question) -> list[str]:
 
 
 def _is_folded(display: Display, screen: Screen) -> bool:
-    return draw(display, screen.style) != draw(display, screen.style, whole=True)
+    shown = draw(display, screen.style, most=_MOST_LINES)
+    return shown != draw(display, screen.style, whole=True)
 
 
 def _suffix(question: Question) -> str:

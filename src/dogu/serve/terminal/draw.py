@@ -14,8 +14,8 @@ _MOST_LINE_CHARS = 2_000
 _MOST_COMMAND_CHARS = 4_000
 
 
-def draw(display: Display, style: Style, *, whole: bool = False) -> str:
-    """Return the text to print, without a final newline; past 40 lines the middle is left out unless `whole`."""
+def draw(display: Display, style: Style, *, whole: bool = False, most: int = MOST_LINES) -> str:
+    """Return the text to print, without a final newline; past `most` lines the middle is left out unless `whole`."""
     match display:
         case str():
             lines = make_visible(display).rstrip("\n").split("\n")
@@ -29,7 +29,7 @@ def draw(display: Display, style: Style, *, whole: bool = False) -> str:
         case TodoList():
             marks = {"completed": "✔", "in_progress": "▶", "pending": "·", "cancelled": "✘"}
             lines = [f"{marks[todo.status]} {make_visible(todo.text, keep='')}" for todo in display.todos]
-    return "\n".join(lines if whole else folded([_short(line, style) for line in lines], style))
+    return "\n".join(lines if whole else folded([_short(line, style) for line in lines], style, most))
 
 
 def folded(lines: list[str], style: Style, most: int = MOST_LINES) -> list[str]:
