@@ -118,7 +118,7 @@ class Session:
                 QuestionAsked(call_id, question.call.name, confirmation.title, confirmation.display, tuple(reasons))
             )
             outcome = await confirm(question)
-            self.event(_answered(call_id, outcome))
+            self.event(_answered(question, outcome))
             return outcome
 
         return ask
@@ -201,14 +201,15 @@ class SessionRecorder:
         self._session.event(event)
 
 
-def _answered(call_id: str, outcome: Outcome) -> QuestionAnswered:
+def _answered(question: Question, outcome: Outcome) -> QuestionAnswered:
+    call_id, rule = question.call.call_id, question.always_rule
     match outcome:
         case Declined(reason=reason, stop=stop):
             return QuestionAnswered(call_id, "declined", reason, stop)
         case Approved(edited=str(text)):
             return QuestionAnswered(call_id, "edited", text)
         case ApprovedAlways():
-            return QuestionAnswered(call_id, "always")
+            return QuestionAnswered(call_id, "always", rule=rule.text if rule is not None else "")
         case _:
             return QuestionAnswered(call_id, "approved")
 

@@ -60,12 +60,16 @@ class QuestionAsked(msgspec.Struct, frozen=True):
 
 
 class QuestionAnswered(msgspec.Struct, frozen=True):
-    """What the person said: `approved`, `always`, `edited` or `declined`; `said` is their reason or text."""
+    """What the person said: `approved`, `always`, `edited` or `declined`; `said` is their reason or text.
+
+    `rule` is what "always" allows from then on, as settings spell it.
+    """
 
     call_id: str
     outcome: str
     said: str = ""
     stop: bool = False
+    rule: str = ""
 
 
 class StateChanged(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ import msgspec
 from dogu.agent.history import AllReplaced, ContentAdded, CutBack, History, HistoryChange, LastReplaced, apply_change
 from dogu.agent.loop import sum_usage
 from dogu.agent.session_codec import EventReader
-from dogu.agent.session_events import PromptGiven, Rewound, SessionBegun, StateChanged
+from dogu.agent.session_events import PromptGiven, QuestionAnswered, Rewound, SessionBegun, StateChanged
 from dogu.agent.session_lines import VERSION, kind_of, parse_line, raw_lines
 from dogu.agent.session_record import record_file
 from dogu.contract.content import Content
@@ -44,7 +44,8 @@ class OpenStep(msgspec.Struct):
 class Restored(msgspec.Struct):
     """A session as its record tells it. `turn` is the last prompt's number, `unreadable` counts lines that are none.
 
-    `gone_back_to` is the turn before which it stands, if nothing was said since; 0 otherwise.
+    `allowed` are the rules that "always" gave, in order. `gone_back_to` is the turn before which the session stands, if
+    nothing was said since; 0 otherwise.
     """
 
     contents: list[RawContent] = msgspec.field(default_factory=list[RawContent])
@@ -54,6 +55,7 @@ class Restored(msgspec.Struct):
     step: OpenStep = msgspec.field(default_factory=OpenStep)
     last_prompt: Content = ""
     next_prompt: Content = ""
+    allowed: dict[str, None] = msgspec.field(default_factory=dict[str, None])
     gone_back_to: int = 0
     is_mid_turn: bool = False
     unreadable: int = 0
@@ -109,6 +111,7 @@ class _Replay:
         self._acts: dict[bytes, Callable[[bytes], None]] = {
             b"begun": self._begun,
             b"prompt": self._prompt,
+            b"answered": self._answered,
             b"rewound": self._rewound,
             b"state": self._state,
             b"usage": self._usage,
@@ -165,6 +168,10 @@ class _Replay:
     def _rewound(self, line: bytes) -> None:
         if isinstance(rewound := self._decode(line), Rewound):
             self._restored.gone_back_to = rewound.turn
+
+    def _answered(self, line: bytes) -> None:
+        if b'"always"' in line and isinstance(answered := self._decode(line), QuestionAnswered) and answered.rule:
+            self._restored.allowed[answered.rule] = None
 
     def _rest(self, _line: bytes) -> None:
         self._restored.is_mid_turn = False

@@ -38,7 +38,7 @@ async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, option
     session.carry_on(restored.state)
     _carry_on_mode(runtime, restored, options, settings)
     history, interrupted = reopen(restored, session.watch, lambda call: _told_changes(changed, call))
-    notes = [*opened.notes, *_notes(interrupted)]
+    notes = [*opened.notes, *_carry_on_rules(runtime, restored), *_notes(interrupted)]
     if restored.state.jobs:
         jobs = "; ".join(restored.state.jobs)
         history.add_prompt(f"[The program was ended and started again. Commands in the background have ended: {jobs}]")
@@ -54,6 +54,23 @@ def _carry_on_mode(runtime: Runtime, restored: Restored, options: Options, setti
         return
     if not (mode == ApprovalMode.YOLO and settings.tools.yolo_is_disabled):
         runtime.policy.mode = ApprovalMode(mode)
+
+
+def _carry_on_rules(runtime: Runtime, restored: Restored) -> list[str]:
+    """What "always" allowed for the session holds on; commands' rules are in a file of the person's own."""
+    from dogu.policy.rules import RestrictionError, Rule
+    from dogu.policy.verdict import Decision
+
+    tools: list[str] = []
+    for text in restored.allowed:
+        try:
+            rule = Rule.parse(text, Decision.ALLOW, "session")
+        except RestrictionError:
+            continue
+        if rule.words is None:
+            runtime.policy.remember(rule)
+            tools.append(text)
+    return [say("Still allowed without a question: {tools}", tools=", ".join(tools))] if tools else []
 
 
 def _notes(interrupted: Interrupted) -> list[str]:
