@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import anyio
 import anyio.abc
@@ -134,7 +134,7 @@ class Peer:
         if isinstance(method, str):
             if "id" not in message:
                 group.start_soon(self._hear, method, message.get("params"))
-            elif isinstance(number, str | int):
+            elif _is_id(number):
                 group.start_soon(self._answer, number, method, message.get("params"))
             else:
                 self._refuse(None, RpcError(INVALID_REQUEST, f"{method}: an id must be a number or a text."))
@@ -144,7 +144,7 @@ class Peer:
             self._refuse(None, RpcError(INVALID_REQUEST, "A message has neither a method nor a result."))
 
     def _take_answer(self, number: Json, message: dict[str, Json]) -> None:
-        waiting = self._waiting.get(number) if isinstance(number, int) else None
+        waiting = self._waiting.get(number) if _is_id(number) and not isinstance(number, str) else None
         if waiting is not None:
             answered, box = waiting
             box.append(message)
@@ -153,7 +153,7 @@ class Peer:
     async def _hear(self, method: str, params: Json) -> None:
         if method == "$/cancel_request":
             number = params.get("requestId") if isinstance(params, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  (foreign JSON)
-            scope = self._running.get(number) if isinstance(number, str | int) else None
+            scope = self._running.get(number) if _is_id(number) else None
             if scope is not None:
                 scope.cancel()
             return
@@ -211,6 +211,10 @@ class Peer:
         self._is_lost = True
         for answered, _ in self._waiting.values():
             answered.set()
+
+
+def _is_id(number: Json) -> TypeGuard[str | int]:
+    return isinstance(number, str | int) and not isinstance(number, bool)  # True would be found under 1
 
 
 def _result_of(message: dict[str, Json]) -> Json:
