@@ -1,4 +1,4 @@
-"""Bash programs by chance, and what bash runs of them, among programs that only write down their names."""
+"""Shell programs by chance, and what shells run of them, among programs that only write down their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 NAMES = ("aa", "bb", "git", "rm")
@@ -18,13 +19,18 @@ _STUB = """#!/bin/sh
 echo "${{0##*/}}" >> {log}
 """
 _RUN = 'ulimit -t 2 -f 2000 2>&-; exec bash -c "$0"'
+_OTHER_SHELLS = {"dash": "dash", "ash": "busybox", "zsh": "zsh", "mksh": "mksh", "yash": "yash"}  # name: program
+_NOBODY = 65534
 
 
 class Playground:
     """An empty folder and a PATH on which nothing harmful stands."""
 
-    def __init__(self, folder: Path, bash: str, user: int | None = None) -> None:
-        self._user = user
+    def __init__(self, bash: str) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="dogu-shells-"))
+        folder.chmod(0o755)
+        self._folder = folder
+        self._user = _NOBODY if os.geteuid() == 0 else None  # never root: what runs was made by chance
         self._programs = folder / "programs"
         self._work = folder / "work"
         self._log = folder / "log"
@@ -38,6 +44,16 @@ class Playground:
             found = shutil.which(name)
             if found:
                 (self._programs / name).symlink_to(found)
+        self.shells = ["sh"]
+        for name, program in _OTHER_SHELLS.items():
+            found = shutil.which(program)
+            if found:
+                (self._programs / name).symlink_to(found)
+                self.shells.append(name)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(self, text: str) -> tuple[set[str], str]:
         """Return the names of the stubs that ran, and what bash printed as errors."""
@@ -72,8 +88,9 @@ class Playground:
 class Programs:
     """Makes programs: no loop without an end, no function that calls one."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, shells: Sequence[str] = ("sh",)) -> None:
         self._random = random.Random(seed)
+        self._shells = shells
         self._bodies = 0
 
     def program(self) -> str:
@@ -82,6 +99,30 @@ class Programs:
         if self._chance(0.25):
             text = self._garbled(text)
         return text
+
+    def program_for_another(self) -> str:
+        """Return a program that another shell than bash will read."""
+        text = self._list(self._random.choice((0, 1, 2)))
+        for _ in range(self._random.choice((0, 1, 1, 2))):
+            text = self._misunderstood(text)
+        if self._chance(0.15):
+            text = self._garbled(text)
+        return f"{self._one_of(*self._shells)} -c {self._quoted(text)}"
+
+    def _misunderstood(self, text: str) -> str:
+        """Put in something that shells read differently."""
+        at = self._random.choice([0, len(text), *(place for place, each in enumerate(text) if each in " ;|&\n")])
+        name = self._random.choice(NAMES)
+        extra = self._one_of(
+            f"(({name}))", f"(( {name}", "))", "[[ a && ", " ]]", "$[ 1; ", " ]", "$'", "\\'", '$"', "{a,b}", "{1..2}", " 10>f ", "{v}>f ",
+            " &>f ", " >&f ", "|& ", " <<<x ", "<(", f"={name} ", "=", "time -f x ", "time - ", "- ", "noglob ", "repeat 1 ", "function ",
+            "select i in a; do ", ";& ", "a+=1 ", "a[1]=x ", "a.b=1 ", "1=x ", "a=(x) ", ">! f ", ">| f ", "! ! ", "~+ ", "$x[1] ", "${(e)x}",
+            "${:-x}", '"${x:-"', '"}"', "${x:-{a}}", "${x/a/b}", "${ ", "; }", "} ", "{ ", " always { ", "env -u {a,b} ", "nice -n 1 ", "\\\n",
+            "`echo \\`", "#", " #", "set -k; ", "set +B; ", "set -o posix; ", "command ", "exec ", "builtin ", "emulate sh -c ", "eval ",
+            "coproc ", "foreach i (a) ", "if (true) ", "while (false) ", "()", "() ", "=(", "*(e:'x':)", "@(a|b)", "!(x)", "redirect ", "; ",
+            "nice {-n,5} ", "$((", ") )", "$=x ", "$~x ", "<<E\n", "\nE\n", "<<-E\n", "&| ", "&! ", "a ", "env ", "env -S '", "$x:s/a/b/ ",
+        )  # fmt: skip
+        return text[:at] + extra + text[at:]
 
     def _chance(self, share: float) -> bool:
         return self._random.random() < share
