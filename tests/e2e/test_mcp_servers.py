@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import mcp_types
 import pytest
 from mcp import Client, StdioServerParameters
 
 from e2e.program import PROGRAM, Program
+from runtime.discovery.authorization import authorization
 
 SERVER = '''
 import sys
@@ -99,3 +102,122 @@ async def test_the_door_hands_them_on(program: Program, settings: dict[str, Any]
         block = (await client.call_tool("sums__add", {"a": 2, "b": 3})).content[0]
     assert isinstance(block, mcp_types.TextContent)
     assert block.text == "5"
+
+
+def servers_of(program: Program, *words: str) -> dict[str, Any]:
+    """Run `dogu mcp-servers ... --json` and return the servers by alias."""
+    done = program.run("mcp-servers", *words, "--json")
+    return {server["alias"]: server for server in json.loads(done.stdout)["servers"]}
+
+
+def test_the_servers_are_listed_with_their_state_and_tools(program: Program, settings: dict[str, Any]):
+    settings["mcpServers"]["gone"] = {"command": "no-such-program-anywhere"}
+    write_settings(program.home, settings)
+    done = program.run("mcp-servers")
+    assert done.returncode == 1
+    text = done.stdout.decode()
+    assert "sums: ready, 1 tools, protocol 2025-11-25" in text
+    assert "tools: sums__add" in text
+    assert "gone: can't be used" in text
+    assert "Install no-such-program-anywhere" in text
+    found = servers_of(program)
+    assert found["sums"]["state"] == "ready"
+    assert found["sums"]["tools"] == ["sums__add"]
+    assert found["gone"]["state"] == "failed"
+
+
+def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings: dict[str, Any], tmp_path: Path):
+    assert program.run("mcp-servers", "test", "sums").returncode == 0
+    (tmp_path / "broken.py").write_text("import sys; sys.exit('no licence')")
+    settings["mcpServers"]["sums"]["args"] = [str(tmp_path / "broken.py")]
+    write_settings(program.home, settings)
+    done = program.run("mcp-servers", "test", "sums")
+    assert done.returncode == 1
+    assert b"no licence" in done.stdout
+    assert b"Start it by hand" in done.stdout
+    done = program.run("mcp-servers", "test", "nobody")
+    assert done.returncode == 54
+    assert b"There is no MCP server nobody: sums." in done.stderr
+
+
+def test_a_server_is_added_used_and_removed_and_the_file_s_own_text_stays(program: Program, tmp_path: Path):
+    (tmp_path / "server.py").write_text(SERVER)
+    file = program.home / ".dogu" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text('{\n  // mine\n  "ui": {"language": "en"}, /* and this */\n}\n')
+    before = file.read_text()
+    words = ["add", "sums", "--env", "A=b c", "--timeout", "5000", "--", sys.executable, str(tmp_path / "server.py")]
+    done = program.run("mcp-servers", *words)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert file.read_text().startswith(before.removesuffix("\n}\n"))
+    assert servers_of(program)["sums"]["tools"] == ["sums__add"]
+    assert program.run("mcp-servers", "remove", "sums").returncode == 0
+    assert "// mine" in file.read_text()
+    assert "/* and this */" in file.read_text()
+    assert servers_of(program) == {}
+
+
+def test_a_bad_entry_is_not_added(program: Program):
+    done = program.run("mcp-servers", "add", "far", "--url", "ftp://x")
+    assert done.returncode == 54
+    assert b"no http or https address" in done.stderr
+    assert not (program.home / ".dogu" / "settings.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "key", "told"),
+    [
+        ({"command": "x", "type": "carrier-pigeon"}, "type", "there is no transport 'carrier-pigeon'"),
+        ({"command": "x", "url": "http://y"}, "url", "command and url"),
+        ({"command": "x", "timeout": 0}, "timeout", "milliseconds"),
+        ({"command": "x", "args": [5]}, "args", "Expected `str`"),
+        ({"httpUrl": "http://127.0.0.1:9", "headers": {"K": "$NO_SUCH_VARIABLE"}}, "headers.K", "isn't set"),
+        ({"command": "x", "excludedTools": ["a"]}, "excludedTools", "looks like a restriction"),
+        (5, "", "takes an object"),
+    ],
+)
+def test_bad_settings_are_told_with_file_line_and_key_and_the_program_starts(
+    program: Program, settings: dict[str, Any], entry: Any, key: str, told: str
+):
+    settings["mcpServers"]["bad"] = entry
+    file = program.home / ".dogu" / "settings.json"
+    file.write_text(json.dumps(settings, indent=1))
+    done = program.run("call", "--approval-mode", "yolo", "sums__add", "a=2", "b=3")
+    assert (done.returncode, done.stdout) == (0, b"5\n")
+    (line,) = [line for line in done.stderr.decode().splitlines() if told in line]
+    name = f"mcpServers.bad.{key}".rstrip(".")
+    where, _, rest = line.partition(f": {name}: ")
+    assert where.startswith(f"{file}:")
+    written = key.rpartition(".")[2] or "bad"
+    assert f'"{written}"' in file.read_text().splitlines()[int(where.rpartition(":")[2]) - 1]
+    assert rest
+
+
+def test_settings_that_are_no_json_are_told_and_the_program_starts(program: Program, settings: dict[str, Any]):
+    (program.home / ".gemini").mkdir()
+    broken = program.home / ".gemini" / "settings.json"
+    broken.write_text('{\n "mcpServers": {\n  "a": {"command": "x"\n')
+    done = program.run("call", "--approval-mode", "yolo", "sums__add", "a=2", "b=3")
+    assert (done.returncode, done.stdout) == (0, b"5\n")
+    assert f"{broken}:4: ".encode() in done.stderr
+
+
+def test_one_logs_in_and_out_from_the_command_line(program: Program):
+    with authorization() as server:
+        write_settings(program.home, {"mcpServers": {"far": {"httpUrl": f"{server.address}/mcp"}}})
+        assert servers_of(program)["far"]["state"] == "wants login"
+        with subprocess.Popen(
+            [*PROGRAM, "mcp-servers", "login", "far"],
+            cwd=program.root,
+            env=program.environ(BROWSER="true"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as login:
+            assert login.stdout is not None
+            assert b"Log in to far" in login.stdout.readline()
+            httpx2.get(login.stdout.readline().decode().strip(), follow_redirects=True, timeout=20)
+            told, _ = login.communicate(timeout=30)
+        assert told == b"far can be used: 1 tools.\n"
+        assert servers_of(program)["far"]["state"] == "ready"
+        assert program.run("mcp-servers", "logout", "far").stdout == b"The login is forgotten.\n"
+        assert servers_of(program)["far"]["state"] == "wants login"
