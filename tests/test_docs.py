@@ -68,10 +68,10 @@ def test_a_test_of_the_documentation_passes(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_every_page_is_in_the_site_s_contents() -> None:
+def test_every_page_is_in_the_site_s_contents_but_for_translations() -> None:
     contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     listed = set(re.findall(r"- ([\w-]+\.md)$", contents, re.MULTILINE))
-    assert listed == {page.name for page in PAGES}
+    assert listed == {page.name for page in PAGES if page.name.count(".") == 1}
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -388,6 +388,26 @@ async def test_the_session_begins_and_ends_with_its_hooks(place: Place) -> None:
     assert "guard: hello" in place.runtime.notes
 
 
+async def test_a_hook_is_told_of_a_question_and_decides_nothing(place: Place) -> None:
+    body = f'printf %s "$INPUT" > {place.folder}/told; echo \'{{"decision": "deny"}}\'; exit 2'
+    place.hook("Notification", body, "ToolPermission")
+    assert (await place.call("run_shell_command", command="touch made")).result.error is None
+    told = json.loads((place.folder / "told").read_text())
+    assert told["notification_type"] == "ToolPermission"
+    assert told["details"]["tool_name"] == "run_shell_command"
+    assert told["message"]
+
+
+async def test_what_a_door_raises_at_a_question_passes_through_the_hooks(place: Place) -> None:
+    place.hook("Notification", "true")
+
+    async def broken(_question: Question) -> Outcome:
+        raise RuntimeError("the door broke")
+
+    kind, message = failure(await place.call("run_shell_command", broken, command="touch made"))
+    assert (kind, "RuntimeError: the door broke" in message) == (ErrorKind.DEFECT, True)
+
+
 async def test_a_helper_of_the_agent_has_the_same_hooks(place: Place) -> None:
     place.hook("BeforeTool", "exit 2", "read_file")
     options = Options(root=str(place.root), home=str(place.home))

@@ -80,12 +80,24 @@ async def extended(runtime: Runtime, options: Options, settings: Settings) -> As
             return
         processes, found = hooks
         runtime.executor.hooks = found
+        _notify(runtime, found)
         try:
             await found.start_session("startup" if options.resume is None else "resume", _teller(runtime))
             yield
         finally:
             await found.end_session(_teller(runtime))
             await processes.aclose()
+
+
+def _notify(runtime: Runtime, hooks: Hooks) -> None:
+    """Tell the hooks of questions, if some want to be told and somebody is asked."""
+    from dogu.runtime.hooks_config import Moment
+
+    approval = runtime.executor.approval
+    if approval.confirm is not None and any(hook.moment is Moment.NOTIFICATION for hook in hooks.hooks):
+        from dogu.runtime.hooks_notify import notifying
+
+        approval.confirm = notifying(approval.confirm, hooks)
 
 
 def extend_agent(agent: Agent, slash: SlashCommands, runtime: Runtime, options: Options, settings: Settings) -> None:

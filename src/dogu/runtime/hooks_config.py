@@ -28,6 +28,7 @@ class Moment(StrEnum):
     AFTER_AGENT = "AfterAgent"
     SESSION_START = "SessionStart"
     SESSION_END = "SessionEnd"
+    NOTIFICATION = "Notification"
 
 
 _CLAUDE = {
@@ -36,7 +37,7 @@ _CLAUDE = {
     "UserPromptSubmit": Moment.BEFORE_AGENT,
     "Stop": Moment.AFTER_AGENT,
 }
-_SHARED = frozenset((Moment.SESSION_START, Moment.SESSION_END))
+_SHARED = frozenset((Moment.SESSION_START, Moment.SESSION_END, Moment.NOTIFICATION))
 _NO_MOMENTS = frozenset(("enabled", "disabled", "notifications"))
 
 CLAUDE_TOOLS = {
