@@ -71,6 +71,11 @@ class Asking:
         """Whether something is asked."""
         return bool(self._choices) or bool(self._label)
 
+    @property
+    def takes_keys(self) -> bool:
+        """Whether the next key is an answer."""
+        return self.is_choosing() or self.is_reading()
+
     def keys(self) -> KeyBindings:
         """Return the keys that answer."""
         keys = KeyBindings()

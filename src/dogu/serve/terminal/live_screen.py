@@ -221,7 +221,8 @@ class LiveScreen:
         return application
 
     def _note_key(self, _processor: Any) -> None:
-        self._asking.typed_at = time.monotonic()
+        if not self._asking.takes_keys:  # an answer's own key isn't typing
+            self._asking.typed_at = time.monotonic()
         self.hint = ""
 
     def _layout(self) -> Layout:
