@@ -75,7 +75,8 @@ def _heading(kept: KeptSession, summary: RecordSummary, title: str) -> str:
         prompt=summary.usage.prompt,
         output=summary.usage.output,
     )
-    rows = [f"{when} · {summary.model} · {kept.session_id}", ", ".join(kept.facts.roots), counts]
+    about = " · ".join(part for part in (when, summary.model, kept.session_id) if part)
+    rows = [about, ", ".join(kept.facts.roots), counts]
     shown = "".join(f"<p>{escape(make_visible(row, keep=''))}</p>" for row in rows)
     search = escape(say("Search this session"))
     return (

@@ -140,15 +140,19 @@ class SessionItems:
         described = call.started.description if call.started else ""
         mark, how = _mark(finished)
         args = about.call.args if about else None
-        body = [_pre(msgspec.json.format(msgspec.json.encode(args)).decode()) if args else "", *call.questions]
+        body = [*call.questions]
         if call.inner:
             body.append(_unfolding(_text(say("What it did")), "".join(call.inner)))
         if finished is not None:
             body.append(_result(finished))
         elif call.printed:
             body.append(_pre(call.printed))
+        if args:
+            shown = _pre(msgspec.json.format(msgspec.json.encode(args)).decode())
+            body.append(_unfolding(_text(say("Arguments")), shown))
         summary = f'<span class="{how}">{mark}</span> <code>{_text(name)}</code> {_text(described)}'
-        self._write(_unfolding(summary, "".join(body), is_item=True))
+        is_open = finished is not None and isinstance(finished.result.return_display, FileDiff)
+        self._write(_unfolding(summary, "".join(body), " data-item open" if is_open else " data-item"))
 
 
 def diff_html(unified: str) -> str:
@@ -243,8 +247,8 @@ def _blob(blob: Blob) -> str:
     return f'<figure><img alt="{named}" src="data:{blob.media_type};base64,{data}"></figure>'
 
 
-def _unfolding(summary: str, body: str, *, is_item: bool = False) -> str:
-    return f"<details{' data-item' if is_item else ''}><summary>{summary}</summary>{body}</details>\n"
+def _unfolding(summary: str, body: str, attributes: str = "") -> str:
+    return f"<details{attributes}><summary>{summary}</summary>{body}</details>\n"
 
 
 def _lines(texts: Iterable[str]) -> str:

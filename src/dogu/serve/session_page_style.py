@@ -33,13 +33,14 @@ img { max-width: 100%; }
 SCRIPT = """
 const box = document.getElementById("search");
 box.classList.add("on");
-const items = [...document.querySelectorAll("[data-item]")].map(node => [node, node.textContent.toLowerCase()]);
+const items = [...document.querySelectorAll("[data-item]")].map(node =>
+  [node, node.textContent.toLowerCase(), node.open]);
 box.addEventListener("input", () => {
   const wanted = box.value.trim().toLowerCase();
-  for (const [node, text] of items) {
+  for (const [node, text, wasOpen] of items) {
     const fits = !wanted || text.includes(wanted);
     node.hidden = !fits;
-    if (node.tagName === "DETAILS") node.open = Boolean(wanted) && fits;
+    if (node.tagName === "DETAILS") node.open = wanted ? fits : wasOpen;
   }
   for (const turn of document.querySelectorAll("section"))
     turn.hidden = Boolean(wanted) && !turn.querySelector("[data-item]:not([hidden])");
