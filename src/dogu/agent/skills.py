@@ -15,7 +15,7 @@ import msgspec
 from dogu.agent.skill_frontmatter import FrontmatterError, split_frontmatter
 from dogu.agent.slash import Said, SlashCommand
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import say
+from dogu.language import say, told
 from dogu.tools.activate_skill import Skill, SkillText
 
 _LARGEST_BYTES = 256 * 1024
@@ -59,10 +59,14 @@ class Skills:
             data = _data(file)
             body = split_frontmatter(data.decode("utf-8"))[1]
         except OSError as error:
-            message = f"The skill {skill.name} can't be read: {file}: {error.strerror}."
+            message = told(
+                "The skill {name} can't be read: {file}: {why}.", name=skill.name, file=file, why=error.strerror
+            )
             raise ToolError(ErrorKind.IO_ERROR, message) from error
         except (UnicodeDecodeError, FrontmatterError) as error:
-            message = f"The skill {skill.name} has changed and can't be used: {file}: {error}."
+            message = told(
+                "The skill {name} has changed and can't be used: {file}: {why}.", name=skill.name, file=file, why=error
+            )
             raise ToolError(ErrorKind.WRONG_FILE_TYPE, message) from error
         return SkillText(body, tuple(_files(skill.folder)), digest_of(data))
 

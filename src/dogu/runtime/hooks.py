@@ -17,7 +17,7 @@ from dogu.contract.content import Content, Text, parts_of, text_of
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolFailure, ToolResult
-from dogu.language import say
+from dogu.language import say, told
 from dogu.runtime.approval import TurnStoppedError
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import Emit, Noted
@@ -82,7 +82,7 @@ class Hooks:
             answer = await self.run(hook, _call_fields(hook, tool, args), emit)
             _refuse(hook, answer)
             if answer.decision == "ask":
-                asks.append(say("the hook {name} asks: {reason}", name=hook.name, reason=answer.reason))
+                asks.append(told("the hook {name} asks: {reason}", name=hook.name, reason=answer.reason))
             if answer.new_input is not None:
                 args = _changed(tool, args, answer)
                 shown = msgspec.json.encode(args).decode()
@@ -209,8 +209,8 @@ def _changed(tool: AnyTool, args: Mapping[str, Any], answer: HookAnswer) -> dict
 def _refuse(hook: Hook, answer: HookAnswer) -> None:
     if not answer.stops and answer.decision != "deny":
         return
-    reason = answer.reason or answer.message or "It gave no reason."
-    message = f"The user's hook {hook.name} refused this call: {reason} Nothing was run."
+    reason = answer.reason or answer.message or told("It gave no reason.")
+    message = told("The user's hook {name} refused this call: {reason} Nothing was run.", name=hook.name, reason=reason)
     raise (TurnStoppedError if answer.stops else ToolError)(ErrorKind.REFUSED, message)
 
 

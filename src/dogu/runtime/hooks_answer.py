@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import say, told
 from dogu.runtime.hooks_config import Hook, Moment
 
 _BLOCKS = 2
@@ -37,7 +37,7 @@ class HookAnswer(msgspec.Struct, frozen=True):
 def read_answer(hook: Hook, stdout: str, stderr: str, exit_code: int | None) -> HookAnswer:
     """Make the answer of what was printed and how it ended."""
     if exit_code == _BLOCKS:
-        return HookAnswer("deny", stderr.strip()[:_LONGEST_TEXT_CHARS] or say("It gave no reason."))
+        return HookAnswer("deny", stderr.strip()[:_LONGEST_TEXT_CHARS] or told("It gave no reason."))
     if exit_code != 0:
         said = _first_line(stderr) or say("nothing on standard error")
         return HookAnswer(problem=say("it ended with exit code {code}: {said}", code=exit_code, said=said))
@@ -69,12 +69,12 @@ def _of_json(value: Mapping[str, Any]) -> HookAnswer:
     decision = _DECISIONS.get(word, "ask")
     reason = _text(inner.get("permissionDecisionReason")) or _text(value.get("reason"))
     if word not in _DECISIONS:
-        reason = say("it answered with a decision that isn't known: {word}", word=repr(word[:40]))
+        reason = told("it answered with a decision that isn't known: {word}", word=repr(word[:40]))
     whole, merged = inner.get("updatedInput"), inner.get("tool_input")
     output = inner.get("tool_output")
     return HookAnswer(
         decision=decision,
-        reason=reason or (say("It gave no reason.") if decision else ""),
+        reason=reason or (told("It gave no reason.") if decision else ""),
         stops=value.get("continue") is False,
         message=_text(value.get("systemMessage")) or (_text(value.get("stopReason"))),
         context=_text(inner.get("additionalContext")),

@@ -9,6 +9,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
+from dogu.language import told
 
 _MOST_TOLD_CHARS = 20_000
 
@@ -86,11 +87,11 @@ class ActivateSkill(Tool[ActivateSkillArgs]):
             return None
         files = "".join(f"\n- {path}" for path in text.files)
         return Confirmation(
-            f"Follow the skill {skill.name} of this folder?",
+            told("Follow the skill {name} of this folder?", name=skill.name),
             f"{skill.description}\n\n{text.instructions}" + (f"\n\nFiles:{files}" if files else ""),
             proposal=text,
             always_ask=True,
-            reasons=("the skill came with this folder",),
+            reasons=(told("the skill came with this folder"),),
         )
 
     async def execute(self, args: ActivateSkillArgs, context: CallContext) -> ToolResult:
@@ -110,5 +111,6 @@ class ActivateSkill(Tool[ActivateSkillArgs]):
         skill = skills.get(name.strip())
         if skill is None:
             known = ", ".join(skills) or "none"
-            raise ToolError(ErrorKind.NOT_FOUND, f"There is no skill named {name[:80]!r}. Skills: {known}.")
+            message = told("There is no skill named {name!r}. Skills: {known}.", name=name[:80], known=known)
+            raise ToolError(ErrorKind.NOT_FOUND, message)
         return skill
