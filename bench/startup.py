@@ -47,16 +47,17 @@ def _imports(environ: dict[str, str], home: str) -> None:
 
 
 def _prompt(environ: dict[str, str], home: str) -> None:
-    times = sorted(_time_to_prompt(environ, home) for _ in range(7))
+    times = sorted(time_to_prompt(environ, home) for _ in range(7))
     row("input box drawn", f"{times[3] * 1000:.0f} ms (best {times[0] * 1000:.0f})", "250 ms")
 
 
-def _time_to_prompt(environ: dict[str, str], home: str) -> float:
+def time_to_prompt(environ: dict[str, str], home: str) -> float:
+    """Return the seconds from starting the program to its prompt."""
     import pexpect
 
     environment = {**os.environ, **environ, "TERM": "xterm-256color"}
     environment = {k: v for k, v in environment.items() if k not in ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
-    environment.pop("PYTHONDONTWRITEBYTECODE")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.perf_counter()
     child: pexpect.spawn[bytes] = pexpect.spawn(_PROGRAM, env=environment, cwd=home, timeout=10)
     child.expect("›".encode())

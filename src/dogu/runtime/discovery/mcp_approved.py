@@ -29,6 +29,10 @@ class ApprovedDeclarations:
         approved = self._approved().get(name)
         return None if approved is None or approved in (declaration, _digest(declaration)) else approved
 
+    def holds(self, name: str, declaration: str) -> bool:
+        """Whether exactly this was approved already."""
+        return self._approved().get(name) in (declaration, _digest(declaration))
+
     def approve(self, name: str, declaration: str) -> None:
         """Take note of an approval. Blocks. Where nothing can be kept it holds for this session."""
         approved = self._approved()

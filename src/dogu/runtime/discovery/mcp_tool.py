@@ -89,7 +89,7 @@ class McpTool(Tool[JsonObject]):
         """Call the server."""
         from dogu.runtime.discovery.mcp_content import result_of
 
-        if context.approved is self:
+        if context.approved is self and not self._approved.holds(self.name, self._declaration):
             await to_thread.run_sync(self._approved.approve, self.name, self._declaration)
         return result_of(self._server.entry.alias, await self._server.call(self.remote_name, args, context))
 
