@@ -45,6 +45,17 @@ async def test_words_and_thoughts_stream_and_the_turn_ends_with_its_reason(progr
     assert answer.usage.input_tokens > 0
 
 
+async def test_a_new_session_is_named_by_its_first_prompt(program: Program):
+    editor = Editor()
+    with FakeGemini(["one", "two"]) as server:
+        async with connected(program, editor, server) as connection:
+            session = await new_session(connection, program.root)
+            await ask(connection, session, "/help")
+            await ask(connection, session, "  count\nto three ")
+            await ask(connection, session, "again")
+    assert [update.title for update in editor.of_kind("session_info_update")] == ["count to three"]
+
+
 async def test_a_call_is_told_with_its_kind_places_input_status_and_content(program: Program):
     (program.root / "a.txt").write_text("one\ntwo\nthree\n")
     path = str(program.root / "a.txt")
@@ -228,3 +239,43 @@ async def test_what_the_model_asks_the_person_is_a_form_or_a_choice(program: Pro
         heard = str(server.requests[1].responses[0]["response"])
     assert len(editor.forms) == (1 if has_forms else 0)
     assert ("blue" in heard) == (not has_forms)
+
+
+@pytest.mark.parametrize(("finish", "reason"), [("STOP", "end_turn"), ("MAX_TOKENS", "max_tokens")])
+async def test_the_reason_a_turn_stopped_for_is_told(program: Program, finish: str, reason: str):
+    with FakeGemini([Turn(text="well", finish=finish)]) as server:
+        async with connected(program, Editor(), server) as connection:
+            assert await ask(connection, await new_session(connection, program.root), "hi") == reason
+
+
+async def test_too_many_requests_for_one_prompt_are_told(program: Program):
+    settings = program.home / ".dogu"
+    settings.mkdir()
+    (settings / "settings.json").write_text('{"maxSessionTurns": 2}')
+    editor = Editor("allow-once")
+    with FakeGemini([Turn(calls=[call("list_directory", path=".")])] * 3) as server:
+        async with connected(program, editor, server) as connection:
+            reason = await ask(connection, await new_session(connection, program.root), "hi")
+    assert reason == "max_turn_requests"
+    assert "Stopped" in editor.said()
+
+
+async def test_an_answer_that_the_model_withholds_is_a_refusal(program: Program):
+    editor = Editor()
+    with FakeGemini([Turn(fault="safety")]) as server:
+        async with connected(program, editor, server) as connection:
+            assert await ask(connection, await new_session(connection, program.root), "hi") == "refusal"
+    assert "safety" in editor.said().lower()
+
+
+async def test_a_model_that_gives_no_answer_is_an_error_in_words_and_the_session_goes_on(program: Program):
+    with FakeGemini([Turn(fault="e403"), "here I am"]) as server:
+        editor = Editor()
+        async with connected(program, editor, server) as connection:
+            session = await new_session(connection, program.root)
+            with pytest.raises(acp.RequestError) as raised:
+                await ask(connection, session, "hi")
+            assert await ask(connection, session, "hi again") == "end_turn"
+    assert raised.value.code == -32000
+    assert "key" in str(raised.value).lower()
+    assert editor.said().endswith("here I am")

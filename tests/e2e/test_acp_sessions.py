@@ -202,7 +202,7 @@ async def test_without_a_model_the_client_is_told_how_to_connect_one(program: Pr
 
 
 async def test_failures_are_told_in_words(program: Program):
-    with FakeGemini([Turn(fault="key_invalid")] * 2) as server:
+    with FakeGemini(["never asked"]) as server:
         async with connected(program, Editor(), server) as connection:
             for folder, words in (("relative", "must be absolute"), ("/no/such/folder", "no folder")):
                 with pytest.raises(acp.RequestError, match=words):

@@ -212,7 +212,7 @@ class Door:
         wish, asking = self._wish(folders, mcp_servers, session_id)
         try:
             async with self._app.open(wish) as parts:
-                session = AcpSession(self.peer, parts)
+                session = AcpSession(self.peer, parts, has_title=session_id is not None)
                 asking.updates = session.updates
                 for each in (asking, wish.editor, wish.processes):
                     if isinstance(each, Asking | ClientEditor | ClientTerminals):

@@ -28,19 +28,21 @@ _STOP_REASONS = {
     EndReason.LOOP: "max_turn_requests",
     EndReason.BUDGET: "max_turn_requests",
 }
+_LONGEST_TITLE_CHARS = 80
 _REFUSALS = (ModelErrorKind.SAFETY, ModelErrorKind.BLOCKED)
 
 
 class AcpSession:
     """An open session. One prompt at a time."""
 
-    def __init__(self, peer: Peer, parts: SessionParts) -> None:
+    def __init__(self, peer: Peer, parts: SessionParts, *, has_title: bool = False) -> None:
         self._peer = peer
         self._parts = parts
         self.updates = Updates(self._update, parts.runtime.registry, parts.runtime.roots)
         self._turn: anyio.CancelScope | None = None
         self._rested = anyio.Event()
         self._was_cut = False
+        self._has_title = has_title
         self._told_mode = ""
         self._told_commands: list[Json] = []
         self._told_notes = 0
@@ -142,6 +144,7 @@ class AcpSession:
             self.updates.say(content.text)
             return "end_turn"
         self._was_cut = False
+        self._tell_title(text)
         try:
             end = await self._parts.agent.run(content, self._take)
         except ModelError as error:
@@ -185,6 +188,13 @@ class AcpSession:
         new, self._told_notes = notes[self._told_notes :], len(notes)
         if new:
             self.updates.say("\n".join(new))
+
+    def _tell_title(self, prompt: str) -> None:
+        """Name a new session by its first prompt, as lists of sessions do."""
+        title = " ".join(prompt.split())[:_LONGEST_TITLE_CHARS]
+        if title and not self._has_title:
+            self._has_title = True
+            self._update({"sessionUpdate": "session_info_update", "title": title})
 
     def _commands(self) -> Iterator[Json]:
         for command in self._parts.slash:
