@@ -65,6 +65,16 @@ def test_one_answer(guarded: Program) -> None:
     assert [line["text"] for line in lines if line["type"] == "noted"] == ["guard: seen"]
 
 
+def test_a_prompt_that_a_hook_stops_is_told_and_ends_with_a_status(program: Program) -> None:
+    hooks = {"UserPromptSubmit": [{"hooks": [{"command": "echo 'No keys.' >&2; exit 2"}]}]}
+    write(program, ".gemini/settings.json", json.dumps({"hooks": hooks}))
+    with FakeGemini([]) as server:
+        done = program.run("-p", "my key", environ=key(server))
+        assert server.requests == []
+    assert done.returncode == 42
+    assert "No keys." in done.stderr.decode()
+
+
 def test_a_command_of_one_s_own_as_one_answer(guarded: Program) -> None:
     with FakeGemini(["shown"]) as server:
         done = guarded.run("-p", "/show:file me", environ=key(server))

@@ -408,6 +408,20 @@ async def test_what_a_door_raises_at_a_question_passes_through_the_hooks(place: 
     assert (kind, "RuntimeError: the door broke" in message) == (ErrorKind.DEFECT, True)
 
 
+async def test_half_a_character_in_an_argument_takes_nothing_down(place: Place) -> None:
+    place.hook("BeforeTool", 'echo \'{"hookSpecificOutput": {"tool_input": {"limit": 1}}}\'')
+    kind, _ = failure(await place.call("read_file", path="a\ud800.txt"))
+    assert kind != ErrorKind.DEFECT
+    assert "changed the call's arguments" in place.notes
+
+
+async def test_older_files_switch_hooks_off_within_hooks(place: Place) -> None:
+    place.settings({"BeforeTool": [group("exit 2")], "disabled": ["guard"]})
+    assert (await place.call("read_file", path="a.txt")).result.error is None
+    place.settings({"BeforeTool": [group("exit 2")], "disabled": True, "enabled": False})
+    assert (await place.call("read_file", path="a.txt")).result.error is None
+
+
 async def test_a_helper_of_the_agent_has_the_same_hooks(place: Place) -> None:
     place.hook("BeforeTool", "exit 2", "read_file")
     options = Options(root=str(place.root), home=str(place.home))

@@ -154,6 +154,15 @@ async def test_a_folder_can_not_switch_it_on_nor_say_where_spans_go(tmp_path: Pa
     assert collector.requests == []
 
 
+@pytest.mark.parametrize("has_content", [False, True])
+async def test_half_a_character_takes_nothing_down(tmp_path: Path, collector: Collector, has_content: bool) -> None:
+    options = options_of(tmp_path, enabled=True, otlpEndpoint=collector.server.url, logPrompts=has_content)
+    async with open_runtime(options) as runtime:
+        answer = await runtime.call("read_file", path="\ud800")
+    assert answer.result.error is not None
+    assert collector.span("execute_tool read_file")[1]["error.type"] == answer.result.error.kind
+
+
 async def test_calls_without_a_model_are_spans_too(tmp_path: Path, collector: Collector) -> None:
     options = options_of(tmp_path, enabled=True, otlpEndpoint=collector.server.url)
     async with open_runtime(options) as runtime:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
-
-import msgspec
 
 from dogu.agent.loop import Agent, AroundTurn, EndReason, RunTurn, TurnEnd
 from dogu.contract.content import Content, text_of
@@ -43,12 +43,12 @@ class _TracedTurns:
             "gen_ai.request.model": self._agent.model.name,
         }
         with self._tracing.span("invoke_agent dogu", attributes) as span:
-            self._tracing.content(span, _MESSAGES_IN, _messages("user", text_of(prompt)))
+            self._tracing.content(span, _MESSAGES_IN, lambda: _messages("user", text_of(prompt)))
             end = await (run(prompt, emit) if self._inner is None else self._inner(prompt, emit, run))
             span.set_attributes(_usage(end.usage))
             if end.reason is not EndReason.DONE:
                 span.set_attribute("error.type", str(end.reason))
-            self._tracing.content(span, _MESSAGES_OUT, _messages("assistant", end.text))
+            self._tracing.content(span, _MESSAGES_OUT, lambda: _messages("assistant", end.text))
             return end
 
 
@@ -92,7 +92,7 @@ class TracedModel:
         }
         with self._tracing.span(f"chat {self.name}", attributes, is_client=True) as span:
             if history:
-                self._tracing.content(span, _MESSAGES_IN, bytes(history[-1]).decode("utf-8", "replace"))
+                self._tracing.content(span, _MESSAGES_IN, lambda: bytes(history[-1]).decode("utf-8", "replace"))
             async with stream as events, aclosing(self._watched(events, span)) as watched:
                 yield watched
 
@@ -112,7 +112,7 @@ class TracedModel:
                     span.set_attributes(_usage(event))
                 case Finished(reason=reason, content=content):
                     span.set_attribute("gen_ai.response.finish_reasons", [str(reason)])
-                    self._tracing.content(span, _MESSAGES_OUT, bytes(content).decode("utf-8", "replace"))
+                    self._tracing.content(span, _MESSAGES_OUT, partial(bytes(content).decode, "utf-8", "replace"))
                 case _:
                     pass
             yield event
@@ -130,4 +130,4 @@ def _usage(usage: Usage) -> dict[str, int]:
 
 def _messages(role: str, text: str) -> str:
     """Messages as the conventions' JSON."""
-    return msgspec.json.encode([{"role": role, "parts": [{"type": "text", "content": text}]}]).decode()
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}], ensure_ascii=False)

@@ -155,7 +155,7 @@ def _hooks(runtime: Runtime, options: Options, settings: Settings) -> tuple[Loca
     if not chosen.is_enabled or not chosen.files:
         return None
     from dogu.runtime.hooks import HookPlace, Hooks
-    from dogu.runtime.hooks_config import HookFile, read_hooks
+    from dogu.runtime.hooks_config import HookFile, disabled_names, read_hooks
     from dogu.runtime.session_folder import RECORD_NAME
     from dogu.workspace.environment import command_environment
     from dogu.workspace.process import LocalProcesses
@@ -164,7 +164,7 @@ def _hooks(runtime: Runtime, options: Options, settings: Settings) -> tuple[Loca
         return None
     files = tuple(HookFile(file.origin.file, file.is_project, file.value) for file in chosen.files)
     hooks, problems = read_hooks(files)
-    disabled = {*chosen.disabled, *(name for file in chosen.files for name in file.value.get("disabled") or ())}
+    disabled = {*chosen.disabled, *(name for file in files for name in disabled_names(file))}
     hooks = [hook for hook in hooks if hook.name not in disabled and hook.command not in disabled]
     _note(runtime, *(say("Hooks: {problem}", problem=problem) for problem in problems))
     _note(runtime, *_new_hooks(hooks, options))

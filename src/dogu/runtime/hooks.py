@@ -6,6 +6,7 @@ hangs, floods, prints garbage or fails is told and counts as having said nothing
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -85,7 +86,7 @@ class Hooks:
                 asks.append(told("the hook {name} asks: {reason}", name=hook.name, reason=answer.reason))
             if answer.new_input is not None:
                 args = _changed(tool, args, answer)
-                shown = msgspec.json.encode(args).decode()
+                shown = _shown(args)
                 emit(Noted(say("The hook {name} changed the call's arguments: {args}", name=hook.name, args=shown)))
                 context.append(f"The user's hook {hook.name} changed the arguments of this call to {shown}")
             if answer.context:
@@ -157,7 +158,9 @@ class Hooks:
             place.environment(),
             timeout_s=hook.timeout_s,
             idle_timeout_s=None,
-            stdin=msgspec.json.encode(given),
+            stdin=json.dumps(
+                given, separators=(",", ":")
+            ).encode(),  # escapes halves of characters, which JSON in UTF-8 can't carry
         )
         try:
             result = await self._processes.run(command)
@@ -204,6 +207,10 @@ def _changed(tool: AnyTool, args: Mapping[str, Any], answer: HookAnswer) -> dict
         if ours not in wanted or value != args.get(ours):
             wanted[ours] = value
     return wanted if answer.is_whole_input else {**args, **wanted}
+
+
+def _shown(args: Mapping[str, Any]) -> str:
+    return json.dumps(args, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _refuse(hook: Hook, answer: HookAnswer) -> None:

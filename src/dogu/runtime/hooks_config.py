@@ -87,6 +87,12 @@ class HookFile(msgspec.Struct, frozen=True):
     value: Mapping[str, Any]
 
 
+def disabled_names(file: HookFile) -> list[str]:
+    """Return the hooks that the file switches off where older files do: in `hooks` itself."""
+    names = file.value.get("disabled")
+    return [name for name in cast("list[Any]", names) if isinstance(name, str)] if isinstance(names, list) else []
+
+
 def pattern_of(matcher: str) -> Any | None:
     """Compile a matcher, in RE2's dialect (no pattern takes for ever); None for one that can't be understood."""
     re2: Any = import_module("re2")

@@ -8,6 +8,7 @@ Source: open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-spans.md.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -84,10 +85,10 @@ class Tracing:
         span.set_attribute("error.type", kind)
         span.set_status(self._api.Status(self._api.StatusCode.ERROR))
 
-    def content(self, span: Any, name: str, text: str) -> None:
-        """Put content into a span, if it is asked for; long texts are cut."""
+    def content(self, span: Any, name: str, text: Callable[[], str]) -> None:
+        """Put content into a span, made only if it is asked for; long texts are cut."""
         if self.has_content:
-            span.set_attribute(name, text[:_LONGEST_CONTENT_CHARS].encode("utf-8", "replace").decode())
+            span.set_attribute(name, text()[:_LONGEST_CONTENT_CHARS].encode("utf-8", "replace").decode())
 
     @contextmanager
     def __call__(self, call: ToolCall) -> Generator[Callable[[ToolAnswer], None]]:
@@ -99,12 +100,12 @@ class Tracing:
             "gen_ai.tool.call.id": call.call_id,
         }
         with self.span(f"execute_tool {call.name}", attributes) as span:
-            self.content(span, "gen_ai.tool.call.arguments", msgspec.json.encode(call.args).decode())
+            self.content(span, "gen_ai.tool.call.arguments", lambda: json.dumps(call.args, ensure_ascii=False))
 
             def answered(answer: ToolAnswer) -> None:
                 if answer.result.error is not None:
                     self.fail(span, str(answer.result.error.kind))
-                self.content(span, "gen_ai.tool.call.result", text_of(answer.result.llm_content))
+                self.content(span, "gen_ai.tool.call.result", lambda: text_of(answer.result.llm_content))
 
             yield answered
 

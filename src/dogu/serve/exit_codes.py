@@ -36,6 +36,8 @@ def of_turn(end: TurnEnd) -> ExitCode:
     """Return the status of a headless turn that came to rest."""
     if end.reason in (EndReason.STEP_LIMIT, EndReason.LOOP, EndReason.BUDGET):
         return ExitCode.TURN_LIMIT
+    if end.reason is EndReason.STOPPED and not end.answers and not end.text:
+        return ExitCode.BAD_INPUT  # a hook stopped the prompt
     return of_answers(end.answers)
 
 
