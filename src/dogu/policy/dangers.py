@@ -12,7 +12,7 @@ from dogu.policy.git_checks import git_dangers
 from dogu.policy.names import GIT_VALUE_OPTIONS
 from dogu.policy.programs import ROWS, VALUE_LETTERS
 from dogu.policy.scripts import awk_dangers, sed_dangers
-from dogu.workspace.shell_syntax import Redirect, Word
+from dogu.workspace.shell_syntax import PartKind, Redirect, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
 _LOOKS_ONLY = ("--help", "--version", "--test", "--list")
@@ -118,10 +118,16 @@ def _unknown_words(name: str, words: Sequence[Word]) -> Iterator[Danger]:
         if word.value == "--":
             return
         is_value = name == "find" and words[index - 1].text.startswith("-") and not word.may_split
-        if word.value is None and not word.prefix and not word.has_tilde and not is_value:
+        is_place = (
+            word.has_tilde
+            or (name in _REMOVES and word.is_plain)
+            or (word.parts[:1] and word.parts[0].kind is PartKind.PROCESS)
+        )
+        if word.value is None and not word.prefix and not is_place and not is_value:
             yield Danger(index, Effect.WRITES, f"{word.text[:30]} may be an option of {name}")
 
 
+_REMOVES = ("rm", "unlink")  # a file named like an option makes them do no more than they say
 _EVALUATORS = "unset test [ read declare typeset local export readonly let mapfile readarray getopts wait"
 _CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
     **dict.fromkeys(("sed", "gsed"), sed_dangers),

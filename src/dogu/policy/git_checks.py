@@ -12,15 +12,18 @@ from dogu.policy.shell_checks import leads_outside, operands_of
 from dogu.workspace.shell_syntax import Word
 
 _KNOWN = GIT_COMMANDS | {row.under.split(" ")[0] for row in ROWS if row.programs == "git"}
+_HARMLESS_SETTING = re.compile(
+    r"(?:core\.pager=cat|pager\.[a-z]+=(?:cat|false)|color\.[a-z.]+=\w+|core\.quotepath=\w+|user\.(?:name|email)=[^\n]*"
+    r"|(?:commit|tag)\.gpgsign=false|advice\.[a-z]+=\w+|init\.defaultbranch=[\w/.-]+|core\.autocrlf=\w+)",
+    re.IGNORECASE,
+)
 _READS_CONFIG = frozenset("--get --get-all --list -l --get-regexp --get-urlmatch --show-origin get list".split())
 
 
 def git_dangers(words: Sequence[Word], at: int, subcommand: str) -> Iterator[Danger]:
     """Yield what is dangerous about a git command whose subcommand stands at `at`."""
     first = subcommand.split(" ", maxsplit=1)[0]
-    for index, word in enumerate(words[1:at], 1):
-        if word.value == "-C" and index + 1 < len(words) and leads_outside(words[index + 1]):
-            yield Danger(index, Effect.RUNS, "-C uses a repository elsewhere, whose configuration can run programs")
+    yield from _before_subcommand(words, at)
     if at < len(words) and first not in _KNOWN:
         yield Danger(at, Effect.REACHES, f"{first or words[at].text} may be an alias that runs anything")
     if first == "config":
@@ -30,6 +33,14 @@ def git_dangers(words: Sequence[Word], at: int, subcommand: str) -> Iterator[Dan
     for index, word in enumerate(words[1:], 1):
         if re.match(r"(?:ext|fd)::", word.prefix):
             yield Danger(index, Effect.RUNS, "the address names a program to run")
+
+
+def _before_subcommand(words: Sequence[Word], at: int) -> Iterator[Danger]:
+    for index, word in enumerate(words[1:at], 1):
+        if word.value == "-C" and index + 1 < len(words) and leads_outside(words[index + 1]):
+            yield Danger(index, Effect.RUNS, "-C uses a repository elsewhere, whose configuration can run programs")
+        if word.value == "-c" and not _HARMLESS_SETTING.fullmatch(words[min(index + 1, len(words) - 1)].value or ""):
+            yield Danger(index, Effect.RUNS, "-c sets configuration, which can name programs to run")
 
 
 def _config(words: Sequence[Word], at: int) -> Iterator[Danger]:

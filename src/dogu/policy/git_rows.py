@@ -8,7 +8,7 @@ _R, _W, _N = Effect.RUNS, Effect.WRITES, Effect.REACHES
 
 GIT_ROWS: tuple[Row, ...] = (
     # git: options before the subcommand
-    Row("git", "-c --config-env", _R, "sets configuration, which can name programs to run", is_exact=True),
+    Row("git", "--config-env", _R, "sets configuration, which can name programs to run", is_exact=True),
     Row("git", "--exec-path", _R, "names where git's own programs are taken from"),
     Row(
         "git", "--git-dir --work-tree --namespace", _R, "uses another repository, whose configuration can run programs"
