@@ -118,13 +118,13 @@ def _unknown_words(name: str, words: Sequence[Word]) -> Iterator[Danger]:
         if word.value == "--":
             return
         is_value = name == "find" and words[index - 1].text.startswith("-") and not word.may_split
-        is_place = (
-            word.has_tilde
-            or (name in _REMOVES and word.is_plain)
-            or (word.parts[:1] and word.parts[0].kind is PartKind.PROCESS)
-        )
-        if word.value is None and not word.prefix and not is_place and not is_value:
+        if word.value is None and not is_value and not _is_no_option(name, word):
             yield Danger(index, Effect.WRITES, f"{word.text[:30]} may be an option of {name}")
+
+
+def _is_no_option(name: str, word: Word) -> bool:
+    is_process = bool(word.parts) and word.parts[0].kind is PartKind.PROCESS
+    return bool(word.prefix) or word.has_tilde or is_process or (name in _REMOVES and word.is_plain)
 
 
 _REMOVES = ("rm", "unlink")  # a file named like an option makes them do no more than they say
