@@ -14,6 +14,8 @@ import pytest
 from dogu.app import Options, open_runtime
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind
+from dogu.contract.function_tool import function_tool
+from dogu.contract.tool import Kind
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallStarted, Noted
@@ -205,6 +207,21 @@ async def test_a_matcher_says_which_tools(place: Place, event: str, matcher: str
     answer = await place.call("read_file", path="a.txt")
     assert (answer.result.error is not None) is runs
     assert any("can't be understood" in note for note in place.runtime.notes) is (matcher == "(unclosed")
+
+
+@pytest.mark.parametrize(("event", "matcher"), [("BeforeTool", "mcp__github"), ("PreToolUse", "mcp__github__.*")])
+async def test_a_server_s_tool_has_the_name_that_hooks_of_the_field_know(
+    place: Place, event: str, matcher: str
+) -> None:
+    async def create_issue() -> str:
+        """Create an issue."""
+        return "created"
+
+    place.hook(event, f'printf %s "$INPUT" > {place.folder}/told', matcher)
+    tool = function_tool(create_issue, name="github__create_issue", kind=Kind.READ)
+    async with open_runtime(Options(root=str(place.root), home=str(place.home)), tools=[tool]) as runtime:
+        await runtime.call("github__create_issue")
+    assert json.loads((place.folder / "told").read_text())["tool_name"] == "mcp__github__create_issue"
 
 
 async def test_the_hook_is_told_the_call_and_the_session_on_standard_input(place: Place) -> None:

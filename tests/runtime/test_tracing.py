@@ -124,6 +124,15 @@ async def test_a_model_that_fails_is_marked_by_its_kind(tmp_path: Path, collecto
     assert not any(b"SECRET" in request.body for request in collector.requests)
 
 
+async def test_a_turn_that_is_cancelled_is_a_span_that_says_so(tmp_path: Path, collector: Collector) -> None:
+    options = options_of(tmp_path, enabled=True, otlpEndpoint=collector.server.url)
+    async with open_agent(options, model=ScriptedModel([Turn(hangs=True)])) as opened:
+        with anyio.move_on_after(0.1):
+            await opened.agent.run("x")
+    assert collector.span("invoke_agent dogu")[1]["error.type"] == "cancelled"
+    assert collector.span("chat scripted")[1]["error.type"] == "cancelled"
+
+
 async def test_no_content_is_sent_unless_it_is_asked_for(tmp_path: Path, collector: Collector) -> None:
     url = collector.server.url
     await run(options_of(tmp_path, enabled=True, otlpEndpoint=url))

@@ -75,7 +75,9 @@ class Hook(msgspec.Struct, frozen=True):
         return self.event in _CLAUDE
 
     def tool_name(self, name: str) -> str:
-        """The tool's name in the hook's dialect."""
+        """The tool's name in the hook's dialect; both call an MCP server's `mcp__SERVER__TOOL`."""
+        if "__" in name:
+            return f"mcp__{name}"
         return CLAUDE_TOOLS.get(name, name) if self.is_claude else name
 
 
