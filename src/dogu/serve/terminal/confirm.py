@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Awaitable, Callable
 
 from anyio import to_thread
 
@@ -28,13 +29,14 @@ class TerminalConfirm:
     """Asks on the screen. `editor` is a command line; None means `$VISUAL`, `$EDITOR`, else `vi`.
 
     `asked` holds what was shown of the proposals asked about, by the ids of their calls. `own` are ids of calls that
-    the person typed as such: they have said yes already.
+    the person typed as such: they have said yes already. `settled` waits until what came before has been shown.
     """
 
     def __init__(self, screen: Screen, editor: str | None = None) -> None:
         self._screen = screen
         self.asked: dict[str, Display] = {}
         self.own: set[str] = set()
+        self.settled: Callable[[], Awaitable[None]] = _at_once
         self._editor = editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
 
     async def __call__(self, question: Question) -> Outcome:
@@ -42,6 +44,7 @@ class TerminalConfirm:
         if question.call.call_id in self.own:
             return Approved()
         self.asked[question.call.call_id] = question.confirmation.display
+        await self.settled()
         self._draw(question, whole=False)
         draft = question.confirmation.editable_text or ""
         while True:
@@ -61,6 +64,7 @@ class TerminalConfirm:
 
     async def go_on(self, question: str) -> bool:
         """Ask a plain yes or no."""
+        await self.settled()
         style = self._screen.style
         self._screen.print(f"{style.paint('?', 'yellow', 'bold')} {make_visible(say(question), keep='')}")
         key = await self._screen.choose([Choice("y", say("[y]es")), Choice("n", say("[n]o"))])
@@ -69,6 +73,7 @@ class TerminalConfirm:
 
     async def enquire(self, enquiry: Enquiry) -> Given | Declined:
         """Put an MCP server's form, address or wish before the person."""
+        await self.settled()
         return await answer_enquiry(self._screen, enquiry)
 
     async def _outcome(self, key: str) -> Outcome | None:
@@ -158,6 +163,10 @@ class TerminalConfirm:
             status = subprocess.run([*shlex.split(self._editor), file.name], check=False).returncode
             with open(file.name, encoding="utf-8", errors="surrogateescape", newline="") as saved:
                 return saved.read() if status == 0 else None
+
+
+async def _at_once() -> None:
+    return None
 
 
 def _warnings(question: Question) -> list[str]:

@@ -23,6 +23,7 @@ from dogu.serve.exit_codes import ExitCode
 from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
+from dogu.serve.terminal.feed import Feed
 from dogu.serve.terminal.inbox import Inbox
 from dogu.serve.terminal.own_commands import AT_ONCE, own_commands
 from dogu.serve.terminal.screen import Doings, Message, Screen
@@ -68,6 +69,8 @@ class Conversation:
         self._shell = ShellLines(talk.runtime, confirm.own)
         self.show = Show(screen.style, lambda: screen.columns, screen.print, confirm.asked, draws=screen.is_live)
         self._menu = ConnectMenu(talk.connections, screen)
+        self._feed = Feed(self.show.event)
+        confirm.settled = self._feed.settled
         talk.slash.register(*own_commands(screen, self._open, self._leave), self._menu.command())
 
     async def run(self, first_prompt: str = "", greeting: Sequence[str] = ()) -> ExitCode:
@@ -80,6 +83,7 @@ class Conversation:
         async with anyio.create_task_group() as group:
             self._group = group
             group.start_soon(self._screen.run, self._doings())
+            group.start_soon(self._feed.run)
             group.start_soon(self._prepare_later)
             while (message := await self._inbox.take()) is not None:
                 await self._do(message)
@@ -130,7 +134,7 @@ class Conversation:
                     pass
         elif text.startswith("!") and text.strip("! "):
             self._echo(message)
-            await self._cancellable(partial(self._shell.run, text[1:], self.show.event))
+            await self._cancellable(partial(self._shell.run, text[1:], self._feed.put))
         else:
             self._echo(message)
             await self._turn(message)
@@ -139,6 +143,7 @@ class Conversation:
         try:
             await self._cancellable(partial(self._run_turn, message, content))
         except ModelError as error:
+            await self._feed.settled()
             self.show.end()
             self._print(say(error.message), "red")
             if not self._inbox.waiting:
@@ -149,7 +154,7 @@ class Conversation:
             content = await self._talk.prepare(self._shell.before(message.text))
             if message.blobs:
                 content = [*parts_of(content), *message.blobs]
-        await self._talk.agent.run(content, self.show.event)
+        await self._talk.agent.run(content, self._feed.put)
 
     async def _cancellable(self, act: Callable[[], Awaitable[T]]) -> T | None:
         """Do the one thing that Ctrl-C cancels; None when it did. Raises `ModelError`."""
@@ -161,6 +166,7 @@ class Conversation:
             group.start_soon(self._tick)
             try:
                 result = await act()
+                await self._feed.settled()
             except ModelError as error:
                 failure = error
             group.cancel_scope.cancel()
@@ -189,6 +195,7 @@ class Conversation:
         if self._scope is None or self._scope.cancel_called:
             return False
         what = self.show.doing()
+        self._feed.hurry()
         self.show.end()
         self._print(say("Cancelled: {what}. What was done stays done.", what=what), "yellow")
         self._scope.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache, lru_cache
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
@@ -78,6 +79,7 @@ class _Markdown(Markdown):
         self.parsed = _parser().parse(markup)
 
 
+@cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     return parser.disable(["reference", "image"])
@@ -85,21 +87,27 @@ def _parser() -> MarkdownIt:
 
 def markdown_lines(text: str, cells: int, style: Style) -> list[str]:
     """Return the painted lines of a block, none wider than `cells`; nothing in them is obeyed by a terminal."""
-    console = Console(
+    console = _console(max(10, cells), style.has_color, style.has_many)
+    block = _Markdown(make_visible(text), _CODE_THEMES[style.theme] if style.has_many else "ansi_dark")
+    lines = Segment.split_lines(console.render(block))
+    return _trimmed([_line(segments, console, style) for segments in lines])
+
+
+@lru_cache(4)
+def _console(cells: int, has_color: bool, has_many: bool) -> Console:
+    return Console(
         file=io.StringIO(),
-        width=max(10, cells),
+        width=cells,
+        height=50,
         force_terminal=True,
-        color_system=("256" if style.has_many else "standard") if style.has_color else None,
-        no_color=not style.has_color,
+        color_system=("256" if has_many else "standard") if has_color else None,
+        no_color=not has_color,
         highlight=False,
         theme=_THEME,
         legacy_windows=False,
         emoji=False,
         markup=False,
     )
-    block = _Markdown(make_visible(text), _CODE_THEMES[style.theme] if style.has_many else "ansi_dark")
-    lines = Segment.split_lines(console.render(block))
-    return _trimmed([_line(segments, console, style) for segments in lines])
 
 
 def _line(segments: list[Segment], console: Console, style: Style) -> str:

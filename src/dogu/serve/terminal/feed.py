@@ -1,0 +1,63 @@
+"""Events on their way to the screen: shown in order, a few milliseconds at a time, so that no key waits for long."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+import anyio
+import anyio.lowlevel
+
+from dogu.models.events import TextDelta, ThoughtDelta
+
+_SLICE_S = 0.006
+_MOST_CHARS = 2_000
+
+
+class Feed:
+    """Takes events as fast as they come; `run` shows them as fast as the person can still type."""
+
+    def __init__(self, show: Callable[[object], None]) -> None:
+        self._show = show
+        self._events: deque[object] = deque()
+        self._has_events = anyio.Event()
+        self._is_settled = anyio.Event()
+
+    def put(self, event: object) -> None:
+        """Take an event; a long text is shown in pieces."""
+        if isinstance(event, TextDelta | ThoughtDelta) and len(event.text) > _MOST_CHARS:
+            kind, text = type(event), event.text
+            self._events.extend(kind(text[at : at + _MOST_CHARS]) for at in range(0, len(text), _MOST_CHARS))
+        else:
+            self._events.append(event)
+        self._has_events.set()
+
+    async def run(self) -> None:
+        """Show what comes, for ever."""
+        while True:
+            self._is_settled.set()
+            await self._has_events.wait()
+            self._has_events, self._is_settled = anyio.Event(), anyio.Event()
+            while self._events:
+                self._show_some()
+                await anyio.lowlevel.checkpoint()  # keys are read, and the screen is drawn
+
+    async def settled(self) -> None:
+        """Wait until all that came has been shown."""
+        while self._events:
+            self._has_events.set()
+            await anyio.lowlevel.checkpoint()
+            await self._is_settled.wait()
+
+    def hurry(self) -> None:
+        """Show at once what isn't the model's text, and forget that: the turn was cancelled."""
+        for event in self._events:
+            if not isinstance(event, TextDelta | ThoughtDelta):
+                self._show(event)
+        self._events.clear()
+
+    def _show_some(self) -> None:
+        until = time.monotonic() + _SLICE_S
+        while self._events and time.monotonic() < until:
+            self._show(self._events.popleft())
