@@ -10,10 +10,10 @@ what it has started ends. Within a running event loop it refuses to block: use `
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
@@ -26,10 +26,16 @@ if TYPE_CHECKING:
     from dogu.agent.stream import TurnStream
     from dogu.app import Opened, Options
     from dogu.contract.content import Content
+    from dogu.models.model import Model
     from dogu.runtime.calls import ToolAnswer
+    from dogu.runtime.questions import Outcome, Question
+    from dogu.runtime.registry import AnyTool
     from dogu.runtime.runtime import Runtime as AsyncRuntime
 
+    AnyConfirm = Callable[[Question], Outcome | Awaitable[Outcome]]
+
 _T = TypeVar("_T")
+_A = TypeVar("_A")
 
 
 class Runtime:
@@ -67,20 +73,33 @@ class Agent:
 
 
 @contextmanager
-def open_runtime(options: Options | None = None, **more: Any) -> Generator[Runtime]:
+def open_runtime(
+    options: Options | None = None, *, confirm: AnyConfirm | None = None, tools: Iterable[AnyTool] = ()
+) -> Generator[Runtime]:
     """Do as `dogu.open_runtime`; `confirm` may be a plain function, which is called in a thread of its own."""
     import dogu
 
-    with _loop() as portal, _held(portal, dogu.open_runtime(options, **_adapted(more))) as runtime:
+    opening = dogu.open_runtime(options, confirm=_awaited(confirm), tools=tools)
+    with _loop() as portal, _held(portal, opening) as runtime:
         yield Runtime(runtime, portal)
 
 
 @contextmanager
-def open_agent(options: Options | None = None, **more: Any) -> Generator[Agent]:
-    """Do as `dogu.open_agent`; `confirm` may be a plain function, which is called in a thread of its own."""
+def open_agent(
+    options: Options | None = None,
+    *,
+    confirm: AnyConfirm | None = None,
+    model: Model | None = None,
+    tools: Iterable[AnyTool] = (),
+    ask_to_go_on: Callable[[str], bool | Awaitable[bool]] | None = None,
+) -> Generator[Agent]:
+    """Do as `dogu.open_agent`; what is asked may be a plain function, which is called in a thread of its own."""
     import dogu
 
-    with _loop() as portal, _held(portal, dogu.open_agent(options, **_adapted(more))) as opened:
+    opening = dogu.open_agent(
+        options, confirm=_awaited(confirm), model=model, tools=tools, ask_to_go_on=_awaited(ask_to_go_on)
+    )
+    with _loop() as portal, _held(portal, opening) as opened:
         yield Agent(opened, portal)
 
 
@@ -125,21 +144,13 @@ async def _next(events: TurnStream) -> object:
     return await anext(events, None)
 
 
-def _adapted(more: dict[str, Any]) -> dict[str, Any]:
-    """Let plain functions be asked where asynchronous ones are awaited."""
-    asked = {name: more[name] for name in ("confirm", "ask_to_go_on", "enquire") if more.get(name) is not None}
-    return {
-        **more,
-        **{name: function if _is_async(function) else _threaded(function) for name, function in asked.items()},
-    }
+def _awaited(function: Callable[[_A], _T | Awaitable[_T]] | None) -> Callable[[_A], Awaitable[_T]] | None:
+    """Let a plain function be asked where an asynchronous one is awaited: in a thread, so that it may block."""
+    if function is None:
+        return None
 
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  (an object may be called asynchronously)
-
-
-def _threaded(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    async def ask(asked: object) -> Any:
-        return await to_thread.run_sync(function, asked, abandon_on_cancel=True)
+    async def ask(asked: _A) -> _T:
+        answer: Any = await to_thread.run_sync(function, asked, abandon_on_cancel=True)
+        return await answer if isawaitable(answer) else answer
 
     return ask
