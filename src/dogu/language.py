@@ -17,8 +17,10 @@ LANGUAGES = ("en", "ja", "ko", "zh-CN", "zh-TW")
 PSEUDO = "pseudo"  # every known sentence in ⟦brackets⟧ with accents: what has none was never translated
 
 _CATALOGS = os.path.join(os.path.dirname(__file__), "locale")
+_IDEOGRAPHIC = ("ja", "zh-CN", "zh-TW")  # they part the words of a list with 、
 _MOST_KEPT = 1_000
 _LONGEST = 20_000  # characters; longer texts are no sentences
+_SHORTEST_WITHIN = 16  # characters; shorter ones may stand in a longer text by chance
 _VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
@@ -28,8 +30,11 @@ def sentence(text: str) -> str:
 
 
 def told(template: str, /, **values: object) -> str:
-    """Return the sentence in English, for a model as for a person; doors pass it to `say`."""
-    sentence = template.format(**values) if values else template
+    """Return the sentence in English, for a model as for a person; doors pass it to `say`.
+
+    A value that is a tuple is a list of words of ours, each of them a `sentence`.
+    """
+    sentence = template.format(**{name: _in_english(value) for name, value in values.items()}) if values else template
     if _spoken != "en" and sentence not in values.values():
         _kept[sentence] = template, values
         if len(_kept) > _MOST_KEPT:
@@ -54,13 +59,23 @@ def _formed(template: str, values: Mapping[str, object]) -> str:
 
 def _said_value(value: object) -> object:
     """Translate a value that is itself a sentence of ours; names of files and the like are what they are."""
-    return say(value) if isinstance(value, str) and (value in _kept or " " in value) else value
+    if isinstance(value, tuple):
+        return ("、" if _spoken in _IDEOGRAPHIC else ", ").join(say(word) for word in _words(value))  # pyright: ignore[reportUnknownArgumentType]  (of whatever is a text)
+    return say(value) if isinstance(value, str) and " " in value else value
+
+
+def _in_english(value: object) -> object:
+    return ", ".join(_words(value)) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]  (as above)
+
+
+def _words(value: tuple[object, ...]) -> list[str]:
+    return [str(word) for word in value]
 
 
 def _with_told(text: str) -> str:
     """Say what was told within a longer text, such as an error joined of several sentences."""
     for whole, (template, values) in sorted(_kept.items(), key=_longest_first) if len(text) < _LONGEST else ():
-        if whole in text:
+        if len(whole) >= _SHORTEST_WITHIN and whole in text:
             text = text.replace(whole, _formed(template, values))
     return text
 

@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from dogu.language import told
+
 ARGS = "{{args}}"
 _OPENING = re.compile(r"[!@]\{")
 
@@ -54,7 +56,7 @@ def parse_template(prompt: str) -> tuple[Piece, ...]:
         inside = prompt[opening.end() : end].strip()
         near = prompt[opening.start() :].split("\n", 1)[0]
         if not inside:
-            raise TemplateError(f"nothing stands inside of {opening[0]}}}", near)
+            raise TemplateError(told("nothing stands inside of {opening}}}", opening=opening[0]), near)
         if opening.start() > start:
             pieces.append(Words(prompt[start : opening.start()]))
         pieces.append(_shell(inside, near) if opening[0] == "!{" else File(inside))
@@ -73,7 +75,9 @@ def _closing(prompt: str, start: int) -> int:
         if not depth:
             return position
     near = prompt[start - 2 :].split("\n", 1)[0]
-    raise TemplateError(f"{prompt[start - 2 : start]} is never closed: the braces inside of it must balance", near)
+    raise TemplateError(
+        told("{opening} is never closed: the braces inside of it must balance", opening=prompt[start - 2 : start]), near
+    )
 
 
 def _shell(command: str, near: str) -> Shell:
@@ -99,7 +103,9 @@ def with_args(command: str, args: str, near: str = "") -> str:
     if len(parts) == 1:
         return command
     if any("<<" in part and "<<<" not in part for part in parts[:-1]):
-        raise TemplateError("{{args}} can't stand in or after a here-document: pipe it in with printf", near or command)
+        raise TemplateError(
+            told("{{args}} can't stand in or after a here-document: pipe it in with printf"), near or command
+        )
     word = shlex.quote(args) if args else ""
     quotes = _Quotes()
     made = parts[0]

@@ -15,6 +15,7 @@ import msgspec
 
 from dogu.agent.context_imports import Found, Imports, Place, read_open
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.workspace.roots import Roots
 
 DEFAULT_NAMES = ("GEMINI.md", "AGENTS.md")
@@ -84,9 +85,9 @@ class ContextFiles:
         self.problems = tuple(imports.problems)
         self._identities = imports.identities
         self._looked.update(self._above)
-        for path, told in list(self.told.items()):
+        for path, given in list(self.told.items()):
             now = self._read_below([path])
-            if [file for file, _ in now] == [told]:
+            if [file for file, _ in now] == [given]:
                 self._identities |= self._told_identities[path]
             else:
                 self._forget(path)
@@ -178,10 +179,10 @@ class ContextFiles:
             return Place(self._project).read(path)
         except ToolError as error:
             if error.kind not in (ErrorKind.NOT_FOUND, ErrorKind.WRONG_FILE_TYPE):
-                imports.problems.append(f"{path} was not read: {error.message}")
+                imports.problems.append(told("{path} was not read: {message}", path=path, message=error.message))
             return None
         except OSError as error:
-            imports.problems.append(f"{path} was not read: {error.strerror}.")
+            imports.problems.append(told("{path} was not read: {reason}.", path=path, reason=error.strerror))
             return None
 
     def _is_ignored(self, folder: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.workspace.memory_file import HEADING
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.roots import Roots
@@ -56,9 +57,9 @@ class Place(msgspec.Struct, frozen=True):
         if reason := secret_reason(within):
             raise ToolError(ErrorKind.PROTECTED, reason)
         if self.is_hidden(path):
-            raise ToolError(ErrorKind.IGNORED, "the ignore rules hide it")
+            raise ToolError(ErrorKind.IGNORED, told("the ignore rules hide it"))
         if self.texts_only and not path.lower().endswith(_TEXT_ENDINGS):
-            raise ToolError(ErrorKind.WRONG_FILE_TYPE, "only texts are imported from there")
+            raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("only texts are imported from there"))
 
 
 def read_open(descriptor: int, path: str) -> Found:
@@ -70,7 +71,7 @@ def read_open(descriptor: int, path: str) -> Found:
     while len(data) <= MOST_BYTES and (block := os.read(descriptor, MOST_BYTES + 1 - len(data))):
         data += block
     if is_binary(data[:HEAD_BYTES]):
-        raise ToolError(ErrorKind.WRONG_FILE_TYPE, "it is no text")
+        raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("it is no text"))
     text = _decoded(data[:MOST_BYTES]).replace("\r\n", "\n").strip()
     return Found(path, (status.st_dev, status.st_ino), text, len(data) > MOST_BYTES)
 
@@ -133,18 +134,20 @@ class Imports:
                 return self._refused(name, importer, _reason(error))
             return ""
         if found.identity in self._chain:
-            return self._refused(name, importer, "it imports itself, directly or through others")
+            return self._refused(name, importer, told("it imports itself, directly or through others"))
         if found.identity in self.identities:
             return f"[{name}: already given above]"
         if len(self._chain) > DEEPEST:
-            return self._refused(name, importer, f"imports go {DEEPEST} files deep at most")
+            return self._refused(name, importer, told("imports go {deepest} files deep at most", deepest=DEEPEST))
         if self.room <= 0:
-            return self._refused(name, importer, "the context files are too long together")
+            return self._refused(name, importer, told("the context files are too long together"))
         self.paths.append(found.path)
         return f"[imported from {name}]\n{self.expand(found, places)}\n[end of {name}]"
 
     def _refused(self, name: str, importer: str, reason: str) -> str:
-        self.problems.append(f"{importer}: @{name} was not imported: {reason}.")
+        self.problems.append(
+            told("{importer}: @{name} was not imported: {reason}.", importer=importer, name=name, reason=reason)
+        )
         return f"[@{name} was not imported: {reason}.]"
 
 
@@ -158,16 +161,16 @@ def _read_in(path: str, places: Sequence[Place]) -> Found:
                 raise
             outside = error
         except OSError as error:
-            raise ToolError(ErrorKind.IO_ERROR, f"it can't be read ({error.strerror})") from error
+            raise ToolError(ErrorKind.IO_ERROR, told("it can't be read ({reason})", reason=error.strerror)) from error
     raise outside or ToolError(ErrorKind.OUTSIDE_WORKSPACE, "")
 
 
 def _reason(error: ToolError) -> str:
     match error.kind:
         case ErrorKind.OUTSIDE_WORKSPACE:
-            return "it is outside of the folders that imports may come from"
+            return told("it is outside of the folders that imports may come from")
         case ErrorKind.NOT_FOUND:
-            return "there is no such file"
+            return told("there is no such file")
         case _:
             return error.message.rstrip(".")
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from dogu.agent.command_template import Piece, TemplateError, parse_template
+from dogu.language import told
 
 _LARGEST_BYTES = 256 * 1024
 _MOST_FILES = 500
@@ -67,7 +68,7 @@ def read_command(file: str, name: str) -> CustomCommand | BadCommand:
     except OSError as error:
         return BadCommand(name, file, f"{file}: {error.strerror}")
     except UnicodeDecodeError:
-        return BadCommand(name, file, f"{file}: is not UTF-8")
+        return BadCommand(name, file, told("{file}: is not UTF-8", file=file))
     try:
         values = tomllib.loads(text)
         return CustomCommand(name, file, _description(values, name), parse_template(_prompt(values)))
@@ -116,35 +117,35 @@ def _text(file: str) -> str:
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "is not a regular file")
+            raise OSError(0, told("is not a regular file"))
         data = stream.read(_LARGEST_BYTES + 1)
     if len(data) > _LARGEST_BYTES:
-        raise OSError(0, f"is larger than {_LARGEST_BYTES} bytes")
+        raise OSError(0, told("is larger than {limit} bytes", limit=_LARGEST_BYTES))
     return data.decode("utf-8-sig")
 
 
 def _prompt(values: dict[str, Any]) -> str:
     prompt = values.get("prompt")
     if prompt is None:
-        raise TemplateError('prompt is missing: write prompt = "..."', "")
+        raise TemplateError(told('prompt is missing: write prompt = "..."'), "")
     if not isinstance(prompt, str) or not prompt.strip():
-        raise TemplateError("prompt must be a text that says something", "prompt")
+        raise TemplateError(told("prompt must be a text that says something"), "prompt")
     return prompt
 
 
 def _description(values: dict[str, Any], name: str) -> str:
     description = values.get("description", "")
     if not isinstance(description, str):
-        raise TemplateError("description must be a text", "description")
+        raise TemplateError(told("description must be a text"), "description")
     return " ".join(description.split()) or name
 
 
 def _toml_problem(file: str, text: str, message: str) -> str:
     found = _AT_LINE.match(message)
     if found is None:
-        return f"{file}: is no TOML: {message}"
+        return told("{file}: is no TOML: {message}", file=file, message=message)
     line = found[2] or str(text.count("\n") + 1)
-    return f"{file}:{line}: is no TOML: {found[1] or found[3]}"
+    return told("{file}:{line}: is no TOML: {message}", file=file, line=line, message=found[1] or found[3])
 
 
 def _line_of(text: str, near: str) -> int:

@@ -20,6 +20,7 @@ from dogu.agent.upkeep import Upkeep
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
+from dogu.language import told
 from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, Retrying, TextDelta, Usage
 from dogu.models.model import Model
 from dogu.runtime.calls import ToolAnswer, ToolCall
@@ -169,11 +170,14 @@ class _Turn:
                 return self._end(EndReason.DONE, finished.note or _cut_note(finished))
             answers = await self._run(calls)
             if any(answer.stop for answer in answers):
-                return self._end(EndReason.STOPPED, "Stopped at your word.")
+                return self._end(EndReason.STOPPED, told("Stopped at your word."))
             if self._is_looping(answers) and not await self._goes_on():
-                return self._end(EndReason.LOOP, "Stopped: the model kept making the same calls.")
+                return self._end(EndReason.LOOP, told("Stopped: the model kept making the same calls."))
         limit = self._agent.max_steps
-        return self._end(EndReason.STEP_LIMIT, f"Stopped after {limit} requests to the model in one turn (the limit).")
+        return self._end(
+            EndReason.STEP_LIMIT,
+            told("Stopped after {limit} requests to the model in one turn (the limit).", limit=limit),
+        )
 
     async def make_room(self, *, is_too_long: bool = False) -> bool:
         """Let room be made in the history; then there is no way back to before the turn."""
@@ -254,7 +258,9 @@ class _Turn:
     async def _goes_on(self) -> bool:
         ask = self._agent.ask_to_go_on
         self._loops.clear()
-        return ask is not None and await ask("The model keeps making the same calls with the same answers. Go on?")
+        return ask is not None and await ask(
+            told("The model keeps making the same calls with the same answers. Go on?")
+        )
 
     def _end(self, reason: EndReason, note: str = "") -> TurnEnd:
         return TurnEnd(reason, self.text, tuple(self.answers), self._usage, note)
@@ -270,7 +276,7 @@ def _interrupted(printed: str) -> ToolResult:
 
 
 def _cut_note(finished: Finished) -> str:
-    return "The answer was cut at the model's output limit." if finished.reason is FinishReason.LENGTH else ""
+    return told("The answer was cut at the model's output limit.") if finished.reason is FinishReason.LENGTH else ""
 
 
 def sum_usage(first: Usage, second: Usage) -> Usage:

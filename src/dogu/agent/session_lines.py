@@ -13,6 +13,8 @@ from collections.abc import Generator
 
 import msgspec
 
+from dogu.language import told
+
 VERSION = 1
 _HASH_BYTES = 16
 _TAIL = b',"hash":"%s"}\n'
@@ -137,18 +139,18 @@ def verify(path: str) -> ChainReport:
         parsed = parse_line(line)
         problem = _chain_problem(line, parsed, previous, count)
         if problem and len(problems) < 10:
-            problems.append(f"line {count}: {problem}")
+            problems.append(told("line {count}: {problem}", count=count, problem=problem))
         previous = parsed.hash if parsed else previous
     return ChainReport(count, tuple(problems), previous)
 
 
 def _chain_problem(line: bytes, parsed: Line | None, previous: str, count: int) -> str:
     if parsed is None:
-        return "it is no line of a record"
+        return told("it is no line of a record")
     if parsed.seq != count:
-        return f"it is numbered {parsed.seq}"
+        return told("it is numbered {seq}", seq=parsed.seq)
     if _chained(previous, line[:-_TAIL_BYTES]) != parsed.hash:
-        return "it, or the one before it, was changed"
+        return told("it, or the one before it, was changed")
     return ""
 
 

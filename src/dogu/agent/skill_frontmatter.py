@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 
+from dogu.language import told
+
 _KEY = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$")
 _FENCE = "---"
 _BLOCK = re.compile(r"([|>])[+-]?\d?[+-]?(?:[ \t]+#.*)?$")
@@ -25,10 +27,10 @@ def split_frontmatter(text: str) -> tuple[dict[str, str], str]:
     """Return the head's texts by key, and the body. Raises `FrontmatterError`."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != _FENCE:
-        raise FrontmatterError("must begin with a line ---, then name: and description:", 1)
+        raise FrontmatterError(told("must begin with a line ---, then name: and description:"), 1)
     end = next((number for number, line in enumerate(lines) if number and line.rstrip() == _FENCE), 0)
     if not end:
-        raise FrontmatterError("the --- that ends the head is missing", len(lines))
+        raise FrontmatterError(told("the --- that ends the head is missing"), len(lines))
     return _values(lines[1:end]), "\n".join(lines[end + 1 :]).strip()
 
 
@@ -43,7 +45,7 @@ def _values(lines: list[str]) -> dict[str, str]:
             continue
         found = _KEY.match(line)
         if found is None:
-            raise FrontmatterError(f"is no `key: value`: {line.strip()[:60]!r}", number)
+            raise FrontmatterError(told("is no `key: value`: {line!r}", line=line.strip()[:60]), number)
         below = place
         while below < len(lines) and (not lines[below].strip() or lines[below][0] in " \t"):
             below += 1
@@ -62,7 +64,7 @@ def _value(first: str, below: list[str], number: int) -> str:
         return _double_quoted(joined, number)
     if joined[:1] == "'":
         if len(joined) < 2 or joined[-1] != "'":
-            raise FrontmatterError("a quote is never closed", number)
+            raise FrontmatterError(told("a quote is never closed"), number)
         return joined[1:-1].replace("''", "'")
     return re.sub(r"(?:^|\s)#.*$", "", joined).strip() if not below else joined
 
@@ -71,5 +73,5 @@ def _double_quoted(text: str, number: int) -> str:
     try:
         value: object = json.loads(text)
     except ValueError as error:
-        raise FrontmatterError("a quote is never closed, or holds an escape that isn't known", number) from error
+        raise FrontmatterError(told("a quote is never closed, or holds an escape that isn't known"), number) from error
     return str(value)

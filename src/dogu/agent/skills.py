@@ -102,14 +102,16 @@ def read_skill(folder: str, *, is_project: bool) -> Skill | str:
     except OSError as error:
         return f"{file}: {error.strerror}"
     except UnicodeDecodeError:
-        return f"{file}: is not UTF-8"
+        return told("{file}: is not UTF-8", file=file)
     except FrontmatterError as error:
         return f"{file}:{error.line}: {error}"
     name, description = head.get("name", ""), " ".join(head.get("description", "").split())
     if not _NAME.fullmatch(name) or len(name) > 64:
-        return f"{file}: name must be 1 to 64 of a-z, 0-9 and single hyphens, not {name[:80]!r}"
+        return told(
+            "{file}: name must be 1 to 64 of a-z, 0-9 and single hyphens, not {name!r}", file=file, name=name[:80]
+        )
     if not description:
-        return f"{file}: description is missing: say what the skill does and when to use it"
+        return told("{file}: description is missing: say what the skill does and when to use it", file=file)
     return Skill(name, description[:_LONGEST_DESCRIPTION], folder, is_project)
 
 
@@ -131,10 +133,10 @@ def _data(file: str) -> bytes:
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "is not a regular file")
+            raise OSError(0, told("is not a regular file"))
         data = stream.read(_LARGEST_BYTES + 1)
     if len(data) > _LARGEST_BYTES:
-        raise OSError(0, f"is larger than {_LARGEST_BYTES} bytes")
+        raise OSError(0, told("is larger than {limit} bytes", limit=_LARGEST_BYTES))
     return data
 
 

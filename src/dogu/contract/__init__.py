@@ -11,7 +11,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import FunctionTool, function_tool
 from dogu.contract.result import ToolFailure, ToolResult
 from dogu.contract.tool import Kind, Tool
-from dogu.language import say
+from dogu.language import say, sentence, told
 
 __all__ = [
     "Blob",
@@ -39,5 +39,7 @@ __all__ = [
     "markdown_of",
     "parts_of",
     "say",
+    "sentence",
     "text_of",
+    "told",
 ]

@@ -17,6 +17,7 @@ import anyio
 from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.runtime.journal_entries import Change, Entries, Entry, net_changes
 from dogu.runtime.journal_log import MISSING, UNKNOWN_MODE, ChangeRecord, JournalLog, Record, RecordKind, State
 from dogu.runtime.journal_net import NetChange, net_to_now
@@ -173,7 +174,9 @@ class Journal:
             if self._now is not None or not self._known.unseen:
                 return
             if not self._watch.own():
-                message = "A command of this session is still running: its changes can be undone when it has ended."
+                message = told(
+                    "A command of this session is still running: its changes can be undone when it has ended."
+                )
                 raise ToolError(ErrorKind.REFUSED, message)
             for record in list(self._known.unseen.values()):
                 self._now = record
@@ -199,7 +202,11 @@ class Journal:
                 if snapshot:
                     self._begin_look()
             except OSError as error:
-                message = f"Not run: what it changes couldn't be recorded for undo in {self.folder}: {error.strerror}."
+                message = told(
+                    "Not run: what it changes couldn't be recorded for undo in {folder}: {strerror}.",
+                    folder=self.folder,
+                    strerror=error.strerror,
+                )
                 raise ToolError(ErrorKind.IO_ERROR, message) from error
 
     def _begin_look(self) -> None:
@@ -294,7 +301,14 @@ class Journal:
         for entry in self._known.with_changes():
             touched = any(change.path == refusal.path for change in entry.changes)
             if touched and entry.number > newest.number and not entry.is_undone:
-                return Refusal(refusal.path, f"call {entry.number} changed it later ({entry.title}): undo that first")
+                return Refusal(
+                    refusal.path,
+                    told(
+                        "call {number} changed it later ({title}): undo that first",
+                        number=entry.number,
+                        title=entry.title,
+                    ),
+                )
         return refusal
 
     def _keep_present(self, net: dict[str, Change], chosen: Sequence[Entry]) -> None:
@@ -354,7 +368,7 @@ def _unplaced(state: State) -> State:
 
 def _not_undone(chosen: list[Entry]) -> list[Entry]:
     if all(entry.is_undone for entry in chosen):
-        raise ToolError(ErrorKind.NOT_FOUND, "Nothing to undo: no change is left that fits.")
+        raise ToolError(ErrorKind.NOT_FOUND, told("Nothing to undo: no change is left that fits."))
     return chosen
 
 
@@ -362,4 +376,6 @@ def _named(entries: Sequence[Entry], name: str) -> Entry:
     for entry in reversed(entries):
         if name in (entry.call_id, str(entry.number)):
             return entry
-    raise ToolError(ErrorKind.NOT_FOUND, f"No call {name!r} that changed something. See `dogu sessions show`.")
+    raise ToolError(
+        ErrorKind.NOT_FOUND, told("No call {name!r} that changed something. See `dogu sessions show`.", name=name)
+    )

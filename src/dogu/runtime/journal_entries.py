@@ -7,7 +7,16 @@ from collections.abc import Iterable
 
 import msgspec
 
+from dogu.language import sentence, told
 from dogu.runtime.journal_log import Record, State
+
+_KINDS = {
+    "missing": sentence("missing"),
+    "file": sentence("file"),
+    "link": sentence("link"),
+    "folder": sentence("folder"),
+    "other": sentence("other"),
+}
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -21,14 +30,14 @@ class Change(msgspec.Struct, frozen=True):
     def what(self) -> str:
         """The change in a word or two, for a person."""
         if self.before.kind == "missing":
-            return "created"
+            return told("created")
         if self.after.kind == "missing":
-            return "deleted"
+            return told("deleted")
         if self.before.kind != self.after.kind:
-            return f"{self.before.kind} became {self.after.kind}"
+            return told("{before} became {after}", before=(_KINDS[self.before.kind],), after=(_KINDS[self.after.kind],))
         if (self.before.digest, self.before.target) == (self.after.digest, self.after.target):
-            return "mode changed"
-        return "changed"
+            return told("mode changed")
+        return told("changed")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -138,6 +147,8 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, Change], dict[str, 
                 net[change.path] = change
                 continue
             if not before.after.is_same_as(change.before):
-                broken[change.path] = f"something else changed it between two of these calls, before {entry.title!r}"
+                broken[change.path] = told(
+                    "something else changed it between two of these calls, before {title!r}", title=entry.title
+                )
             net[change.path] = Change(change.path, before.before, change.after)
     return net, broken

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Mapping
 import msgspec
 
 from dogu.contract.errors import ToolError
+from dogu.language import told
 from dogu.runtime.journal_entries import Change
 from dogu.runtime.journal_log import State
 from dogu.runtime.journal_undo import present_state
@@ -47,10 +48,10 @@ def net_to_now(
 
 def _with_contents(change: NetChange, roots: Roots, content: Callable[[State], bytes | None]) -> NetChange:
     if max(change.before.size, change.now.size) > _LARGEST_BYTES:
-        return msgspec.structs.replace(change, problem="too large to be shown")
+        return msgspec.structs.replace(change, problem=told("too large to be shown"))
     old = content(change.before) if change.before.kind == "file" else None
     if change.before.kind == "file" and old is None and change.before.digest != change.now.digest:
-        return msgspec.structs.replace(change, problem="what it held before was too large to be kept")
+        return msgspec.structs.replace(change, problem=told("what it held before was too large to be kept"))
     new = None
     if change.now.kind == "file":
         try:

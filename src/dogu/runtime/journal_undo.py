@@ -11,6 +11,7 @@ from functools import partial
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.runtime.journal_entries import Change
 from dogu.runtime.journal_log import MISSING, UNKNOWN_MODE, State
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
@@ -136,9 +137,9 @@ class Restorer:
         for path, change in changes.items():
             before = change.before
             if before.kind == "file" and before.where < 0 and before.digest != change.after.digest:
-                refused.append(Refusal(path, "what it held before was too large to be kept"))
+                refused.append(Refusal(path, told("what it held before was too large to be kept")))
             elif before.kind == "other" and change.after.kind != "other":
-                refused.append(Refusal(path, "it was no file, folder or link before"))
+                refused.append(Refusal(path, told("it was no file, folder or link before")))
         return refused
 
     def restore(self, changes: Mapping[str, Change]) -> tuple[list[tuple[str, str]], list[Refusal]]:
@@ -168,15 +169,15 @@ class Restorer:
         place = self._roots.place(path, create=True, follow_last=False)
         try:
             if place.path != path:
-                raise ToolError(ErrorKind.STALE, "a folder above it has become a symbolic link")
+                raise ToolError(ErrorKind.STALE, told("a folder above it has become a symbolic link"))
             if now.kind not in (before.kind, "missing"):
                 _remove(place, now)
             if before.kind == "missing":
-                return "removed"
+                return told("removed")
             self._restore(place, before, now if now.kind == before.kind else MISSING)
         finally:
             os.close(place.parent)
-        return "brought back" if now.kind == "missing" else "restored"
+        return told("brought back") if now.kind == "missing" else told("restored")
 
     def _restore(self, place: Place, before: State, now: State) -> None:
         match before.kind:
@@ -193,7 +194,7 @@ class Restorer:
         if now.kind != "file" or now.digest != before.digest:
             data = self._content(before)
             if data is None:
-                raise ToolError(ErrorKind.NOT_FOUND, "what it held before was too large to be kept")
+                raise ToolError(ErrorKind.NOT_FOUND, told("what it held before was too large to be kept"))
             if now.kind == "file" and not now.mode & 0o222:
                 _set_mode(place, now.mode | 0o200)
             self._writer.write(place, data, partial(_refuse_changed, now))
@@ -203,7 +204,7 @@ class Restorer:
 
 def _refuse_changed(now: State, old: OldFile | None) -> None:
     if (old.digest if old else "") != (now.digest if now.kind == "file" else ""):
-        raise ToolError(ErrorKind.STALE, "somebody changed it in this very moment")
+        raise ToolError(ErrorKind.STALE, told("somebody changed it in this very moment"))
 
 
 def _remove(place: Place, now: State) -> None:
@@ -213,7 +214,7 @@ def _remove(place: Place, now: State) -> None:
         except OSError as error:
             if error.errno != errno.ENOTEMPTY:
                 raise
-            raise _OthersInsideError(ErrorKind.IO_ERROR, "the folder stays, for it holds other files") from error
+            raise _OthersInsideError(ErrorKind.IO_ERROR, told("the folder stays, for it holds other files")) from error
     elif now.kind != "missing":
         try:
             os.unlink(place.name, dir_fd=place.parent)
@@ -223,10 +224,10 @@ def _remove(place: Place, now: State) -> None:
 
 def _difference(now: State) -> str:
     return {
-        "missing": "somebody has removed it since",
-        "folder": "there is a folder now, or its mode was changed since",
-        "link": "there is another symbolic link now",
-    }.get(now.kind, "somebody has changed it since")
+        "missing": told("somebody has removed it since"),
+        "folder": told("there is a folder now, or its mode was changed since"),
+        "link": told("there is another symbolic link now"),
+    }.get(now.kind, told("somebody has changed it since"))
 
 
 def _put_link(place: Place, target: bytes) -> None:

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 
+from dogu.language import say
 from dogu.runtime.journal_log import MISSING, ChangeRecord, State
 from dogu.runtime.journal_undo import digest_by_stamp, state_of_file
 from dogu.workspace.snapshot import Row, SnapshotLimits, TooManyEntriesError, TreeChange, TreeSnapshots
@@ -56,10 +57,14 @@ class Watch:
             self.own()
             return self._snapshots.look()
         except TooManyEntriesError as error:
-            message = f"The workspace holds more than {error} entries: what commands change can't be undone."
+            message = say(
+                "The workspace holds more than {error} entries: what commands change can't be undone.", error=error
+            )
             raise UnwatchedError(message) from error
         except OSError as error:
-            message = f"The workspace can't be watched ({error}): what commands change can't be undone."
+            message = say(
+                "The workspace can't be watched ({error}): what commands change can't be undone.", error=error
+            )
             raise UnwatchedError(message) from error
 
     def resume(self, position: int) -> list[TreeChange]:
@@ -70,7 +75,9 @@ class Watch:
         try:
             self._snapshots.load(position)
         except OSError as error:
-            raise UnwatchedError(f"What a command changed when dogu was killed is lost ({error}).") from error
+            raise UnwatchedError(
+                say("What a command changed when dogu was killed is lost ({error}).", error=error)
+            ) from error
         return self.look()
 
     def as_records(

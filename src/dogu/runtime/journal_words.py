@@ -12,10 +12,10 @@ from dogu.workspace.visible import make_visible
 
 def undo_lines(report: UndoReport) -> list[str]:
     """Say what was brought back and what wasn't, a line each; never empty."""
-    lines = [f"{what}: {_shown(path)}" for path, what in report.restored]
+    lines = [f"{say(what)}: {_shown(path)}" for path, what in report.restored]
     if report.refused:
         lines.append(say("Not brought back:") if report.restored else say("Nothing was undone:"))
-        lines += [f"  {_shown(refusal.path)}: {refusal.reason}" for refusal in report.refused]
+        lines += [f"  {_shown(refusal.path)}: {say(refusal.reason)}" for refusal in report.refused]
     if report.needs_force:
         lines.append(say("--force undoes all that can be, whatever was changed since."))
     elif not report.done:
@@ -28,7 +28,7 @@ def entry_lines(entry: Entry) -> list[str]:
     when = time.strftime("%H:%M:%S", time.localtime(entry.time_s))
     state = f"  {say('(undone)')}" if entry.is_undone else ""
     lines = [f"{entry.number:>4}  {when}  {_shown(entry.title or entry.call_id)}{state}"]
-    lines += [f"        {change.what} {_shown(change.path)}" for change in entry.changes]
+    lines += [f"        {say(change.what)} {_shown(change.path)}" for change in entry.changes]
     return lines + [f"        {note}" for note in entry.notes]
 
 

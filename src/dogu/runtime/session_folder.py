@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dogu.language import told
+
 RECORD_NAME = "record.jsonl"
 SUMMARY_NAME = "summary.json"
 _FACTS = "session.json"
@@ -83,8 +85,10 @@ class SessionFolder:
         except OSError as error:
             import tempfile
 
-            self.problem = (
-                f"{self.path} can't be written ({error.strerror}): this session's undo ends with the machine's."
+            self.problem = told(
+                "{path} can't be written ({strerror}): this session's undo ends with the machine's.",
+                path=self.path,
+                strerror=error.strerror,
             )
             self.path = os.path.realpath(tempfile.mkdtemp(prefix="dogu-session-"))
             try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say, told
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -108,7 +108,9 @@ class Glob(Tool[GlobArgs]):
         if not pattern.startswith("**/"):
             deeper = len(self._find(args, folder, f"**/{pattern}").paths)
             if deeper:
-                said.append(f'({deeper} in subdirectories: use "**/{pattern}" to find them)')
+                said.append(
+                    told('({count} in subdirectories: use "**/{pattern}" to find them)', count=deeper, pattern=pattern)
+                )
         return said
 
 
@@ -134,20 +136,34 @@ def _listed(args: GlobArgs, asked: str, folder: str, found: FoundFiles) -> ToolR
     )
     notes = _left_out(found)
     if count > MOST_PATHS:
-        notes.insert(0, f"(showing the newest {MOST_PATHS} of {count}; narrow the pattern or the path for the rest)")
-    shown = " ".join([say("Found {count} matching file(s)", count=count), *notes])
+        notes.insert(
+            0,
+            told(
+                "(showing the newest {shown} of {count}; narrow the pattern or the path for the rest)",
+                shown=MOST_PATHS,
+                count=count,
+            ),
+        )
+    shown = " ".join([say("Found {count} matching file(s)", count=count), *map(say, notes)])
     return ToolResult("\n".join([header, *paths, *notes]), shown)
 
 
 def _left_out(found: FoundFiles) -> list[str]:
     counts = found.counts
     notes: list[str] = []
-    git = [f"{counts.git_ignored_files} git-ignored"] if counts.git_ignored_files else []
-    if counts.git_ignored_folders:
-        git.append(f"{counts.git_ignored_folders} git-ignored directories not searched")
-    notes += [f"({'; '.join(git)})"] if git else []
-    notes += [f"({counts.gemini_ignored} gemini-ignored)"] if counts.gemini_ignored else []
-    notes += [f"({counts.unreadable} directories could not be read)"] if counts.unreadable else []
+    files, folders = counts.git_ignored_files, counts.git_ignored_folders
+    if files and folders:
+        notes.append(
+            told("({files} git-ignored; {folders} git-ignored directories not searched)", files=files, folders=folders)
+        )
+    elif files:
+        notes.append(told("({count} git-ignored)", count=files))
+    elif folders:
+        notes.append(told("({count} git-ignored directories not searched)", count=folders))
+    notes += [told("({count} gemini-ignored)", count=counts.gemini_ignored)] if counts.gemini_ignored else []
+    notes += [told("({count} directories could not be read)", count=counts.unreadable)] if counts.unreadable else []
     if not found.is_complete:
-        notes.append(f"(stopped after {TIME_LIMIT_S:g} s: there may be more; search a smaller directory)")
+        notes.append(
+            told("(stopped after {limit_s:g} s: there may be more; search a smaller directory)", limit_s=TIME_LIMIT_S)
+        )
     return notes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, Kind, Tool, ToolResult
+from dogu.contract import CallContext, Kind, Tool, ToolResult, say, sentence, told
 from dogu.workspace.search import ContentSearch
 
 if TYPE_CHECKING:
@@ -104,14 +104,11 @@ def _told(query: SearchQuery, result: SearchResult) -> ToolResult:
     where += f' (filter: "{query.include}")' if query.include else ""
     notes = _notes(query, result)
     if not result.files:
-        return ToolResult("\n".join([f"No matches found for {where}.", *notes]), "No matches found")
-    if query.names_only:
-        found = _number(result.file_count, "file", "files") + f" with {_number(result.total, 'match', 'matches')}"
-    else:
-        found = _number(result.total, "match", "matches")
+        return ToolResult("\n".join([f"No matches found for {where}.", *notes]), say("No matches found"))
+    found = _found(query, result)
     blocks = [_block(file) for file in result.files]
-    text = "\n".join([f"Found {found} for {where}:", "---", *blocks, *notes])
-    return ToolResult(text, " ".join([f"Found {found}", *notes]))
+    text = "\n".join([f"{found} for {where}:", "---", *blocks, *notes])
+    return ToolResult(text, " ".join(map(say, [found, *notes])))
 
 
 def _block(file: FileMatches) -> str:
@@ -122,22 +119,43 @@ def _block(file: FileMatches) -> str:
     return "\n".join([f"File: {shown_name(file.path)}{encoding}", *lines, "---"])
 
 
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _found(query: SearchQuery, result: SearchResult) -> str:
+    files, matches = result.file_count, result.total
+    if not query.names_only:
+        return told("Found 1 match") if matches == 1 else told("Found {count} matches", count=matches)
+    if files > 1:
+        return told("Found {files} files with {matches} matches", files=files, matches=matches)
+    return (
+        told("Found 1 file with 1 match") if matches == 1 else told("Found 1 file with {count} matches", count=matches)
+    )
 
 
 def _notes(query: SearchQuery, result: SearchResult) -> list[str]:
     notes: list[str] = []
     if query.names_only:
         if result.file_count > len(result.files):
-            notes.append(f"(showing the first {len(result.files)} of {result.file_count} files; {_NARROW})")
+            notes.append(
+                told(
+                    "(showing the first {shown} of {count} files; {narrow})",
+                    shown=len(result.files),
+                    count=result.file_count,
+                    narrow=_NARROW,
+                )
+            )
     else:
         shown = sum(line.is_match for file in result.files for line in file.lines)
         if result.total > shown > 0:
-            notes.append(f"(showing the first {shown} of {result.total} matches; {_NARROW})")
+            notes.append(
+                told(
+                    "(showing the first {shown} of {count} matches; {narrow})",
+                    shown=shown,
+                    count=result.total,
+                    narrow=_NARROW,
+                )
+            )
     if not result.is_complete:
-        notes.append("(the time limit was reached: these are partial results; search a smaller path)")
-    return [*notes, *(f"({note})" for note in result.notes)]
+        notes.append(told("(the time limit was reached: these are partial results; search a smaller path)"))
+    return [*notes, *(told("({note})", note=note) for note in result.notes)]
 
 
-_NARROW = "narrow the pattern, path or include, or raise max_matches"
+_NARROW = sentence("narrow the pattern, path or include, or raise max_matches")

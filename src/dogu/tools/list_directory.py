@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, Kind, Tool, ToolResult, say
+from dogu.contract import CallContext, Kind, Tool, ToolResult, say, sentence, told
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
     from dogu.workspace.ignore import FolderRules
 
 MOST_ENTRIES = 2_000
+_IGNORED = {"git": sentence("({count} git-ignored)"), "gemini": sentence("({count} gemini-ignored)")}
 
 
 class ListDirectoryArgs(msgspec.Struct, kw_only=True):
@@ -74,15 +75,22 @@ class ListDirectory(Tool[ListDirectoryArgs]):
             wanted = _wanted(entries, args.ignore or [])
             kept, notes = _without_ignored(wanted, self._rules(path, args.respect_git_ignore))
             if not wanted.folders and not wanted.others:
-                notes.append(f"({there} left out by `ignore`)")
+                notes.append(told("({count} left out by `ignore`)", count=there))
             lines = _lines(kept, descriptor)
         finally:
             os.close(descriptor)
         count = len(kept.folders) + len(kept.others)
         if count > MOST_ENTRIES:
-            notes.insert(0, f"(showing {MOST_ENTRIES} of {count} entries; use glob or `ignore` to see others)")
+            notes.insert(
+                0,
+                told(
+                    "(showing {shown} of {count} entries; use glob or `ignore` to see others)",
+                    shown=MOST_ENTRIES,
+                    count=count,
+                ),
+            )
         listing = "\n".join([f"Directory listing for {shown_name(path)}:", *lines])
-        shown = " ".join([say("Listed {count} item(s).", count=count), *notes])
+        shown = " ".join([say("Listed {count} item(s).", count=count), *map(say, notes)])
         return ToolResult("\n\n".join([listing, "\n".join(notes)]) if notes else listing, shown)
 
     def _rules(self, path: str, respect_git_ignore: bool) -> FolderRules:
@@ -138,7 +146,7 @@ def _without_ignored(entries: _Entries, rules: FolderRules) -> tuple[_Entries, l
     notes: list[str] = []
     for reason in ("git", "gemini"):
         count = sum(found == reason for found in ignored.values())
-        notes += [f"({count} {reason}-ignored)"] if count else []
+        notes += [told(_IGNORED[reason], count=count)] if count else []
     folders, others = ([name for name in names if name not in ignored] for names in (entries.folders, entries.others))
     return _Entries(folders, others, entries.linked), notes
 

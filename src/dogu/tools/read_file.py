@@ -95,8 +95,8 @@ class ReadFile(Tool[ReadFileArgs]):
         path = self._located(args)
         real = self._roots.real(path)
         named = path if path == real else f"{path} -> {real}"
-        display = f"The model asks to read {shown_name(named)}\n\n{reason}"
-        return Confirmation("Show the model this file?", display, real, always_ask=True, reasons=(reason,))
+        display = say("The model asks to read {named}\n\n{reason}", named=shown_name(named), reason=reason)
+        return Confirmation(say("Show the model this file?"), display, real, always_ask=True, reasons=(reason,))
 
     def _located(self, args: ReadFileArgs) -> str:
         path = self._roots.locate(args.path)

@@ -21,6 +21,9 @@ from dogu.contract import (
     ToolError,
     ToolFailure,
     ToolResult,
+    say,
+    sentence,
+    told,
 )
 from dogu.workspace.process import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
 
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
 _LONGEST_DESCRIPTION_CHARS = 120
 _MOST_SHOWN = 10
 _MOST_OFFERS = 2  # a client of MCP has the same question made twice for one answer
-_OUTSIDE = "The sandbox may have refused a part of it before: this runs it once outside, with all that you may do."
+_OUTSIDE = sentence(
+    "The sandbox may have refused a part of it before: this runs it once outside, with all that you may do."
+)
 
 
 class RunShellCommandArgs(msgspec.Struct, kw_only=True):
@@ -148,7 +153,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         reach = sandbox.reach if sandbox is not None and not is_outside else UNCONFINED
         directory = self._roots.locate(args.directory or "")
         return Confirmation(
-            "Run this command OUTSIDE the sandbox?" if is_outside else "Run this command?",
+            say("Run this command OUTSIDE the sandbox?") if is_outside else say("Run this command?"),
             CommandPreview(args.command, directory, args.description or "", (reach,)),
             proposal=proposal,
             editable_text=args.command,
@@ -174,7 +179,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             os.close(directory)
         if is_outside:
             self._offers_left[self._key(args)] = _MOST_OFFERS  # it is known to need it; each time is asked for
-            remarks = ["Ran outside the sandbox, as the user allowed."]
+            remarks = [told("Ran outside the sandbox, as the user allowed.")]
         else:
             remarks = self._refusals(args, result)
         return _told(args, result, [*remarks, *_warnings(changes(before, after))])
@@ -211,15 +216,15 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         sandbox = self._find_sandbox()
         if sandbox is None or (result.exit_code == 0 and not result.stderr and not result.refused_hosts):
             return []
-        sentence = sandbox.denial(result.stdout, result.stderr, result.refused_hosts)
-        if not sentence:
+        refused = sandbox.denial(result.stdout, result.stderr, result.refused_hosts)
+        if not refused:
             return []
         if self._has_person and self._offers_left.setdefault(self._key(args), _MOST_OFFERS):
             return [
-                sentence,
-                "If it is needed, call it again unchanged: the user is asked to let it run outside, once.",
+                refused,
+                told("If it is needed, call it again unchanged: the user is asked to let it run outside, once."),
             ]
-        return [sentence, "If it is needed, say so in your answer: the user can run it themselves."]
+        return [refused, told("If it is needed, say so in your answer: the user can run it themselves.")]
 
     def _key(self, args: RunShellCommandArgs) -> tuple[str, str]:
         return args.command, self._roots.locate(args.directory or "")
@@ -235,15 +240,17 @@ def _no_sandbox() -> None:
 def _warnings(changed: list[str]) -> list[str]:
     if not changed:
         return []
-    shown = ", ".join(changed[:_MOST_SHOWN]) + (
-        f" and {len(changed) - _MOST_SHOWN} more" * (len(changed) > _MOST_SHOWN)
-    )
-    return [f"This changed what runs later: {shown}."]
+    shown, more = ", ".join(changed[:_MOST_SHOWN]), len(changed) - _MOST_SHOWN
+    if more > 0:
+        return [told("This changed what runs later: {shown} and {more} more.", shown=shown, more=more)]
+    return [told("This changed what runs later: {shown}.", shown=shown)]
 
 
 def _told(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str]) -> ToolResult:
     files = [
-        f"More of {stream} is in {path}: read_file reads it." for stream, path in result.output_files.items() if path
+        told("More of {stream} is in {path}: read_file reads it.", stream=stream, path=path)
+        for stream, path in result.output_files.items()
+        if path
     ]
     remarks = [*remarks, *files]
     fields = {
@@ -269,11 +276,11 @@ def _shown(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str])
     if result.error:
         notes.append(result.error)
     elif result.signal is not None:
-        notes.append(f"Ended by signal {result.signal}.")
+        notes.append(told("Ended by signal {signal}.", signal=result.signal))
     elif result.exit_code:
-        notes.append(f"Exit code {result.exit_code}.")
+        notes.append(told("Exit code {code}.", code=result.exit_code))
     if result.background_pids:
-        notes.append(f"Still running in the background: {', '.join(map(str, result.background_pids))}.")
+        notes.append(told("Still running in the background: {pids}.", pids=", ".join(map(str, result.background_pids))))
     notes += remarks
     between = "\n" if result.stdout and result.stderr and not result.stdout.endswith("\n") else ""
     return TerminalOutput(args.command, result.stdout + between + result.stderr, result.exit_code, tuple(notes))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, Kind, Tool, ToolResult
+from dogu.contract import CallContext, Confirmation, Kind, Tool, ToolResult, say
 
 if TYPE_CHECKING:
     from dogu.workspace.memory_file import MemoryChange, MemoryFile
@@ -58,7 +58,7 @@ class SaveMemory(Tool[SaveMemoryArgs]):
     def _question(self, fact: str) -> Confirmation:
         change = self._memory().plan(fact)
         return Confirmation(
-            f"Remember this in {change.display.path}?",
+            say("Remember this in {path}?", path=change.display.path),
             change.display,
             proposal=change,
             editable_text=change.fact,

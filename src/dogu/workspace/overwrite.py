@@ -10,6 +10,7 @@ import msgspec
 
 from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.files import FileContent
 from dogu.workspace.media import HEAD_BYTES, is_binary
@@ -46,7 +47,7 @@ def plan_overwrite(path: str, old: FileContent | None, content: str, shown: str)
     new = rewrite(old_text, content)
     notes = [*new.notes, *hidden_notes(new.text, before)]
     if was_binary:
-        notes.append("The old content is binary and isn't shown.")
+        notes.append(told("The old content is binary and isn't shown."))
     if old is not None:
         notes += file_notes(old, old_text)
     diff = FileDiff(

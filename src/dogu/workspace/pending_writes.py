@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import msgspec
 
 from dogu.contract.errors import ToolError
+from dogu.language import told
 from dogu.workspace import beneath
 from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls, read_all, write_all
@@ -47,8 +48,9 @@ class Recovered(msgspec.Struct, frozen=True):
     kept: str = ""
 
     def __str__(self) -> str:
-        kept = f"; its old content is in {self.kept}" if self.kept else ""
-        return f"{self.path}: {self.what}{kept}."
+        if not self.kept:
+            return told("{path}: {what}.", path=self.path, what=self.what)
+        return told("{path}: {what}; its old content is in {kept}.", path=self.path, what=self.what, kept=self.kept)
 
 
 class PendingWrites:
@@ -153,7 +155,7 @@ def recover(folder: str, roots: Roots) -> list[Recovered]:
         try:
             found = _put_right(path, descriptor, roots)
         except (OSError, ToolError) as error:
-            found = Recovered(path, f"could not be put right: {error}")
+            found = Recovered(path, told("could not be put right: {error}", error=error))
         finally:
             beneath.close(descriptor)
         if found is not None:
@@ -202,8 +204,8 @@ def _put_right(note: str, descriptor: int, roots: Roots) -> Recovered | None:
         if _restore(path, old, new, roots) is False:
             kept = note.removesuffix(_NOTE) + _KEPT
             os.rename(note, kept)
-            return Recovered(path, "changed since an interrupted write; left as it is", kept)
-        found = Recovered(path, "restored after an interrupted write")
+            return Recovered(path, told("changed since an interrupted write; left as it is"), kept)
+        found = Recovered(path, told("restored after an interrupted write"))
     _unlink_if_there(note)
     return found
 
@@ -225,7 +227,7 @@ def _remove_temporary(path: str, roots: Roots) -> Recovered | None:
         return None
     finally:
         beneath.close(place.parent)
-    return Recovered(path, "removed a temporary file of an interrupted write")
+    return Recovered(path, told("removed a temporary file of an interrupted write"))
 
 
 def _restore(path: str, old: bytes, new: bytes, roots: Roots) -> bool:

@@ -11,12 +11,14 @@ import re
 import unicodedata
 from functools import cache
 
-_RUNS_ON_OPEN = "an editor may run what it says when the folder is opened"
-_OTHER_AGENT = "a coding agent takes its permissions and the programs it starts from there"
-_SHELL = "a shell runs it when it starts"
-_CI = "a build server runs it"
-_PACKAGES = "a package manager takes programs and addresses from it"
-_VERSION_CONTROL = "version control runs hooks and programs named there"
+from dogu.language import sentence, told
+
+_RUNS_ON_OPEN = sentence("an editor may run what it says when the folder is opened")
+_OTHER_AGENT = sentence("a coding agent takes its permissions and the programs it starts from there")
+_SHELL = sentence("a shell runs it when it starts")
+_CI = sentence("a build server runs it")
+_PACKAGES = sentence("a package manager takes programs and addresses from it")
+_VERSION_CONTROL = sentence("version control runs hooks and programs named there")
 
 # A row is one or more parts of a path, side by side, anywhere in it; a folder stands for all that is in it.
 _PROTECTED: dict[str, str] = {
@@ -59,8 +61,8 @@ _PROTECTED: dict[str, str] = {
     ".emacs": _RUNS_ON_OPEN,
     ".emacs.d": _RUNS_ON_OPEN,
     ".dir-locals.el": _RUNS_ON_OPEN,
-    ".gdbinit": "a debugger runs it when it starts",
-    ".lldbinit": "a debugger runs it when it starts",
+    ".gdbinit": sentence("a debugger runs it when it starts"),
+    ".lldbinit": sentence("a debugger runs it when it starts"),
     ".bashrc": _SHELL,
     ".bash_profile": _SHELL,
     ".bash_login": _SHELL,
@@ -84,11 +86,11 @@ _PROTECTED: dict[str, str] = {
     ".xinitrc": _SHELL,
     ".xprofile": _SHELL,
     ".config/fish": _SHELL,
-    ".config/autostart": "the desktop starts it",
-    ".config/systemd": "the system starts it",
-    ".ssh": "ssh takes keys and the programs it starts from there",
-    ".gnupg": "gpg takes keys and the programs it starts from there",
-    ".ripgreprc": "rg runs the --pre program it names",
+    ".config/autostart": sentence("the desktop starts it"),
+    ".config/systemd": sentence("the system starts it"),
+    ".ssh": sentence("ssh takes keys and the programs it starts from there"),
+    ".gnupg": sentence("gpg takes keys and the programs it starts from there"),
+    ".ripgreprc": sentence("rg runs the --pre program it names"),
     ".npmrc": _PACKAGES,
     ".yarnrc": _PACKAGES,
     ".yarnrc.yml": _PACKAGES,
@@ -105,37 +107,37 @@ _PROTECTED: dict[str, str] = {
 }
 
 _SECRET: dict[str, str] = {
-    ".env": "it may hold passwords and keys",
-    ".env.*": "it may hold passwords and keys",
-    ".envrc": "it may hold passwords and keys",
-    ".npmrc": "it may hold a registry's token",
-    ".yarnrc.yml": "it may hold a registry's token",
-    ".pypirc": "it may hold a registry's token",
-    ".netrc": "it holds passwords",
-    "_netrc": "it holds passwords",
-    ".git-credentials": "it holds passwords",
-    ".pgpass": "it holds passwords",
-    ".htpasswd": "it holds passwords",
-    ".my.cnf": "it may hold passwords",
-    ".aws": "it holds keys of a cloud account",
-    ".azure": "it holds keys of a cloud account",
-    ".config/gcloud": "it holds keys of a cloud account",
-    ".kube/config": "it holds keys of a cluster",
-    ".docker/config.json": "it may hold a registry's token",
-    ".cargo/credentials": "it holds a registry's token",
-    ".cargo/credentials.toml": "it holds a registry's token",
-    ".config/gh/hosts.yml": "it holds a token",
-    ".vault-token": "it holds a token",
-    ".ssh": "it holds private keys",
-    ".gnupg": "it holds private keys",
-    "id_rsa": "it is a private key",
-    "id_dsa": "it is a private key",
-    "id_ecdsa": "it is a private key",
-    "id_ed25519": "it is a private key",
-    "*.pem": "it may be a private key",
-    "*.p12": "it may be a private key",
-    "*.pfx": "it may be a private key",
-    "*.kdbx": "it holds passwords",
+    ".env": sentence("it may hold passwords and keys"),
+    ".env.*": sentence("it may hold passwords and keys"),
+    ".envrc": sentence("it may hold passwords and keys"),
+    ".npmrc": sentence("it may hold a registry's token"),
+    ".yarnrc.yml": sentence("it may hold a registry's token"),
+    ".pypirc": sentence("it may hold a registry's token"),
+    ".netrc": sentence("it holds passwords"),
+    "_netrc": sentence("it holds passwords"),
+    ".git-credentials": sentence("it holds passwords"),
+    ".pgpass": sentence("it holds passwords"),
+    ".htpasswd": sentence("it holds passwords"),
+    ".my.cnf": sentence("it may hold passwords"),
+    ".aws": sentence("it holds keys of a cloud account"),
+    ".azure": sentence("it holds keys of a cloud account"),
+    ".config/gcloud": sentence("it holds keys of a cloud account"),
+    ".kube/config": sentence("it holds keys of a cluster"),
+    ".docker/config.json": sentence("it may hold a registry's token"),
+    ".cargo/credentials": sentence("it holds a registry's token"),
+    ".cargo/credentials.toml": sentence("it holds a registry's token"),
+    ".config/gh/hosts.yml": sentence("it holds a token"),
+    ".vault-token": sentence("it holds a token"),
+    ".ssh": sentence("it holds private keys"),
+    ".gnupg": sentence("it holds private keys"),
+    "id_rsa": sentence("it is a private key"),
+    "id_dsa": sentence("it is a private key"),
+    "id_ecdsa": sentence("it is a private key"),
+    "id_ed25519": sentence("it is a private key"),
+    "*.pem": sentence("it may be a private key"),
+    "*.p12": sentence("it may be a private key"),
+    "*.pfx": sentence("it may be a private key"),
+    "*.kdbx": sentence("it holds passwords"),
 }
 _NO_SECRET = re.compile(r"\.env\.(example|sample|template|dist|defaults?|schema)")
 _SHORT_GIT = re.compile(r"git~[0-9]+")
@@ -145,22 +147,27 @@ _IGNORABLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u20
 
 def protected_reason(path: str) -> str | None:
     """Say why writing to `path` must be asked in every mode, or None."""
-    return _reason(path, _PROTECTED, "decides what runs later")
+    pattern = _row(path, _PROTECTED)
+    return pattern and told(
+        "{name} decides what runs later: {reason}.", name=pattern.removeprefix("*"), reason=_PROTECTED[pattern]
+    )
 
 
 def secret_reason(path: str) -> str | None:
     """Say why the content of `path` shouldn't be shown to a model without asking, or None."""
     if _NO_SECRET.fullmatch(_plain(path.rsplit("/", 1)[-1])):
         return None
-    return _reason(path, _SECRET, "is for people only")
+    pattern = _row(path, _SECRET)
+    return pattern and told(
+        "{name} is for people only: {reason}.", name=pattern.removeprefix("*"), reason=_SECRET[pattern]
+    )
 
 
-def _reason(path: str, rows: dict[str, str], what: str) -> str | None:
+def _row(path: str, rows: dict[str, str]) -> str | None:
     plain = "/".join(_plain(part) for part in re.split(r"[/\\]", path) if part)
     if not _any_of(tuple(rows)).search(plain):
         return None
-    pattern = next(pattern for pattern in rows if _any_of((pattern,)).search(plain))
-    return f"{pattern.removeprefix('*')} {what}: {rows[pattern]}."
+    return next(pattern for pattern in rows if _any_of((pattern,)).search(plain))
 
 
 @cache

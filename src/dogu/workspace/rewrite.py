@@ -10,6 +10,7 @@ import re
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.workspace.diff import changed_ranges
 from dogu.workspace.text import DecodedText, decode, dominant_line_ending
 
@@ -38,7 +39,9 @@ def rewrite(old: DecodedText | None, content: str) -> Rewrite:
     if old is not None:
         settled = _with_endings_of(old.text, text)
         if settled != text:
-            notes.append(f"Line endings follow the file's: {_ENDING_NAMES[dominant_line_ending(old.text)]}.")
+            notes.append(
+                told("Line endings follow the file's: {ending}.", ending=_ENDING_NAMES[dominant_line_ending(old.text)])
+            )
         text = settled
     return Rewrite(into.rewrite(text), text, tuple(notes))
 

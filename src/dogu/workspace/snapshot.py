@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from dogu.language import say
 from dogu.workspace import beneath
 from dogu.workspace.folder_events import FolderEvents
 from dogu.workspace.snapshot_pack import Pack
@@ -132,9 +133,14 @@ class TreeSnapshots:
         if not count:
             return ()
         return (
-            f"{count} files are too large or too many to be kept for undo (limits: "
-            f"{self._limits.file_bytes >> 20} MB a file, {self._limits.bytes >> 20} MB in all, "
-            f"{self._limits.rebuilt_bytes >> 20} MB in folders such as node_modules).",
+            say(
+                "{count} files are too large or too many to be kept for undo (limits: {file_mb} MB a file, "
+                "{all_mb} MB in all, {rebuilt_mb} MB in folders such as node_modules).",
+                count=count,
+                file_mb=self._limits.file_bytes >> 20,
+                all_mb=self._limits.bytes >> 20,
+                rebuilt_mb=self._limits.rebuilt_bytes >> 20,
+            ),
         )
 
     def look(self) -> list[TreeChange]:

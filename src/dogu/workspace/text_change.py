@@ -11,6 +11,7 @@ import msgspec
 
 from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence, told
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.media import HEAD_BYTES, is_binary
@@ -18,7 +19,7 @@ from dogu.workspace.text import DecodedText, decode
 from dogu.workspace.text_detect import Encoding
 
 _LONGEST_DIFF_CHARS = 4000
-_MERGED = "The file had changed elsewhere meanwhile; the edit was merged with that."
+_MERGED = sentence("The file had changed elsewhere meanwhile; the edit was merged with that.")
 
 
 class TextBase(msgspec.Struct, frozen=True):
@@ -75,11 +76,11 @@ def file_notes(content: FileContent, old: DecodedText | None) -> tuple[str, ...]
     """Say what a person should know of the file that is written: its encoding, links, other names."""
     notes: list[str] = []
     if old is not None and (not old.is_utf8 or old.bom):
-        notes.append(f"The file stays in {old.label}.")
+        notes.append(told("The file stays in {label}.", label=old.label))
     if content.real_path not in ("", content.path):
-        notes.append(f"A symbolic link: the file written is {content.real_path}.")
+        notes.append(told("A symbolic link: the file written is {real_path}.", real_path=content.real_path))
     if content.links > 1:
-        notes.append(f"The file has {content.links} names (hard links); all show the new content.")
+        notes.append(told("The file has {links} names (hard links); all show the new content.", links=content.links))
     return tuple(notes)
 
 
@@ -90,7 +91,7 @@ def hidden_notes(text: str, old: str = "") -> tuple[str, ...]:
     if old:
         known = set(old.split("\n"))
         text = "\n".join("" if line in known else line for line in text.split("\n"))
-    return tuple(f"The new text {what}." for what in hidden_characters(text))
+    return tuple(told("The new text {what}.", what=what) for what in hidden_characters(text))
 
 
 def change_text(

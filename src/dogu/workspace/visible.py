@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from dogu.language import sentence, told
+
 # ECMA-48, 7-bit and C1 forms: CSI; the strings OSC, DCS, APC, PM, SOS up to their terminator (ST, or BEL), of an
 # unfinished one only the introducer, lest it swallow the rest; every other escape.
 _ESCAPES = re.compile(
@@ -33,16 +35,16 @@ _KINDS = {
     "surrogate": "[\ud800-\udfff]",
 }
 _MEANINGS = {
-    "control": "a terminal may obey it",
-    "separator": "some programs end a line there, others don't",
-    "bidi": "text is shown in another order than it runs",
-    "tag": "invisible, and can carry hidden text",
-    "selector": "invisible where it stands, and can carry hidden text",
-    "invisible": "it can't be seen",
-    "blank": "a letter that looks like a blank",
-    "surrogate": "half a character, or a byte the encoding doesn't know",
-    "space": "it looks like a space and is none",
-    "look-alike": "it looks like a Latin letter in a word of Latin letters",
+    "control": sentence("a terminal may obey it"),
+    "separator": sentence("some programs end a line there, others don't"),
+    "bidi": sentence("text is shown in another order than it runs"),
+    "tag": sentence("invisible, and can carry hidden text"),
+    "selector": sentence("invisible where it stands, and can carry hidden text"),
+    "invisible": sentence("it can't be seen"),
+    "blank": sentence("a letter that looks like a blank"),
+    "surrogate": sentence("half a character, or a byte the encoding doesn't know"),
+    "space": sentence("it looks like a space and is none"),
+    "look-alike": sentence("it looks like a Latin letter in a word of Latin letters"),
 }
 # Joiners and selectors where scripts and emoji need them.
 _AT_HOME = (
@@ -140,8 +142,15 @@ def _clause(text: str, places: list[tuple[int, str]], meaning: str) -> str:
     first = places[0][0]
     line = text.count("\n", 0, first) + 1
     names = _names(character for _, character in places)
-    where = f"line {line}" if len(places) == 1 else f"{len(places)} times, first in line {line}"
-    return f"holds {names} ({where}): {meaning}"
+    if len(places) == 1:
+        return told("holds {names} (line {line}): {meaning}", names=names, line=line, meaning=meaning)
+    return told(
+        "holds {names} ({count} times, first in line {line}): {meaning}",
+        names=names,
+        count=len(places),
+        line=line,
+        meaning=meaning,
+    )
 
 
 def _names(characters: Iterable[str]) -> str:
@@ -150,4 +159,5 @@ def _names(characters: Iterable[str]) -> str:
     distinct = sorted(set(characters))
     named = [f"U+{ord(one):04X} {name(one, '')}".rstrip() for one in distinct[:_MOST_NAMED]]
     more = len(distinct) - _MOST_NAMED
-    return ", ".join(named) + (f" and {more} other characters" if more > 0 else "")
+    listed = ", ".join(named)
+    return told("{names} and {more} other characters", names=listed, more=more) if more > 0 else listed

@@ -24,6 +24,7 @@ from dogu.contract import (
     ToolFailure,
     ToolResult,
 )
+from dogu.language import say, told
 from dogu.workspace.process import Processes, ProcessResult, ShellCommand
 
 _DISCOVERY_TIMEOUT_S = 30.0
@@ -61,25 +62,49 @@ async def discover(
     The command prints a JSON array of declarations, bare or under `function_declarations`/`functionDeclarations`, each
     with its schema under `parameters` or `parametersJsonSchema`. It may take 30 s.
     """
-    told = f"The discovery command {discovery_command!r}"
+    name = repr(discovery_command)
     if not call_command.strip():
-        return Discovered((), (f"{told} is set and tools.callCommand isn't: its tools could not be called.",))
+        return Discovered(
+            (),
+            (
+                told(
+                    "The discovery command {name} is set and tools.callCommand isn't: its tools could not be called.",
+                    name=name,
+                ),
+            ),
+        )
     try:
         argv, call_argv = shlex.split(discovery_command), shlex.split(call_command)
         result = await runner.run(argv, b"", _DISCOVERY_TIMEOUT_S)
     except ValueError as error:
-        return Discovered((), (f"{told} or tools.callCommand can't be split into words: {error}.",))
+        return Discovered(
+            (),
+            (
+                told(
+                    "The discovery command {name} or tools.callCommand can't be split into words: {error}.",
+                    name=name,
+                    error=error,
+                ),
+            ),
+        )
     except ToolError as error:
-        return Discovered((), (f"{told} did not start: {error.message}",))
+        return Discovered(
+            (), (told("The discovery command {name} did not start: {error}", name=name, error=error.message),)
+        )
     if result.exit_code != 0:
-        reason = result.error or f"exit code {result.exit_code}, signal {result.signal}"
-        return Discovered((), (f"{told} failed ({reason}): {result.stderr.strip()[:500] or 'it printed no error'}",))
+        reason = result.error or told("exit code {code}, signal {signal}", code=result.exit_code, signal=result.signal)
+        said = result.stderr.strip()[:500] or told("it printed no error")
+        return Discovered(
+            (), (told("The discovery command {name} failed ({reason}): {said}", name=name, reason=reason, said=said),)
+        )
     try:
         rows: object = json.loads(result.stdout)
     except (ValueError, RecursionError) as error:
-        return Discovered((), (f"{told} printed no JSON: {error}.",))
+        return Discovered((), (told("The discovery command {name} printed no JSON: {error}.", name=name, error=error),))
     if not isinstance(rows, list):
-        return Discovered((), (f"{told} printed JSON that is no array of declarations.",))
+        return Discovered(
+            (), (told("The discovery command {name} printed JSON that is no array of declarations.", name=name),)
+        )
     return _tools_of(cast("list[object]", rows), tuple(call_argv), runner, set(taken_names))
 
 
@@ -91,7 +116,7 @@ def _tools_of(
     for row in _declarations(rows):
         problem = _problem(row, taken_names)
         if problem:
-            problems.append(f"A discovered tool was left out: {problem}.")
+            problems.append(told("A discovered tool was left out: {problem}.", problem=problem))
             continue
         declaration = cast("JsonObject", row)
         taken_names.add(declaration["name"])
@@ -113,18 +138,20 @@ def _declarations(rows: list[object]) -> Iterator[object]:
 def _problem(row: object, taken_names: set[str]) -> str:
     """What is wrong with a declaration; '' when nothing is."""
     if not isinstance(row, dict):
-        return f"a declaration is {json.dumps(row)[:80]}, not an object"
+        return told("a declaration is {row}, not an object", row=json.dumps(row)[:80])
     declaration = cast("JsonObject", row)
     name = declaration.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return f"{json.dumps(name)[:80]} is no name that models accept (letters, digits, _ . : -, at most 64)"
+        return told(
+            "{name} is no name that models accept (letters, digits, _ . : -, at most 64)", name=json.dumps(name)[:80]
+        )
     if name in taken_names:
-        return f"there is a tool named {name!r} already"
+        return told("there is a tool named {name!r} already", name=name)
     if not isinstance(declaration.get("description", ""), str):
-        return f"the description of {name!r} is no text"
+        return told("the description of {name!r} is no text", name=name)
     schema = _schema(declaration)
     if not isinstance(schema, dict) or cast("JsonObject", schema).get("type", "object") != "object":
-        return f"the parameters of {name!r} are no schema of an object"
+        return told("the parameters of {name!r} are no schema of an object", name=name)
     from dogu.runtime.discovery.schema import schema_problem
 
     return schema_problem(name, cast("JsonObject", schema))
@@ -172,7 +199,10 @@ class DiscoveredTool(Tool[JsonObject]):
     async def should_confirm_execute(self, args: JsonObject) -> Confirmation | None:
         """Show the program and what it is given."""
         shown = json.dumps(args, ensure_ascii=False, indent=2)
-        return Confirmation(f"Call the discovered tool {self.name}?", f"{shlex.join(self._argv)}\n\nwith\n{shown}")
+        return Confirmation(
+            told("Call the discovered tool {name}?", name=self.name),
+            say("{command}\n\nwith\n{arguments}", command=shlex.join(self._argv), arguments=shown),
+        )
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
         """Run the call command; standard output is the result, a non-zero exit a failure."""

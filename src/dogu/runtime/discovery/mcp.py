@@ -11,6 +11,7 @@ import anyio
 from anyio import to_thread
 
 from dogu.contract import Content, ErrorKind, ToolError, ToolResult
+from dogu.language import told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rule
@@ -92,7 +93,7 @@ class McpServers:
             await anyio.sleep(self._delay_s)
             await to_thread.run_sync(import_module, "dogu.runtime.discovery.mcp_session")
         except ImportError:
-            self.tell("MCP servers are configured, and the package mcp isn't installed: pip install 'dogu[mcp]'.")
+            self.tell(told("MCP servers are configured, and the package mcp isn't installed: pip install 'dogu[mcp]'."))
             for server in self._servers:
                 server.settled.set()
             return
@@ -109,7 +110,13 @@ class McpServers:
                 await server.settled.wait()
         if scope.cancelled_caught:
             slow = [server.entry.alias for server in self._servers if not server.settled.is_set()]
-            self.tell(f"Still starting after {wait_s:g} s, so without their tools for now: MCP {', '.join(slow)}.")
+            self.tell(
+                told(
+                    "Still starting after {wait_s:g} s, so without their tools for now: MCP {slow}.",
+                    wait_s=wait_s,
+                    slow=", ".join(slow),
+                )
+            )
 
     def __iter__(self) -> Iterator[McpServer]:
         return iter(self._servers)
@@ -140,7 +147,7 @@ class McpServers:
     def _server(self, alias: str) -> McpServer:
         server = self.get(alias)
         if server is None:
-            raise ToolError(ErrorKind.NOT_FOUND, f"There is no MCP server {alias!r}.")
+            raise ToolError(ErrorKind.NOT_FOUND, told("There is no MCP server {alias!r}.", alias=alias))
         return server
 
     @property
@@ -173,19 +180,31 @@ class McpServers:
                 if not server.entry.takes(tool.remote_name):
                     continue
                 if tool.name in tools or tool.name in self._runtime.registry:
-                    raise DeclarationError(f"there is a tool named {tool.name!r} already")
+                    raise DeclarationError(told("there is a tool named {name!r} already", name=tool.name))
             except DeclarationError as error:
-                problems.append(f"MCP server {alias}: a tool was left out: {error}.")
+                problems.append(told("MCP server {alias}: a tool was left out: {error}.", alias=alias, error=error))
                 continue
             tools[tool.name] = tool
             if tool.has_hidden_text:
-                problems.append(f"MCP server {alias}: the description of {tool.name} held invisible characters.")
+                problems.append(
+                    told(
+                        "MCP server {alias}: the description of {name} held invisible characters.",
+                        alias=alias,
+                        name=tool.name,
+                    )
+                )
         self._tools[alias] = list(tools.values())
         self._publish()
         for problem in problems[:_MOST_PROBLEMS_TOLD]:
             self.tell(problem)
         if len(problems) > _MOST_PROBLEMS_TOLD:
-            self.tell(f"MCP server {alias}: {len(problems) - _MOST_PROBLEMS_TOLD} more tools had such problems.")
+            self.tell(
+                told(
+                    "MCP server {alias}: {count} more tools had such problems.",
+                    alias=alias,
+                    count=len(problems) - _MOST_PROBLEMS_TOLD,
+                )
+            )
 
     def _keeps_approvals(self) -> bool:
         """In yolo nobody approved anything that a later session should hold against a server."""
@@ -204,7 +223,9 @@ class McpServers:
                 if policy.rules.is_excluded(tool.name):
                     continue
                 self._runtime.registry.register(tool, is_discovered=True)
-                rule = Rule(tool.name, Decision.ALLOW, source=f"trust of the MCP server {server.entry.alias}")
+                rule = Rule(
+                    tool.name, Decision.ALLOW, source=told("trust of the MCP server {alias}", alias=server.entry.alias)
+                )
                 if server.entry.trust and rule not in policy.rules.allowed:
                     policy.remember(rule)
 

@@ -16,7 +16,7 @@ from mcp.client.session import ClientRequestContext, ElicitationFnT, SamplingFnT
 from pydantic import FileUrl
 
 from dogu.contract import Content, Part, Text, ToolError
-from dogu.language import say
+from dogu.language import say, told
 from dogu.runtime.discovery.mcp_clock import Clock
 from dogu.runtime.discovery.mcp_content import joined_content, part_of
 from dogu.runtime.discovery.mcp_host import Host, SamplingRequest
@@ -103,7 +103,7 @@ class Answering:
 
     async def _open_address(self, params: mcp_types.ElicitRequestURLParams) -> mcp_types.ElicitResult:
         if not re.match(r"https?://[^/\s]", params.url):
-            self._tell(f"it asked to open {params.url[:200]!r}, which is no web address: declined")
+            self._tell(told("it asked to open {url!r}, which is no web address: declined", url=params.url[:200]))
             return mcp_types.ElicitResult(action="decline")
         title = say("The MCP server {server} asks you to open an address:", server=self._alias)
         answer = await self._enquire(Enquiry(title, params.message, url=params.url))
@@ -132,12 +132,12 @@ class Answering:
 
     async def _enquire(self, enquiry: Enquiry) -> Given | Declined:
         if not self._clocks:
-            self._tell("it asked for something while nothing was asked of it: declined")
+            self._tell(told("it asked for something while nothing was asked of it: declined"))
             return Declined(stop=True)
         self._enquiries += 1
         if self._enquiries > MOST_ENQUIRIES:
             for clock in self._clocks:
-                clock.stop(f"it asked the user more than {MOST_ENQUIRIES} times")
+                clock.stop(told("it asked the user more than {count} times", count=MOST_ENQUIRIES))
             return Declined(stop=True)
         clocks = [*self._clocks]
         for clock in clocks:
@@ -148,7 +148,7 @@ class Answering:
             for clock in clocks:
                 clock.go_on()
         if answer is None:
-            self._tell("it asked for something that a person must answer, and nobody is here to ask: declined")
+            self._tell(told("it asked for something that a person must answer, and nobody is here to ask: declined"))
             return Declined()
         return answer
 

@@ -11,6 +11,7 @@ import msgspec
 from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from dogu.contract import JsonObject
+from dogu.language import told
 
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,80}")')
 _DEEP = 5_000
@@ -37,7 +38,9 @@ def read_line(line: bytes) -> JSONRPCMessage | None:
         fields = cast("JsonObject", _decoded(line))
     except (ValueError, RecursionError) as error:
         found = _ID.search(line[:1_000]) or _ID.search(line[-200:])
-        raise MalformedLine(f"no valid JSON ({error})", json.loads(found[1]) if found else None) from error
+        raise MalformedLine(
+            told("no valid JSON ({error})", error=error), json.loads(found[1]) if found else None
+        ) from error
     return _message(fields)
 
 
@@ -73,7 +76,7 @@ def _message(fields: JsonObject) -> JSONRPCMessage | None:
         return None
     result = fields.get("result")
     if not isinstance(result, dict):
-        error = ErrorData(code=-32603, message="it answered without a result")
+        error = ErrorData(code=-32603, message=told("it answered without a result"))
         return JSONRPCError.model_construct(jsonrpc="2.0", id=request_id, error=error)
     return JSONRPCResponse.model_construct(jsonrpc="2.0", id=request_id, result=cast("JsonObject", result))
 

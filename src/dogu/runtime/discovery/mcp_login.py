@@ -8,6 +8,7 @@ import anyio
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
+from dogu.language import told
 from dogu.runtime.discovery.mcp_entries import ServerEntry
 from dogu.runtime.discovery.mcp_host import Host
 from dogu.runtime.discovery.mcp_oauth import ShowAddress
@@ -29,7 +30,9 @@ async def log_in(entry: ServerEntry, host: Host, show: ShowAddress, tell: Callab
     """Log in to a server that wants it, and list its tools. Raises `ToolError` that says what went wrong."""
 
     def no_program(_entry: ServerEntry) -> ServerProgram:
-        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{entry.alias} is a program, which has no login.")
+        raise ToolError(
+            ErrorKind.INVALID_ARGUMENTS, told("{alias} is a program, which has no login.", alias=entry.alias)
+        )
 
     try:
         with anyio.fail_after(LOGIN_TIMEOUT_S):
@@ -47,7 +50,10 @@ async def log_in(entry: ServerEntry, host: Host, show: ShowAddress, tell: Callab
 
 
 def _failed(entry: ServerEntry, error: BaseException) -> ToolError:
-    return ToolError(ErrorKind.REMOTE_FAILED, f"The MCP server {entry.alias} gave no login: {reason_of(error)}.")
+    return ToolError(
+        ErrorKind.REMOTE_FAILED,
+        told("The MCP server {alias} gave no login: {reason}.", alias=entry.alias, reason=reason_of(error)),
+    )
 
 
 def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:

@@ -25,6 +25,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from dogu.contract import JsonObject
+from dogu.language import told
 from dogu.runtime.discovery.mcp_entries import ServerEntry
 from dogu.runtime.discovery.mcp_loopback import Callback, free_port, listening
 from dogu.runtime.discovery.mcp_tokens import TokenStore
@@ -105,22 +106,30 @@ class _Provider(OAuthClientProvider):
         try:
             self._callback = await opened.__aenter__()
         except OSError as error:
-            raise OAuthFlowError(f"{uris[0]} is needed for the login, and can't be used: {error.strerror}") from error
+            raise OAuthFlowError(
+                told(
+                    "{address} is needed for the login, and can't be used: {reason}",
+                    address=uris[0],
+                    reason=error.strerror,
+                )
+            ) from error
         self._listening = opened
         if not await self._show(address):
             await self._stop_listening()
-            raise LoginNeededError("it wants a login")
+            raise LoginNeededError(told("it wants a login"))
 
     async def _wait_for_browser(self) -> AuthorizationCodeResult:
         assert self._callback is not None
         try:
             found = await self._callback.wait()
         except TimeoutError as error:
-            raise OAuthFlowError("nobody logged in within five minutes") from error
+            raise OAuthFlowError(told("nobody logged in within five minutes")) from error
         finally:
             await self._stop_listening()
         if "error" in found:
-            raise OAuthFlowError(f"the login was refused: {found.get('error_description') or found['error']}")
+            raise OAuthFlowError(
+                told("the login was refused: {reason}", reason=found.get("error_description") or found["error"])
+            )
         return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
 
     async def _stop_listening(self) -> None:

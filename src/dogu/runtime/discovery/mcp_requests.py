@@ -19,6 +19,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 
 from dogu.contract import JsonObject
+from dogu.language import told
 
 Responses: TypeAlias = mcp_types.InputResponses | None
 Send: TypeAlias = Callable[[Responses, str | None], Awaitable[JsonObject]]
@@ -90,19 +91,27 @@ class Requests:
             page = await self._send(request(params=params))  # pyright: ignore[reportCallIssue]  (each names its own method)
             found = page.get(key)
             if not isinstance(found, list):
-                return rows, [f"it listed its {what} as something that is no list"]
+                return rows, [told("it listed its {what} as something that is no list", what=what)]
             rows += cast("list[object]", found)
             following = page.get("nextCursor")
             if not isinstance(following, str) or len(rows) > _MOST_ROWS:
                 break
             if following in seen:
-                return rows, [f"its list of {what} never ends: a page names itself as the next"]
+                return rows, [told("its list of {what} never ends: a page names itself as the next", what=what)]
             seen.add(following)
             cursor = following
         else:
-            return rows, [f"its list of {what} has more than {_MOST_PAGES} pages: the rest was left out"]
+            return rows, [
+                told(
+                    "its list of {what} has more than {count} pages: the rest was left out",
+                    what=what,
+                    count=_MOST_PAGES,
+                )
+            ]
         if len(rows) > _MOST_ROWS:
-            return rows[:_MOST_ROWS], [f"it has more than {_MOST_ROWS} {what}: the rest was left out"]
+            return rows[:_MOST_ROWS], [
+                told("it has more than {count} {what}: the rest was left out", count=_MOST_ROWS, what=what)
+            ]
         return rows, []
 
     async def call_tool(self, name: str, arguments: JsonObject, progress: ProgressFnT) -> JsonObject:
@@ -150,7 +159,7 @@ class Requests:
                 return answer
             needed = mcp_types.InputRequiredResult.model_validate(answer)
             responses, state = await self._responses(needed), needed.request_state
-        raise MCPError(mcp_types.INTERNAL_ERROR, f"it asked for more input {_MOST_ROUNDS} times over")
+        raise MCPError(mcp_types.INTERNAL_ERROR, told("it asked for more input {count} times over", count=_MOST_ROUNDS))
 
     async def _responses(self, needed: mcp_types.InputRequiredResult) -> Responses:
         if not needed.input_requests:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from dogu.contract import CallContext, ErrorKind, JsonObject, ToolError
+from dogu.language import told
 from dogu.runtime.discovery.mcp_entries import ServerEntry
 from dogu.runtime.discovery.mcp_host import Host
 from dogu.runtime.discovery.mcp_offers import Prompt, Resource, prompts_of, resources_of
@@ -57,7 +58,7 @@ class McpServer:
         self._connection: Connection | None = None
         self._last: Connection | None = None
         self._was_listed = False
-        self._problem = "it is not started yet"
+        self._problem = told("it is not started yet")
         self._deaths = 0
         self._not_before = 0.0
         self._wanted = anyio.Event()
@@ -95,7 +96,7 @@ class McpServer:
         """Run the server once, to its end; `_problem` says how that came."""
         from dogu.runtime.discovery.mcp_session import FAILURES
 
-        how = "it ended"
+        how = told("it ended")
         try:
             await self._live_once()
         except FAILURES as error:
@@ -109,9 +110,9 @@ class McpServer:
         self._problem = with_tail(how, self._last)
         if self._last is not None and self._last.wants_login():
             self.wants_login = True
-            self._problem = f"it wants a login: dogu mcp-servers login {self.entry.alias}"
+            self._problem = told("it wants a login: dogu mcp-servers login {alias}", alias=self.entry.alias)
         if not self._was_listed and self._deaths == 0:
-            self._say(f"it could not be started: {self._problem}")
+            self._say(told("it could not be started: {problem}", problem=self._problem))
 
     async def _live_once(self) -> None:
         from dogu.runtime.discovery.mcp_session import Hearing, connected
@@ -173,7 +174,7 @@ class McpServer:
                         await self._list(connection, what)
                 except FAILURES as error:
                     if not connection.closed.is_set():
-                        self._say(f"it could not list its {what}: {_reason(error)}")
+                        self._say(told("it could not list its {what}: {error}", what=what, error=_reason(error)))
             self.listed.set()
             await self._heard.wait()
             self._heard = anyio.Event()
@@ -183,7 +184,7 @@ class McpServer:
         self._heard.set()
 
     def _say(self, problem: str) -> None:
-        self._owner.tell(f"MCP server {self.entry.alias}: {problem}.")
+        self._owner.tell(told("MCP server {alias}: {problem}.", alias=self.entry.alias, problem=problem))
 
     def _program(self, entry: ServerEntry) -> ServerProgram:
         from dogu.runtime.discovery.mcp_stdio import ServerProgram
@@ -222,7 +223,7 @@ class McpServer:
                 self._want()
                 await self.settled.wait()
         if self._connection is None:
-            raise self._not_running("Go on without its tools; the user can look at its entry in mcpServers.")
+            raise self._not_running(told("Go on without its tools; the user can look at its entry in mcpServers."))
         return self._connection
 
     def _want(self) -> None:
@@ -230,17 +231,28 @@ class McpServer:
             return  # another call has asked for it already
         left = self._not_before - anyio.current_time()
         if left > _LONGEST_WAIT_S:
-            raise self._not_running(f"It died {self._deaths} times and may start again in {left:.0f} s.")
+            raise self._not_running(
+                told("It died {count} times and may start again in {left:.0f} s.", count=self._deaths, left=left)
+            )
         self.settled = anyio.Event()
         self._wanted.set()
 
     def _not_running(self, what_next: str) -> ToolError:
-        message = f"The MCP server {self.entry.alias} is not running: {self._problem}. {what_next}"
+        message = told(
+            "The MCP server {alias} is not running: {problem}. {what_next}",
+            alias=self.entry.alias,
+            problem=self._problem,
+            what_next=what_next,
+        )
         return ToolError(ErrorKind.REMOTE_FAILED, message)
 
 
 def _reason(error: BaseException) -> str:
-    return f"it did not answer within {_START_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else reason_of(error)
+    return (
+        told("it did not answer within {limit_s:g} s", limit_s=_START_TIMEOUT_S)
+        if isinstance(error, TimeoutError)
+        else reason_of(error)
+    )
 
 
 def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:

@@ -22,6 +22,7 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from dogu.contract import JsonObject
+from dogu.language import told
 from dogu.runtime.discovery.mcp_answers import Answering
 from dogu.runtime.discovery.mcp_entries import ServerEntry
 from dogu.runtime.discovery.mcp_host import Host
@@ -246,5 +247,5 @@ def _found(program: ServerProgram) -> ServerProgram:
         os.path.join(program.directory, command) if "/" in command else command, path=program.environment.get("PATH")
     )
     if path is None:
-        raise FileNotFoundError(2, "there is no such program", command)
+        raise FileNotFoundError(2, told("there is no such program"), command)
     return ServerProgram((path, *program.argv[1:]), program.environment, program.directory)

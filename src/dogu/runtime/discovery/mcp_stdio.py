@@ -20,6 +20,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from dogu.language import told
 from dogu.runtime.discovery.mcp_lines import MalformedLine, read_line
 
 MAX_LINE_BYTES = 128_000_000
@@ -91,7 +92,7 @@ class StdioLink:
             line += rest
             if len(line) > MAX_LINE_BYTES and not is_too_long:
                 is_too_long = True
-                await self._fail(None, f"it answered with more than {MAX_LINE_BYTES // 10**6} MB")
+                await self._fail(None, told("it answered with more than {limit} MB", limit=MAX_LINE_BYTES // 10**6))
             if is_too_long:
                 line.clear()
 
@@ -99,7 +100,7 @@ class StdioLink:
         try:
             message = read_line(line)
         except MalformedLine as error:
-            await self._fail(error.request_id, f"its answer is {error}")
+            await self._fail(error.request_id, told("its answer is {error}", error=error))
             return
         if message is None:
             self._count_noise(line)
@@ -115,7 +116,11 @@ class StdioLink:
         self._noise += 1
         if self._noise == 1:
             shown = line[:80].decode("utf-8", "replace")
-            self._tell(f"it writes lines to standard output that are no messages, which are ignored: {shown!r}")
+            self._tell(
+                told(
+                    "it writes lines to standard output that are no messages, which are ignored: {shown!r}", shown=shown
+                )
+            )
 
     def _is_too_soon(self, message: JSONRPCNotification) -> bool:
         """Whether this is progress right after progress: twenty a second are enough for any person."""

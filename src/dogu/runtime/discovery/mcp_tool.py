@@ -11,6 +11,7 @@ from typing import Any, cast
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolError, ToolResult
+from dogu.language import say, told
 from dogu.runtime.discovery.mcp_approved import ApprovedDeclarations
 from dogu.runtime.discovery.mcp_server import McpServer
 
@@ -74,15 +75,18 @@ class McpTool(Tool[JsonObject]):
         if self.kind.changes_nothing:
             return None
         shown = _visible(json.dumps(args, ensure_ascii=False, indent=2))
-        display = (
-            f"The tool `{_visible(self.remote_name)}` of the MCP server `{self._server.entry.alias}`\n\nwith\n{shown}"
+        display = say(
+            "The tool `{tool}` of the MCP server `{alias}`\n\nwith\n{shown}",
+            tool=_visible(self.remote_name),
+            alias=self._server.entry.alias,
+            shown=shown,
         )
-        title = f"Call {self.name}?"
+        title = told("Call {name}?", name=self.name)
         before = self._approved.before(self.name, self._declaration)
         if before is None or self._server.entry.trust:
             return Confirmation(title, display, proposal=self)
-        reason = "the server has changed what it says of this tool since you approved it"
-        display += f"\n\nIts declaration, before and now:\n```diff\n{_diff(before, self._declaration)}```"
+        reason = told("the server has changed what it says of this tool since you approved it")
+        display += f"\n\n{say('Its declaration, before and now:')}\n```diff\n{_diff(before, self._declaration)}```"
         return Confirmation(title, display, proposal=self, always_ask=True, reasons=(reason,))
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
@@ -105,7 +109,7 @@ def tool_name(alias: str, name: str) -> str:
 def _remote_name(declared: JsonObject) -> str:
     name = declared.get("name")
     if not isinstance(name, str) or not re.search(r"[A-Za-z0-9]", name):
-        raise DeclarationError(f"its name {ascii(name)[:80]} has no letter or digit that models accept")
+        raise DeclarationError(told("its name {name} has no letter or digit that models accept", name=ascii(name)[:80]))
     return name
 
 
@@ -114,13 +118,13 @@ def _schema(name: str, declared: JsonObject) -> JsonObject:
 
     schema = _object(declared.get("inputSchema"), "its inputSchema")
     if schema.get("type", "object") != "object":
-        raise DeclarationError("its inputSchema is no schema of an object")
+        raise DeclarationError(told("its inputSchema is no schema of an object"))
     if _is_deeper(schema, _DEEPEST_SCHEMA):
-        raise DeclarationError(f"its inputSchema is nested more than {_DEEPEST_SCHEMA} levels deep")
+        raise DeclarationError(told("its inputSchema is nested more than {limit} levels deep", limit=_DEEPEST_SCHEMA))
     try:
         json.dumps(schema, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise DeclarationError("its inputSchema holds half a character (a lone surrogate)") from error
+        raise DeclarationError(told("its inputSchema holds half a character (a lone surrogate)")) from error
     problem = schema_problem(name, schema)
     if problem:
         raise DeclarationError(problem)
@@ -152,7 +156,7 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 def _object(value: object, what: str) -> JsonObject:
     if not isinstance(value, dict):
-        raise DeclarationError(f"{what} is no object but a {type(value).__name__}")
+        raise DeclarationError(told("{what} is no object but a {kind}", what=what, kind=type(value).__name__))
     return cast("JsonObject", value)
 
 
@@ -160,7 +164,7 @@ def _visible(text: object) -> str:
     from dogu.workspace.visible import make_visible
 
     if not isinstance(text, str):
-        raise DeclarationError("its description is no text")
+        raise DeclarationError(told("its description is no text"))
     return make_visible(text)
 
 

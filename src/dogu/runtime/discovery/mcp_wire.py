@@ -14,6 +14,8 @@ from typing import Any, cast
 
 import httpx2
 
+from dogu.language import told
+
 _DEEPEST = 100
 _RECURSION = 5_000
 
@@ -42,7 +44,7 @@ class _Mended(httpx2.AsyncByteStream):
                 yield b"\n".join(map(_mended_line, bytes(kept[:end]).split(b"\n")))
                 del kept[:end]
             if len(kept) > self._max_bytes:
-                raise httpx2.ReadError(f"it answered with more than {self._max_bytes // 10**6} MB")
+                raise httpx2.ReadError(told("it answered with more than {limit} MB", limit=self._max_bytes // 10**6))
         if kept:
             yield _mended_line(bytes(kept)) if self._is_events else mended(bytes(kept))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from dogu.language import sentence
 from dogu.workspace.edit_match.folding import fold_clusters
 from dogu.workspace.edit_match.words import has_comment, is_spaced, is_word
 
@@ -128,17 +129,21 @@ def _unit_difference(ours: str, theirs: str) -> str:
     from unicodedata import normalize
 
     if normalize("NFC", ours) == normalize("NFC", theirs):
-        return "Unicode normal form"
+        return sentence("Unicode normal form")
     if normalize("NFKC", ours) == normalize("NFKC", theirs):
-        return "full-width or half-width forms"
-    return "typographic quotes" if set(ours + theirs) & set("'\"") else "look-alike characters"
+        return sentence("full-width or half-width forms")
+    return sentence("typographic quotes") if set(ours + theirs) & set("'\"") else sentence("look-alike characters")
 
 
 def _gap_difference(ours: str, theirs: str) -> str:
     if not (ours + theirs).isspace():
-        return "zero-width characters"
+        return sentence("zero-width characters")
     if ours.count("\n") != theirs.count("\n"):
-        return "blank lines" if "\n" in ours and "\n" in theirs else "line breaks"
+        return sentence("blank lines") if "\n" in ours and "\n" in theirs else sentence("line breaks")
     if "\n" not in ours:
-        return "spacing"
-    return "trailing blanks" if ours.rpartition("\n")[2] == theirs.rpartition("\n")[2] else "indentation"
+        return sentence("spacing")
+    return (
+        sentence("trailing blanks")
+        if ours.rpartition("\n")[2] == theirs.rpartition("\n")[2]
+        else sentence("indentation")
+    )

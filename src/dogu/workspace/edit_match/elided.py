@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, align_equal
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folded import folded_places
@@ -17,7 +18,7 @@ from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacemen
 from dogu.workspace.edit_match.weave import UncleanError, weave
 from dogu.workspace.omission import is_elision
 
-STAGE = "elision"
+STAGE = sentence("elision")
 
 
 def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
@@ -49,7 +50,7 @@ def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) ->
         written = [piece for place, part in zip(places, new_parts, strict=True) for piece in _write(place, part)]
     except UncleanError as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), tuple(spans))
-    return Found(STAGE, tuple(spans), tuple(written), ("lines left out by a placeholder",))
+    return Found(STAGE, tuple(spans), tuple(written), (sentence("lines left out by a placeholder"),))
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why, lie_apart
 from dogu.workspace.edit_match.views import View, substituted
 from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 
-STAGE = "lost escapes"
+STAGE = sentence("lost escapes")
 _STANDS_FOR = {"n": "\n", "t": "\t", "r": "\r"}
 _LONGEST_SHOWN = 80
 
@@ -33,17 +34,24 @@ class _Kind(NamedTuple):
 _ODD_QUOTES = r'^[^"]*"(?:[^"]*"[^"]*")*[^"]*$'
 _QUOTES_WITHIN = r'"[^",()\[\]{}:=]*"\w'
 _KINDS = [
-    _Kind(re.compile(r"\\n"), "\n", re.compile(_ODD_QUOTES), r"\n in the file was sent as a line break"),
-    _Kind(re.compile(r'\\"'), '"', re.compile(f"{_ODD_QUOTES}|{_QUOTES_WITHIN}"), 'a backslash before " was lost'),
-    _Kind(re.compile(r"\\'"), "'", re.compile(_ODD_QUOTES.replace('"', "'")), "a backslash before ' was lost"),
-    _Kind(re.compile(r"\\\\"), "\\", re.compile(r"\\"), "doubled backslashes were sent as one"),
-    _Kind(re.compile(r"\\t"), "\t", re.compile(_ODD_QUOTES), r"\t in the file was sent as a tab"),
-    _Kind(re.compile(r"\\[$`]"), "$`", re.compile(r"[$`]"), "a backslash before $ or ` was lost"),
+    _Kind(re.compile(r"\\n"), "\n", re.compile(_ODD_QUOTES), sentence("\\n in the file was sent as a line break")),
+    _Kind(
+        re.compile(r'\\"'),
+        '"',
+        re.compile(f"{_ODD_QUOTES}|{_QUOTES_WITHIN}"),
+        sentence('a backslash before " was lost'),
+    ),
+    _Kind(
+        re.compile(r"\\'"), "'", re.compile(_ODD_QUOTES.replace('"', "'")), sentence("a backslash before ' was lost")
+    ),
+    _Kind(re.compile(r"\\\\"), "\\", re.compile(r"\\"), sentence("doubled backslashes were sent as one")),
+    _Kind(re.compile(r"\\t"), "\t", re.compile(_ODD_QUOTES), sentence("\\t in the file was sent as a tab")),
+    _Kind(re.compile(r"\\[$`]"), "$`", re.compile(r"[$`]"), sentence("a backslash before $ or ` was lost")),
     _Kind(
         re.compile(r'\\["\\ntr]'),
         '"\\\n\t',
         re.compile(rf"\\|{_ODD_QUOTES}|{_QUOTES_WITHIN}"),
-        "one level of escapes was lost",
+        sentence("one level of escapes was lost"),
     ),
 ]
 

@@ -9,6 +9,7 @@ text occurs exactly as often as expected.
 
 from __future__ import annotations
 
+from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, align_folded, differences, words_agree
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folding import FoldedText, fold
@@ -16,7 +17,7 @@ from dogu.workspace.edit_match.result import OVERLAP, Found, Outcome, Refused, W
 from dogu.workspace.edit_match.weave import UncleanError, weave
 from dogu.workspace.edit_match.words import is_comment_mark, joined, word_chars
 
-STAGE = "white space and look-alikes"
+STAGE = sentence("white space and look-alikes")
 FEWEST_WORD_CHARS = 2
 _MORE_PLACES = 20
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence, told
 from dogu.workspace.edit_match.match import Edit, LineSpan, Refusal
 from dogu.workspace.edit_match.result import Why
 from dogu.workspace.omission import find_omission
@@ -21,9 +22,13 @@ def receipt(edit: Edit, repaired: bool = False) -> str:
     """Say how the text was found when that wasn't exactly; empty when it was."""
     if edit.is_exact and not repaired:
         return ""
-    stage = "repair by the model" if repaired else edit.stage
-    forgiven = f" Forgiven: {', '.join(edit.forgiven)}." if edit.forgiven else ""
-    return f"Matched by {stage} at {_named(edit.lines)}.{forgiven}"
+    stage = sentence("repair by the model") if repaired else edit.stage
+    where = _named(edit.lines)
+    if not edit.forgiven:
+        return told("Matched by {stage} at {where}.", stage=(stage,), where=where)
+    return told(
+        "Matched by {stage} at {where}. Forgiven: {forgiven}.", stage=(stage,), where=where, forgiven=edit.forgiven
+    )
 
 
 def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolError:
@@ -79,5 +84,9 @@ def _sentence(reason: str) -> str:
 
 def _named(spans: tuple[LineSpan, ...]) -> str:
     shown = ", ".join(f"{first}-{last}" for first, last in spans[:_MOST_PLACES])
-    more = f" and {len(spans) - _MOST_PLACES} more places" if len(spans) > _MOST_PLACES else ""
-    return f"lines {shown}{more}"
+    more = len(spans) - _MOST_PLACES
+    return (
+        told("lines {lines} and {more} more places", lines=shown, more=more)
+        if more > 0
+        else told("lines {lines}", lines=shown)
+    )

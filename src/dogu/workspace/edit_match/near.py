@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit, align_folded
 from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.line_index import LineIndex, likely_starts
@@ -20,7 +21,7 @@ from dogu.workspace.edit_match.slips import PARAPHRASE, is_whole_comment, slip_b
 from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 from dogu.workspace.edit_match.words import word_chars
 
-STAGE = "near"
+STAGE = sentence("near")
 _FEWEST_LINES = 3
 _FEWEST_EXACT_LINES = 2
 _FEWEST_EXACT_WORD_CHARS = 8
@@ -74,7 +75,7 @@ def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Out
         written = weave(_align(index, old, window), new)
     except UncleanError as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), spans)
-    forgiven = [pair.slip for pair in window.slips] + ["a comment left out"] * bool(window.left_out)
+    forgiven = [pair.slip for pair in window.slips] + [sentence("a comment left out")] * bool(window.left_out)
     return Found(STAGE, spans, tuple(written), tuple(dict.fromkeys(forgiven)))
 
 

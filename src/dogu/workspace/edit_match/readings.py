@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from dogu.language import sentence
 from dogu.workspace.edit_match.exact import find_exact
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
 
-_JSON_STAGE = "JSON escapes"
+_JSON_STAGE = sentence("JSON escapes")
 
 
 class Reading(NamedTuple):
@@ -80,7 +81,12 @@ def readings(old: str, new: str) -> Iterator[Reading]:
         read = _without_numbers(old, style)
         if read is not None:
             yield from _with_new(
-                "line numbers", "line numbers before the lines", old, read, new, _without_numbers(new, style)
+                sentence("line numbers"),
+                sentence("line numbers before the lines"),
+                old,
+                read,
+                new,
+                _without_numbers(new, style),
             )
     yield from _without_diff_signs(old, new)
 
@@ -162,17 +168,21 @@ def _swap(*pairs: tuple[str, str]) -> Callable[[str], str]:
 
 _LINES = (("\\r\\n", "\n"), ("\\n", "\n"))
 _UNDO: list[tuple[str, str, Callable[[str], str | None]]] = [
-    ("fence", "a Markdown fence around the strings", _fence),
-    (_JSON_STAGE, "the strings were escaped as JSON once too often", _json),
-    ("escaped newlines", "newlines were written as \\n", _swap(*_LINES)),
-    ("escaped newlines", "newlines and tabs were written as \\n and \\t", _swap(*_LINES, ("\\t", "\t"))),
-    ("escaped quotes", "quotes had a backslash", _swap(('\\"', '"'), ("\\'", "'"))),
-    ("escaped quotes", "double quotes had a backslash", _swap(('\\"', '"'))),
-    ("escaped quotes", "single quotes had a backslash", _swap(("\\'", "'"))),
-    ("escaped backslashes", "backslashes were doubled", _swap(("\\\\", "\\"))),
-    ("escaped dollars", "dollars and backticks had a backslash", _swap(("\\$", "$"), ("\\`", "`"))),
-    ("Unicode escapes", "characters were written as \\uXXXX", _unicode),
-    ("HTML entities", "characters were written as HTML entities", _entities),
+    (sentence("fence"), sentence("a Markdown fence around the strings"), _fence),
+    (_JSON_STAGE, sentence("the strings were escaped as JSON once too often"), _json),
+    (sentence("escaped newlines"), sentence("newlines were written as \\n"), _swap(*_LINES)),
+    (
+        sentence("escaped newlines"),
+        sentence("newlines and tabs were written as \\n and \\t"),
+        _swap(*_LINES, ("\\t", "\t")),
+    ),
+    (sentence("escaped quotes"), sentence("quotes had a backslash"), _swap(('\\"', '"'), ("\\'", "'"))),
+    (sentence("escaped quotes"), sentence("double quotes had a backslash"), _swap(('\\"', '"'))),
+    (sentence("escaped quotes"), sentence("single quotes had a backslash"), _swap(("\\'", "'"))),
+    (sentence("escaped backslashes"), sentence("backslashes were doubled"), _swap(("\\\\", "\\"))),
+    (sentence("escaped dollars"), sentence("dollars and backticks had a backslash"), _swap(("\\$", "$"), ("\\`", "`"))),
+    (sentence("Unicode escapes"), sentence("characters were written as \\uXXXX"), _unicode),
+    (sentence("HTML entities"), sentence("characters were written as HTML entities"), _entities),
 ]
 
 # what stands before lines
@@ -197,14 +207,14 @@ def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
 
 def _without_diff_signs(old: str, new: str) -> Iterator[Reading]:
     """Yield both without the first column of a diff, when there is a sign in one of them."""
-    forgiven = "diff signs before the lines"
+    forgiven = sentence("diff signs before the lines")
     read, new_read = _without_sign(old, "-"), _without_sign(new, "+")
     if read is None:
         return
     if new_read is not None and _signs(old, "-") + _signs(new, "+"):
-        yield Reading("diff signs", forgiven, read, new_read, True)
+        yield Reading(sentence("diff signs"), forgiven, read, new_read, True)
     elif _signs(old, "-"):
-        yield from _with_new("diff signs", forgiven, old, read, new, None)
+        yield from _with_new(sentence("diff signs"), forgiven, old, read, new, None)
 
 
 def _without_sign(text: str, sign: str) -> str | None:

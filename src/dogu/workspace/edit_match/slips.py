@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from dogu.language import sentence
 from dogu.workspace.edit_match.folding import fold
 
-PARAPHRASE = "a comment in other words"
+PARAPHRASE = sentence("a comment in other words")
 
 _SHORTEST_WORD = 5
 _FEWEST_WORDS = 5
@@ -30,13 +31,13 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
     if _DIGIT.findall(one) != _DIGIT.findall(other):
         return ""
     if one.casefold() == other.casefold():
-        return "letter case"
+        return sentence("letter case")
     if _QUOTES.sub("'", one) == _QUOTES.sub("'", other):
-        return "the style of quotes"
+        return sentence("the style of quotes")
     if one.rstrip(",;.:") == other.rstrip(",;.:"):
-        return "a sign at the end of a line"
+        return sentence("a sign at the end of a line")
     if typing_error(ours, theirs, text):
-        return "a typing error"
+        return sentence("a typing error")
     return PARAPHRASE if _is_paraphrase(ours.strip(), theirs.strip()) else ""
 
 
