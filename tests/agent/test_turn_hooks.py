@@ -127,6 +127,7 @@ async def test_a_hook_that_stops_at_a_call_stops_the_turn(place: Place) -> None:
     model = ScriptedModel([Turn(calls=[call("list_directory", path=".")])])
     (end,) = await place.run(model, "Work.")
     assert end.reason is EndReason.STOPPED
+    assert end.note == "Stopped by a hook."
 
 
 async def test_hooks_are_listed(place: Place) -> None:

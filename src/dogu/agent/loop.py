@@ -170,7 +170,7 @@ class _Turn:
                 return self._end(EndReason.DONE, finished.note or _cut_note(finished))
             answers = await self._run(calls)
             if any(answer.stop for answer in answers):
-                return self._end(EndReason.STOPPED, told("Stopped at your word."))
+                return self._end(EndReason.STOPPED, _stop_note(answers))
             if self._is_looping(answers) and not await self._goes_on():
                 return self._end(EndReason.LOOP, told("Stopped: the model kept making the same calls."))
         limit = self._agent.max_steps
@@ -273,6 +273,12 @@ def _unwatched(model: Model) -> Model:
 def _interrupted(printed: str) -> ToolResult:
     message = f"Interrupted by the user before it ended. It had printed:\n{printed}"
     return ToolResult.failed(ToolError(ErrorKind.CANCELLED, message))
+
+
+def _stop_note(answers: Sequence[ToolAnswer]) -> str:
+    first = next(answer.result for answer in answers if answer.stop)
+    is_persons = first.error is not None and first.error.kind is ErrorKind.DECLINED
+    return told("Stopped at your word.") if is_persons else told("Stopped by a hook.")
 
 
 def _cut_note(finished: Finished) -> str:
