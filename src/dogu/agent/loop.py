@@ -7,12 +7,14 @@ screen, no wire and no tool by name.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import msgspec
 
+from dogu.agent.breathing import breathing
 from dogu.agent.history import History
 from dogu.agent.loop_detection import LoopDetection
 from dogu.agent.session_events import PromptGiven, TurnCancelled, TurnFailed
@@ -200,8 +202,8 @@ class _Turn:
         model, declarations = agent.watched(agent.model), agent.executor.registry.declarations
         stream = model.stream(agent.system, agent.history.contents, declarations)
         finished: Finished | None = None
-        async with stream as events:
-            async for event in events:
+        async with stream as events, aclosing(breathing(events)) as passed:
+            async for event in passed:
                 match event:
                     case TextDelta(text=text):
                         self.text += text
