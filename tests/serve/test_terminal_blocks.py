@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,3 +125,17 @@ def test_where_nothing_is_drawn_twice_lines_are_printed_as_they_end():
     assert printed == ["# One", "two **three**"]
     answer.end()
     assert printed[-1] == "fo"
+
+
+def test_where_ambiguous_characters_are_wide_no_line_is_too_wide():
+    program = """
+from dogu.serve.terminal.cells import fit, use_wide_ambiguous, width_of
+from dogu.serve.terminal.markdown import markdown_lines
+from dogu.serve.terminal.style import Style
+use_wide_ambiguous()
+assert width_of("…─α") == 6 and width_of("e\\u0301") == 1
+lines = markdown_lines("“quoted” — … × α β γ ① → " * 40, 60, Style(has_color=False))
+assert max(map(width_of, lines)) <= 60, max(map(width_of, lines))
+assert width_of(fit("→" * 50, 21)) <= 21
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

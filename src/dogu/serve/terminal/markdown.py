@@ -15,6 +15,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.theme import Theme
 
+from dogu.serve.terminal.cells import width_of
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
@@ -32,6 +33,7 @@ _THEME = Theme(
         "markdown.block_quote": "italic",
     }
 )
+_NARROWEST = 20
 _CODE_THEMES = {"dark": "monokai", "light": "friendly"}
 
 
@@ -89,8 +91,11 @@ def markdown_lines(text: str, cells: int, style: Style) -> list[str]:
     """Return the painted lines of a block, none wider than `cells`; nothing in them is obeyed by a terminal."""
     console = _console(max(10, cells), style.has_color, style.has_many)
     block = _Markdown(make_visible(text), _CODE_THEMES[style.theme] if style.has_many else "ansi_dark")
-    lines = Segment.split_lines(console.render(block))
-    return _trimmed([_line(segments, console, style) for segments in lines])
+    lines = _trimmed([_line(segments, console, style) for segments in Segment.split_lines(console.render(block))])
+    widest = max(map(width_of, lines), default=0)
+    if widest > cells > _NARROWEST:  # where ambiguous characters are wide, rich doesn't know
+        return markdown_lines(text, max(_NARROWEST, cells * cells // widest), style)
+    return lines
 
 
 @lru_cache(4)

@@ -8,6 +8,7 @@ import sys
 
 from dogu.agent.loop import Agent, EndReason
 from dogu.contract.display import Display
+from dogu.language import say
 from dogu.runtime.questions import Approved, Outcome, Question
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.terminal.draw import draw
@@ -61,7 +62,7 @@ class TourConfirm:
         self.asked[question.call.call_id] = question.confirmation.display
         title = self._style.paint(f"? {question.confirmation.title}", "yellow", "bold")
         print(f"{title}\n{draw(question.confirmation.display, self._style)}")
-        print(self._style.paint("yes (the tour says it for you)", "dim"), flush=True)
+        print(self._style.paint(say("yes (the tour says it for you)"), "dim"), flush=True)
         return Approved()
 
 
