@@ -177,13 +177,13 @@ def test_a_bad_entry_is_not_added(program: Program):
     ],
 )
 def test_bad_settings_are_told_with_file_line_and_key_and_the_program_starts(
-    program: Program, settings: dict[str, Any], entry: Any, key: str, told: str
+    program: Program, entry: Any, key: str, told: str
 ):
-    settings["mcpServers"]["bad"] = entry
     file = program.home / ".dogu" / "settings.json"
-    file.write_text(json.dumps(settings, indent=1))
-    done = program.run("call", "--approval-mode", "yolo", "sums__add", "a=2", "b=3")
-    assert (done.returncode, done.stdout) == (0, b"5\n")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": {"bad": entry}}, indent=1))
+    done = program.run("call", "list_directory", "path=.")
+    assert done.returncode == 0
     (line,) = [line for line in done.stderr.decode().splitlines() if told in line]
     name = f"mcpServers.bad.{key}".rstrip(".")
     where, _, rest = line.partition(f": {name}: ")
@@ -193,12 +193,12 @@ def test_bad_settings_are_told_with_file_line_and_key_and_the_program_starts(
     assert rest
 
 
-def test_settings_that_are_no_json_are_told_and_the_program_starts(program: Program, settings: dict[str, Any]):
+def test_settings_that_are_no_json_are_told_and_the_program_starts(program: Program):
     (program.home / ".gemini").mkdir()
     broken = program.home / ".gemini" / "settings.json"
     broken.write_text('{\n "mcpServers": {\n  "a": {"command": "x"\n')
-    done = program.run("call", "--approval-mode", "yolo", "sums__add", "a=2", "b=3")
-    assert (done.returncode, done.stdout) == (0, b"5\n")
+    done = program.run("call", "list_directory", "path=.")
+    assert done.returncode == 0
     assert f"{broken}:4: ".encode() in done.stderr
 
 
