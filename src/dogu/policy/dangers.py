@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from dogu.policy import program_checks, shell_checks
+from dogu.policy import machine_checks, program_checks, shell_checks
 from dogu.policy.effects import Danger, Effect, Row
 from dogu.policy.git_checks import git_dangers
 from dogu.policy.names import GIT_VALUE_OPTIONS
@@ -95,6 +95,8 @@ def _matches(option: str, text: str, values: str, *, is_exact: bool) -> bool:
     """Whether a word is this option, abbreviated, with a value attached, or in a cluster of short ones."""
     if option in ("=", "+"):
         return option in text if option == "=" else text.startswith("+")
+    if option.endswith("*"):
+        return text.startswith(option[:-1])
     if option.startswith("--"):
         given = text.split("=", maxsplit=1)[0]
         return given == option or (len(given) > 3 and given.startswith("--") and option.startswith(given))
@@ -135,11 +137,11 @@ _CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
     **dict.fromkeys(_EVALUATORS.split(), shell_checks.evaluates),
     **dict.fromkeys(("cd", "pushd", "popd"), shell_checks.leaves),
     **dict.fromkeys(("uniq", "xxd"), shell_checks.second_operand),
-    **dict.fromkeys(("env", "sudo", "doas"), shell_checks.environment),
+    **dict.fromkeys(("env", "doas"), shell_checks.environment),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), shell_checks.tar),
     **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh"), shell_checks.shells),
-    **dict.fromkeys(("mkdir", "touch", "rsync"), shell_checks.places),
-    **dict.fromkeys(("cp", "mv", "ln", "install"), shell_checks.copies),
+    **dict.fromkeys(("mkdir", "touch"), shell_checks.places),
+    **dict.fromkeys(("cp", "mv", "ln", "install", "link"), shell_checks.copies),
     **dict.fromkeys(("rm", "rmdir"), shell_checks.removes),
     **dict.fromkeys(("docker", "podman", "nerdctl"), program_checks.containers),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), program_checks.npm),
@@ -149,6 +151,10 @@ _CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
     "printf": shell_checks.printf_sets,
     "set": shell_checks.sets_options,
     "tee": shell_checks.tee,
+    "cmake": machine_checks.cmake,
+    "sudo": machine_checks.sudo,
+    "rsync": machine_checks.rsync,
+    **dict.fromkeys(("aws", "gcloud", "az", "gsutil"), machine_checks.cloud),
     "curl": program_checks.curl,
     "wget": program_checks.wget,
     "go": program_checks.go,

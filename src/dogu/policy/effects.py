@@ -24,6 +24,7 @@ class Row:
 
     Without options the program (or subcommand) is one by itself. A long option matches its abbreviations and
     `--name=value`; a short one matches attached values and, unless `is_exact`, clusters.
+    `word*` matches whatever begins so; `=` what holds one, `+` what begins with one.
     """
 
     programs: str

@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.contract.tool import Kind
+from dogu.language import say
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import SHELL_TOOL, RestrictionError, Rules
@@ -39,10 +40,13 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 def verdict_text(verdict: Verdict) -> str:
     """Return the same for a person, a line a simple command."""
-    lines = [f"verdict: {verdict.decision}  (gate: {verdict.gate})", f"because: {verdict.reason}"]
+    lines = [
+        say("verdict: {verdict}  (gate: {gate})", verdict=verdict.decision, gate=verdict.gate),
+        say("because: {reason}", reason=say(verdict.reason)),
+    ]
     for each in verdict.commands:
         rule = f"  [{each.rule}]" if each.rule else ""
-        lines.append(f"  {each.verdict:<5} {' '.join(each.words)}{rule}: {each.reason}")
+        lines.append(f"  {each.verdict:<5} {' '.join(each.words)}{rule}: {say(each.reason)}")
     return "\n".join(lines)
 
 

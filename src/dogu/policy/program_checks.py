@@ -33,8 +33,10 @@ INTERPRETERS = {
     "node": Interpreter(
         "epri",
         "C",
-        "--eval --print --require --import --loader --experimental-loader --interactive --env-file --run",
-        "--version --help -v -h --test",
+        "--eval --print --require --import --loader --experimental-loader --interactive --env-file --run "
+        "--openssl-config --test-reporter --experimental-config-file --env-file-if-exists --build-snapshot "
+        "--snapshot-blob --redirect-warnings --diagnostic-dir --report-dir --test-reporter-destination",
+        "--version --help -v -h",
     ),
     "perl": Interpreter("eEMmIdxnpiS", "", "", "-v --version --help -V"),
     "ruby": Interpreter("erIxnpiS", "CEK", "--require", "--version --help -v -h"),
@@ -62,6 +64,8 @@ def interpreter(how: Interpreter, words: Sequence[Word]) -> Iterator[Danger]:
         at += 2 if takes_next else 1
     at += at < len(words) and words[at].text == "--"
     if at >= len(words):
+        if any(word.text in ("--test", "--check") for word in words):
+            return
         yield Danger(1, Effect.RUNS, "runs what it reads from standard input")
     elif _STANDARD_INPUT.fullmatch(words[at].text) or any(part.script for part in words[at].parts):
         yield Danger(at, Effect.RUNS, "runs what it reads from standard input")

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from dogu.policy.effects import Effect, Row
 from dogu.policy.git_rows import GIT_ROWS
+from dogu.policy.system_rows import SYSTEM_ROWS
+from dogu.policy.tool_rows import TOOL_ROWS
 
 _R, _W, _N = Effect.RUNS, Effect.WRITES, Effect.REACHES
 
 ROWS: tuple[Row, ...] = (
     *GIT_ROWS,
+    *TOOL_ROWS,
+    *SYSTEM_ROWS,
     # finding and searching
     Row("find", "-delete", _W, "removes files", is_exact=True),
     Row("find", "-fprint -fprint0 -fprintf -fls", _W, "writes a file", is_exact=True),
@@ -85,7 +89,8 @@ ROWS: tuple[Row, ...] = (
     # network
     Row("ssh sftp scp slogin autossh", "-o -F -E -S -W -D -L -R -J -w", _R, "sets options that can run programs"),
     Row("curl", "-d --data --data-binary --data-raw --data-urlencode --json -X --request", _N, "sends data"),
-    Row("nc ncat netcat socat telnet ftp tftp", "", _N, "opens connections, and can run programs on them"),
+    Row("nc ncat netcat socat", "", _R, "runs programs on the connections it opens"),
+    Row("telnet ftp tftp", "", _N, "opens connections, and can run programs on them"),
     # interpreters
     Row(
         "Rscript R julia elixir iex erl ghci scala groovy jshell",
@@ -234,7 +239,7 @@ ROWS: tuple[Row, ...] = (
     Row("go", "", _R, "fetches and builds a program", "install"),
     Row("go", "", _R, "runs a tool", "tool"),
     Row("go", "", _N, "opens a program", "bug"),
-    Row("go", "", _N, "changes settings", "env -w"),
+    Row("go", "", _R, "changes settings that can name programs", "env -w"),
     Row("go", "", _N, "changes settings", "work"),
     Row("cargo", "", _N, "publishes", "publish"),
     Row("cargo", "", _R, "passes options to the compiler", "rustc"),
@@ -288,5 +293,7 @@ VALUE_LETTERS = {
     "make": "CfIjlOoWE",
     "pytest": "kmpcnorW",
     "gcc": "oBIlLDUx",
+    "dot": "TKGNElLs",
+    "tcpdump": "BcCEFGijmMQrsTVwWyzZ",
 }
 """Letters of short options that take a value: in a cluster of options, what follows such a letter is no option."""

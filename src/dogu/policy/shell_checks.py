@@ -93,7 +93,8 @@ def tee(words: Sequence[Word]) -> Iterator[Danger]:
 def tar(words: Sequence[Word]) -> Iterator[Danger]:
     """Options of tar without a hyphen, in the old style."""
     if len(words) > 1 and re.fullmatch(r"-?[a-zA-Z]*[xFIP][a-zA-Z]*", words[1].text):
-        yield Danger(1, Effect.WRITES, "extracting writes files, and options may name programs")
+        effect = Effect.RUNS if set("FI") & set(words[1].text) else Effect.WRITES
+        yield Danger(1, effect, "extracting writes files, and options may name programs")
 
 
 def shells(words: Sequence[Word]) -> Iterator[Danger]:

@@ -1,0 +1,32 @@
+"""What makes well-known programs run another one or write a file is asked about, each with its reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogu.policy.command_judge import judge_command
+from policy.commands_that_do_more import RUNS, WRITES, lines
+from policy.judging import gate
+
+_RUNS, _WRITES = lines(RUNS), lines(WRITES)
+_HIDDEN = [each for each in _RUNS if "make" in each and each.split()[0] != "make"]
+
+
+def programs(command: str) -> list[str]:
+    """Every program that the command names, wrapped ones too."""
+    return sorted({each.words[0] for each in judge_command(command, None, ()).commands} - {""})
+
+
+@pytest.mark.parametrize("command", _RUNS)
+def test_a_rule_that_names_a_program_does_not_cover_what_it_runs(command: str) -> None:
+    assert gate(command, [command.split(maxsplit=1)[0]]) != "allow"
+
+
+@pytest.mark.parametrize("command", _HIDDEN)
+def test_an_excluded_program_is_not_run_by_another(command: str) -> None:
+    assert gate(command, None, ["make"]) != "allow"
+
+
+@pytest.mark.parametrize("command", _WRITES)
+def test_a_rule_that_names_a_program_does_not_cover_what_it_overwrites(command: str) -> None:
+    assert gate(command, programs(command)) != "allow"
