@@ -188,3 +188,32 @@ async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path
     assert len(asked) == 10
     assert asked[0].title == "The MCP server bad asks:"
     assert "\x1b" in asked[0].message  # as it came: a door shows it escaped
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"), [(Given(), "call it again when they say that they are done"), (Declined(), "they declined")]
+)
+async def test_an_address_that_a_call_needs_opened_is_put_before_the_person(
+    tmp_path: Path, answer: Given | Declined, told: str
+):
+    asked: list[Enquiry] = []
+
+    async def enquire(enquiry: Enquiry) -> Given | Declined:
+        asked.append(enquiry)
+        return answer
+
+    async with opened(tmp_path, "wants-address", enquire=enquire) as runtime:
+        assert told in failure_of(await result_of(runtime))
+    assert asked == [
+        Enquiry("The MCP server bad asks you to open an address:", "Pay first.", url="https://example.org/pay")
+    ]
+
+
+async def test_what_is_no_web_address_is_never_put_before_the_person(tmp_path: Path):
+    async def enquire(_enquiry: Enquiry) -> Given:
+        raise AssertionError("the person was asked")
+
+    async with opened(tmp_path, "bad-address", enquire=enquire) as runtime:
+        assert (await result_of(runtime)).llm_content == "answered"
+        assert "no web address: declined" in note_of(runtime)
+    assert json.loads((tmp_path / "answers").read_text())["result"] == {"action": "decline"}

@@ -88,4 +88,5 @@ def _object(value: object) -> JsonObject | None:
 def _error(value: object) -> ErrorData:
     fields = _object(value) or {"message": value}
     code = fields.get("code")
-    return ErrorData(code=code if isinstance(code, int) else -32603, message=str(fields.get("message"))[:2_000])
+    message = str(fields.get("message"))[:2_000]
+    return ErrorData(code=code if isinstance(code, int) else -32603, message=message, data=fields.get("data"))
