@@ -31,8 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         if os.environ.get("DOGU_DEBUG"):
             raise
-        sys.stderr.write(f"dogu failed, which is a defect of dogu: {type(error).__name__}: {error}\n")
-        sys.stderr.write("DOGU_DEBUG=1 shows where.\n")
+        from dogu.language import say
+
+        what = say("dogu failed, which is a defect of dogu: {kind}: {error}", kind=type(error).__name__, error=error)
+        sys.stderr.write(f"{what}\n{say('DOGU_DEBUG=1 shows where.')}\n")
         return 1
 
 
@@ -55,7 +57,7 @@ def _run(words: list[str]) -> int:
     try:
         return command.run(Options.of(space), space)
     except SettingsError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{say(str(error))}\n")
         return 52
     except ToolError as error:
         sys.stderr.write(f"{say(error.message)}\n")
@@ -93,15 +95,16 @@ def _parser_of(name: str) -> ArgumentParser:
 def _overview() -> str:
     from dogu.commands import about
     from dogu.language import say
+    from dogu.workspace.columns import padded
 
     rows = {
         "dogu": say("talk in the terminal"),
-        'dogu "question"': say("the same, with a first prompt"),
-        'dogu -p "question"': say("one answer, without a person (piped input joins the prompt)"),
+        say('dogu "question"'): say("the same, with a first prompt"),
+        say('dogu -p "question"'): say("one answer, without a person (piped input joins the prompt)"),
         **{f"dogu {name}": text for name, text in about().items()},
     }
     title = say("An agent that reads, searches, edits and runs, in this folder, with nothing lost.")
-    return "\n".join([title, "", *(f"  {usage:<20} {text}" for usage, text in rows.items())])
+    return "\n".join([title, "", *(f"  {padded(usage, 20)} {text}" for usage, text in rows.items())])
 
 
 def _common(parser: ArgumentParser) -> None:

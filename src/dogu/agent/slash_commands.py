@@ -7,6 +7,7 @@ from dogu.agent.slash import Said, SlashCommand, SlashCommands
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.runtime import Runtime
+from dogu.workspace.columns import padded, width
 
 
 def general_commands(
@@ -38,8 +39,8 @@ class _General:
     async def help(self, _rest: str) -> Said:
         rows = [(f"/{command.name} {command.arguments}".strip(), command.help) for command in self._slash]
         rows.append(("@path", say("reads a file into your prompt")))
-        width = max(len(usage) for usage, _ in rows)
-        return Said("\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows))
+        widest = max(width(usage) for usage, _ in rows)
+        return Said("\n".join(f"  {padded(usage, widest)}  {text}" for usage, text in rows))
 
     async def tools(self, _rest: str) -> Said:
         return Said("\n".join(f"  {tool.name:<24} {tool.display_name}" for tool in self._runtime.registry))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
+from dogu.language import told
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 
@@ -125,6 +126,6 @@ def open_sandbox(settings: Settings) -> Sandbox | None:
     wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_hosts, chosen.allowed_paths)
     found = sandbox.Sandbox.detect(wishes)
     if chosen.mode == "on" and found.step is sandbox.Step.NONE:
-        message = "The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run."
+        message = told("The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run.")
         raise ToolError(ErrorKind.START_FAILED, message)
     return found

@@ -124,7 +124,7 @@ def _write_model(path: str, values: Mapping[str, str]) -> None:
     except FileNotFoundError:
         text, mode = "", 0o600
     except UnicodeDecodeError as error:
-        raise JsonError(1, f"it isn't UTF-8 ({error.reason})") from error
+        raise JsonError(1, say("it isn't UTF-8 ({reason})", reason=error.reason)) from error
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     text, beside = with_values(text, "model", values), f"{path}.{os.getpid()}"
     with open(beside, "w", encoding="utf-8", newline="", opener=lambda name, flags: os.open(name, flags, mode)) as file:

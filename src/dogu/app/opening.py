@@ -61,7 +61,7 @@ class Opened(msgspec.Struct, frozen=True):
 
         lines = [f"dogu {__version__} · {self.agent.model.name} · {self.runtime.roots[0]}"]
         lines += [say("Settings: {warning}", warning=warning) for warning in self.settings.warnings]
-        return [*lines, *self.runtime.notes, say("/help shows what can be typed.")]
+        return [*lines, *map(say, self.runtime.notes), say("/help shows what can be typed.")]
 
 
 @asynccontextmanager
@@ -252,9 +252,9 @@ async def _discover(
     from dogu.workspace.environment import command_environment
 
     runner = CommandRunner(processes, root, lambda: command_environment(os.environ, settings.shell.environment))
-    names = [tool.name for tool in registry]
+    offer_on_demand(registry, rules_of(settings))
+    names = registry.taken_names
     found = await discover(tools.discovery_command, tools.call_command, runner, names)
     for tool in found.tools:
         registry.register(tool, is_discovered=True)
-    offer_on_demand(registry, rules_of(settings))
     return found.problems

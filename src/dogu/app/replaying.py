@@ -28,7 +28,7 @@ from dogu.app.options import Options
 from dogu.app.undoing import entries_and_contents
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import say
+from dogu.language import say, told
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished
 from dogu.runtime.registry import AnyTool
@@ -80,7 +80,9 @@ def copied_workspace(options: Options, kept: KeptSession) -> Generator[Replay]:
     """
     origin = next((root for root in kept.facts.roots if os.path.isdir(root)), "")
     if not origin:
-        raise ToolError(ErrorKind.NOT_FOUND, f"The folder that session worked in is gone: {kept.facts.roots}.")
+        raise ToolError(
+            ErrorKind.NOT_FOUND, told("The folder that session worked in is gone: {roots}.", roots=kept.facts.roots)
+        )
     base = os.path.realpath(tempfile.mkdtemp(prefix="dogu-replay-"))
     try:
         root = os.path.join(base, os.path.basename(origin) or "root")

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, cast
 
+from dogu.language import say
+
 
 def tell(notes: Iterable[str]) -> None:
     """Say on standard error what went wrong when the runtime was opened."""
     for note in notes:
-        sys.stderr.write(f"{note}\n")
+        sys.stderr.write(f"{say(note)}\n")
 
 
 def run_async(main: Callable[[], Coroutine[Any, Any, int]]) -> int:

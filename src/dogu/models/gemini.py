@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
+from dogu.language import told
 from dogu.models.contents import RawContent, user_content
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
 from dogu.models.gemini_answer import GeminiAnswer
@@ -72,10 +73,10 @@ class KeyAccess:
     async def headers(self) -> dict[str, str]:
         """Return the key's header."""
         if not self._key:
-            message = "There is no Gemini key: set GEMINI_API_KEY (get one at aistudio.google.com/apikey)."
+            message = told("There is no Gemini key: set GEMINI_API_KEY (get one at aistudio.google.com/apikey).")
             raise ModelError(ModelErrorKind.AUTH, message)
         if not self._key.isascii() or not self._key.isprintable():
-            message = "The Gemini key holds characters that no key has: check GEMINI_API_KEY."
+            message = told("The Gemini key holds characters that no key has: check GEMINI_API_KEY.")
             raise ModelError(ModelErrorKind.AUTH, message)
         return {"x-goog-api-key": self._key}
 
@@ -125,7 +126,7 @@ class Gemini:
         try:
             return msgspec.json.decode(answer, type=TokenCount).total_tokens
         except msgspec.DecodeError:
-            raise ModelError(ModelErrorKind.MALFORMED, "The server's count of tokens can't be read.") from None
+            raise ModelError(ModelErrorKind.MALFORMED, told("The server's count of tokens can't be read.")) from None
 
     @property
     def server_tools(self) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from dogu.language import told
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.events import (
     Finished,
@@ -85,7 +86,7 @@ class GeminiAnswer:
         if problem is not None:
             raise problem
         if not self._has_substance:
-            message = f"The model gave an empty answer (finish reason {self._finish})."
+            message = told("The model gave an empty answer (finish reason {finish}).", finish=self._finish)
             raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
         content = b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
         reason, note = self._reason()
@@ -167,9 +168,11 @@ class GeminiAnswer:
         if self._finish == "STOP":
             return FinishReason.STOP, ""
         if self._finish == "MAX_TOKENS":
-            return FinishReason.LENGTH, "The answer was cut at the model's limit of output tokens."
+            return FinishReason.LENGTH, told("The answer was cut at the model's limit of output tokens.")
         _log.info("unknown finish reason %s, taken as a stop", self._finish)
-        return FinishReason.OTHER, f"The model ended for a reason that this version doesn't know: {self._finish}."
+        return FinishReason.OTHER, told(
+            "The model ended for a reason that this version doesn't know: {finish}.", finish=self._finish
+        )
 
 
 def _decoded(payload: bytes) -> WireChunk:
@@ -193,13 +196,13 @@ def _other_part(raw: msgspec.Raw) -> WirePart | None:
 
 
 def _unreadable(error: Exception) -> ModelError:
-    message = f"The server sent something in the stream that is no answer ({error})."
+    message = told("The server sent something in the stream that is no answer ({error}).", error=error)
     return ModelError(ModelErrorKind.MALFORMED, message, most_tries=4)
 
 
 def _incomplete(chunks: int) -> ModelError:
     if not chunks:
-        message = "The server ended the stream without an answer."
+        message = told("The server ended the stream without an answer.")
         return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
-    message = "The answer ended without saying that it was finished."
+    message = told("The answer ended without saying that it was finished.")
     return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=4)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dogu.language import told
 from dogu.models.events import ModelError, ModelErrorKind, Usage
 from dogu.models.gemini_wire import WireCounts, WireFeedback
 from dogu.workspace.web_grounding import Citation, Grounded, Source, character_offset
@@ -77,10 +78,12 @@ def read_grounded(answer: bytes) -> tuple[Grounded, Usage]:
     try:
         decoded = msgspec.json.decode(answer, type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ModelError(ModelErrorKind.MALFORMED, f"The server's answer can't be read ({error}).") from None
+        raise ModelError(
+            ModelErrorKind.MALFORMED, told("The server's answer can't be read ({error}).", error=error)
+        ) from None
     if decoded.prompt_feedback and decoded.prompt_feedback.block_reason:
         reason = decoded.prompt_feedback.block_reason
-        raise ModelError(ModelErrorKind.BLOCKED, f"The server refuses this prompt ({reason}).")
+        raise ModelError(ModelErrorKind.BLOCKED, told("The server refuses this prompt ({reason}).", reason=reason))
     usage = (decoded.usage_metadata or WireCounts()).usage()
     candidate = (decoded.candidates or [_Candidate()])[0]
     parts = (candidate.content and candidate.content.parts) or []

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import told
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.events import (
     Finished,
@@ -87,20 +88,22 @@ class OpenAIAnswer:
     def finish(self) -> list[ModelEvent]:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
         if not self._finish and not self._is_done:
-            message = "The answer ended without saying that it was finished."
+            message = told("The answer ended without saying that it was finished.")
             raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=4)
         if self._finish == "content_filter":
-            message = "The answer was withheld by the server's content filter. Say it in other words and ask again."
+            message = told(
+                "The answer was withheld by the server's content filter. Say it in other words and ask again."
+            )
             raise ModelError(ModelErrorKind.SAFETY, message)
         calls = self._finished_calls()
         text = "".join(self._text)
         if not text and not calls:
-            message = "The model gave an empty answer."
+            message = told("The model gave an empty answer.")
             raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
         reason = _REASONS.get(self._finish or "stop", FinishReason.OTHER)
-        note = "The answer was cut at the limit of output tokens." if reason is FinishReason.LENGTH else ""
+        note = told("The answer was cut at the limit of output tokens.") if reason is FinishReason.LENGTH else ""
         if reason is FinishReason.OTHER:
-            note = f"The model ended for a reason that this version doesn't know: {self._finish}."
+            note = told("The model ended for a reason that this version doesn't know: {finish}.", finish=self._finish)
         content = _content("".join(self._thoughts), text, calls)
         return [*calls, self._counted(), Finished(reason, content, calls, note)]
 
@@ -172,7 +175,7 @@ def _decoded(payload: bytes) -> WireCompletion:
     try:
         return msgspec.json.decode(payload, type=WireCompletion)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = f"The server sent something in the stream that is no answer ({error})."
+        message = told("The server sent something in the stream that is no answer ({error}).", error=error)
         raise ModelError(ModelErrorKind.MALFORMED, message, most_tries=4) from None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
+from dogu.language import told
 from dogu.models.contents import RawContent
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
 from dogu.models.openai_answer import OpenAIAnswer
@@ -70,9 +71,11 @@ class OpenAICompatible:
     async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
         """Send once, and give the events of the answer."""
         if not self.name:
-            raise ModelError(ModelErrorKind.BAD_REQUEST, "No model is named: set model.name, or --model.")
+            raise ModelError(ModelErrorKind.BAD_REQUEST, told("No model is named: set model.name, or --model."))
         if not self._key.isascii() or not self._key.isprintable():
-            raise ModelError(ModelErrorKind.AUTH, "The key holds characters that no key has: check OPENAI_API_KEY.")
+            raise ModelError(
+                ModelErrorKind.AUTH, told("The key holds characters that no key has: check OPENAI_API_KEY.")
+            )
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         call = HttpCall(f"{self._base_url}/chat/completions", headers, body)
         answer = OpenAIAnswer()

@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from dogu.contract.confirmation import Confirmation
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.policy.policy import Policy
 from dogu.policy.verdict import CallFacts, Decision, Verdict
 from dogu.runtime.calls import ToolCall
@@ -61,7 +62,7 @@ class Approval:
                 return None
             confirmation = Confirmation(description, description)
         if confirmation.always_ask:
-            facts = _facts(tool, args, (*asks, *(confirmation.reasons or ("a person must see it each time",))))
+            facts = _facts(tool, args, (*asks, *(confirmation.reasons or (told("a person must see it each time"),))))
         async with self._asking:
             verdict = self.policy.decide(facts)  # an "always" given while this call waited may have answered it
             if verdict.decision is Decision.ALLOW:

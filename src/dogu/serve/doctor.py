@@ -12,8 +12,22 @@ from enum import StrEnum
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import say, sentence
+from dogu.workspace.columns import padded
 from dogu.workspace.visible import make_visible
+
+_NAME_CELLS = 11
+_NAMES = (
+    sentence("system"),
+    sentence("terminal"),
+    sentence("settings"),
+    sentence("folder"),
+    sentence("model"),
+    sentence("key"),
+    sentence("key file"),
+    sentence("sandbox"),
+    sentence("network"),
+)  # of the checks
 
 
 class Health(StrEnum):
@@ -36,18 +50,23 @@ class Check(msgspec.Struct, frozen=True):
 def print_checks(checks: Iterable[Check]) -> bool:
     """Print the checks; whether none is bad."""
     marks = {Health.GOOD: "✔", Health.POOR: "!", Health.BAD: "✘"}
-    is_well = True
+    is_well, widest = True, _NAME_CELLS
     for check in checks:
-        print(make_visible(f"{marks[check.health]} {check.name:<11} {check.found}", keep=""))
+        print(make_visible(f"{marks[check.health]} {padded(say(check.name), widest)} {check.found}", keep=""))
         if check.advice:
-            print(make_visible(f"  {'':<11} → {check.advice}", keep=""))
+            print(make_visible(f"  {' ' * widest} → {check.advice}", keep=""))
         is_well = is_well and check.health is not Health.BAD
     return is_well
 
 
 def check_system() -> Check:
     """Look at Python and the system."""
-    found = f"Python {platform.python_version()} on {platform.system()} {platform.release()}"
+    found = say(
+        "Python {version} on {system} {release}",
+        version=platform.python_version(),
+        system=platform.system(),
+        release=platform.release(),
+    )
     if sys.platform != "linux":
         return Check("system", Health.POOR, found, say("dogu is tested on Linux; the sandbox may be missing here."))
     return Check("system", Health.GOOD, found)
@@ -62,7 +81,7 @@ def check_program(name: str, program: str | None, advice: str, *, is_needed: boo
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         return Check(name, Health.BAD, say("{path} doesn't run: {error}", path=path, error=error), advice)
-    return Check(name, Health.GOOD, f"{done.stdout.splitlines()[0] if done.stdout else 'runs'} ({path})")
+    return Check(name, Health.GOOD, f"{done.stdout.splitlines()[0] if done.stdout else say('runs')} ({path})")
 
 
 def check_terminal() -> Check:

@@ -12,6 +12,7 @@ import anyio
 import anyio.abc
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp_asking import AskedCall, ElicitationConfirm
 from dogu.serve.mcp_caller import CALLER, McpCaller
@@ -49,10 +50,10 @@ async def serve_mcp(
     try:
         import_module("mcp.server.lowlevel")  # half a second, paid before the first message
     except ImportError as error:
-        message = "The MCP door needs the package mcp: pip install 'dogu[mcp]'."
+        message = say("The MCP door needs the package mcp: pip install 'dogu[mcp]'.")
         raise ToolError(ErrorKind.START_FAILED, message) from error
     for note in runtime.notes:
-        sys.stderr.write(f"{note}\n")
+        sys.stderr.write(f"{say(note)}\n")
     async with mcp_server(runtime, asking, offers or Offers(), open_at) as server:
         if http_port is None:
             from dogu.serve.mcp_streams import serve_standard_streams

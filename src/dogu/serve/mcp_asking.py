@@ -20,6 +20,7 @@ import msgspec
 
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
 from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.serve.mcp_results import writable
@@ -192,14 +193,18 @@ def _form(question: Question) -> mcp_types.ElicitRequestFormParams:
     from dogu.workspace.visible import make_visible
 
     rule = question.always_rule
-    choices = {_ONCE: "Yes, this once", _NO: "No"}
+    choices = {_ONCE: say("Yes, this once"), _NO: say("No")}
     if rule is not None:
-        choices = {_ONCE: "Yes, this once", _ALWAYS: f"Yes, and always in this session: {rule.text}", _NO: "No"}
+        choices = {
+            _ONCE: say("Yes, this once"),
+            _ALWAYS: say("Yes, and always in this session: {rule}", rule=rule.text),
+            _NO: say("No"),
+        }
     confirmation = question.confirmation
-    told = [confirmation.title, *confirmation.reasons, markdown_of(confirmation.display)]
+    told = [*map(say, (confirmation.title, *confirmation.reasons)), markdown_of(confirmation.display)]
     message, _ = middle_left_out(make_visible("\n\n".join(told)), _LONGEST_QUESTION_CHARS)
-    reason = {"type": "string", "title": "If not: why, for the model to hear"}
-    answer = {"type": "string", "title": "May it?", "enum": [*choices], "enumNames": [*choices.values()]}
+    reason = {"type": "string", "title": say("If not: why, for the model to hear")}
+    answer = {"type": "string", "title": say("May it?"), "enum": [*choices], "enumNames": [*choices.values()]}
     properties = {"answer": answer, "reason": reason}
     return mcp_types.ElicitRequestFormParams(
         message=writable(message),

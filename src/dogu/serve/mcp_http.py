@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -30,8 +31,14 @@ async def serve_http(server: Server[Any], port: int) -> None:
             listener.bind((_HOST, port))
             listener.listen()  # before the address is told: whoever reads it may connect at once
         except OSError as error:
-            message = f"MCP can't be served at {_HOST}:{port}: {error.strerror}. --http 0 takes any free port."
+            message = say(
+                "MCP can't be served at {host}:{port}: {reason}. --http 0 takes any free port.",
+                host=_HOST,
+                port=port,
+                reason=error.strerror,
+            )
             raise ToolError(ErrorKind.START_FAILED, message) from error
-        sys.stderr.write(f"Serving MCP at http://{_HOST}:{listener.getsockname()[1]}/mcp\n")
+        address = f"http://{_HOST}:{listener.getsockname()[1]}/mcp"
+        sys.stderr.write(say("Serving MCP at {address}", address=address) + "\n")
         sys.stderr.flush()
         await uvicorn.Server(config).serve(sockets=[listener])

@@ -13,6 +13,7 @@ import anyio
 import anyio.abc
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp_caller import roots_in
 
@@ -110,7 +111,7 @@ async def _asked_roots(context: ServerRequestContext[Any]) -> tuple[str, ...]:
             mcp_types.ListRootsRequest(), mcp_types.ListRootsResult, _PATIENCE_S, related
         )
     except (MCPError, ValidationError) as error:
-        sys.stderr.write(f"The client did not say which its roots are: {error}\n")
+        sys.stderr.write(say("The client did not say which its roots are: {error}", error=error) + "\n")
         return ()
     return _folders(roots_in(answer))
 
@@ -122,5 +123,5 @@ def _folders(paths: Sequence[str]) -> tuple[str, ...]:
         if os.path.isdir(path):
             found[path] = None
         else:
-            sys.stderr.write(f"The client's root is no folder here: {path}\n")
+            sys.stderr.write(say("The client's root is no folder here: {path}", path=path) + "\n")
     return tuple(found)

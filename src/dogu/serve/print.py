@@ -74,9 +74,9 @@ class _TextPrinter:
                     )
                 )
             case Compacted(note=note):
-                _tell(note)
+                _tell(say(note))
             case Noted(text=text):
-                _tell(text)
+                _tell(say(text))
             case Finished():
                 self._flush()
             case CallFinished(result=result, call=call) if result.error:
@@ -86,11 +86,11 @@ class _TextPrinter:
 
     def failed(self, error: ModelError, code: ExitCode) -> None:
         self._flush()
-        _tell(error.message)
+        _tell(say(error.message))
 
     def end(self, end: TurnEnd, code: ExitCode) -> None:
         if end.note:
-            _tell(end.note)
+            _tell(say(end.note))
         if code is ExitCode.NOBODY_TO_ASK:
             _tell(say("Something was refused because nobody was here to approve it; see --approval-mode."))
 

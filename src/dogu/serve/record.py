@@ -20,6 +20,7 @@ from dogu.runtime.session_expiry import size_bytes
 from dogu.runtime.session_folder import KeptSession
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.wire import to_line
+from dogu.workspace.columns import padded
 from dogu.workspace.visible import make_visible
 
 
@@ -42,7 +43,7 @@ def print_sessions(sessions: Sequence[KeptSession], *, as_json: bool = False, of
         said = summary.first_prompt[:100] or say("(calls only, in {roots})", roots=where)
         if of_all and summary.first_prompt:
             said = f"{where}: {said}"
-        print(f"{session.session_id}  {when}  {len(summary.turns):>4}  {summary.model:<16}  {_shown(said)}")
+        print(f"{session.session_id}  {when}  {len(summary.turns):>4}  {padded(summary.model, 16)}  {_shown(said)}")
     if not sessions:
         print(say("No session kept anything for this folder."))
     return ExitCode.DONE
@@ -102,7 +103,7 @@ def print_chain(session: KeptSession, report: ChainReport, *, as_json: bool = Fa
         print(to_line({"id": session.session_id, **msgspec.structs.asdict(report)}))
     elif report.problems:
         print(say("The record of {id} was changed after it was written:", id=session.session_id))
-        print("\n".join(f"  {problem}" for problem in report.problems))
+        print("\n".join(f"  {say(problem)}" for problem in report.problems))
     else:
         whole = say("{lines} lines, all as they were written.", lines=report.lines)
         print(f"{session.session_id}: {whole} {say('The last hash is {hash}.', hash=report.last_hash)}")

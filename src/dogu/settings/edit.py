@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import say
 from dogu.settings.json import parse_json_with_comments
 
 _TOKEN = re.compile(
@@ -47,7 +48,7 @@ def with_entry(text: str, group: str, name: str, value: Any) -> str:
     wanted = dict(parse_json_with_comments(text).values)
     present = wanted.get(group, {})
     if not isinstance(present, dict):
-        raise EditError(f"{group} is no object")
+        raise EditError(say("{group} is no object", group=group))
     wanted[group] = {**present, name: value}
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
@@ -75,7 +76,7 @@ def without_entry(text: str, group: str, name: str) -> str:
     inner = _object(text, found.value_start) if found is not None else None
     member = inner.member(name) if inner is not None else None
     if inner is None or member is None:
-        raise EditError(f"{group}.{name} is written in a way that can't be changed here")
+        raise EditError(say("{group}.{name} is written in a way that can't be changed here", group=group, name=name))
     start, end = member.start, member.comma_end or member.value_end
     if not member.comma_end and len(inner.members) > 1:
         before = inner.members[-2]
@@ -131,7 +132,7 @@ def _end_of_comments(text: str, start: int, stop: int) -> int:
 def _object(text: str, start: int) -> _Object:
     """Read the object that begins there: its tokens, parted at the commas that are its own."""
     if text[start : start + 1] != "{":
-        raise EditError("an object is expected where something else stands")
+        raise EditError(say("an object is expected where something else stands"))
     members: list[_Member] = []
     part: list[tuple[str, int, int]] = []
     depth = 0
@@ -148,7 +149,7 @@ def _object(text: str, start: int) -> _Object:
         if closes and depth == 0:
             return _Object(start, token_start, members)
         depth += kind == "mark" and token in "{["
-    raise EditError("the object doesn't end")
+    raise EditError(say("the object doesn't end"))
 
 
 def _member(tokens: list[tuple[str, int, int]], comma_end: int) -> _Member:
@@ -173,7 +174,7 @@ def _tokens(text: str, start: int) -> Iterator[tuple[str, str, int, int]]:
     while position < len(text):
         found = _TOKEN.match(text, position)
         if found is None:
-            raise EditError(f"{text[position]!r} can't stand here")
+            raise EditError(say("{text!r} can't stand here", text=text[position]))
         if found.lastgroup != "blank":
             yield found.lastgroup or "", found[0], position, found.end()
         position = found.end()
@@ -195,5 +196,5 @@ def _quoted(name: str) -> str:
 def _checked(text: str, wanted: dict[str, Any]) -> str:
     """Return the text if it says what was wanted; nothing else may have changed."""
     if parse_json_with_comments(text).values != wanted:
-        raise EditError("the file is written in a way that can't be changed here: edit it by hand")
+        raise EditError(say("the file is written in a way that can't be changed here: edit it by hand"))
     return text

@@ -126,7 +126,7 @@ class _Parser:
                 )
             self._step()
             self._lines[(*path, key)] = line
-            self._take(":", f"the key {key!r}")
+            self._take(":", say("the key {key!r}", key=key))
             values[key] = self._value((*path, key))
             self._separator("}", say("the value of {key!r}", key=key))
         self._step()

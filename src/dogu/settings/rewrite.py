@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from dogu.language import say
 from dogu.settings.json import JsonError, parse_json_with_comments
 
 _SKIPPED = re.compile(r"(?:[ \t\r\n,:]+|//[^\n]*|/\*(?s:.*?)\*/)*")
@@ -29,7 +30,7 @@ def with_values(text: str, group: str, values: Mapping[str, Any]) -> str:
     after: Any = parse_json_with_comments(text).values.get(group)
     kept = cast("dict[str, Any]", after) if isinstance(after, dict) else {}
     if any(kept.get(key, "") != value for key, value in values.items()):
-        raise JsonError(1, f"{group} can't be changed here")
+        raise JsonError(1, say("{group} can't be changed here", group=group))
     return text
 
 

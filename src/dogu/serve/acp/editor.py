@@ -9,6 +9,7 @@ from typing import Any, cast
 import anyio
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.serve.acp.peer import ConnectionLostError, Peer, RpcError
 
 _PATIENCE_S = 20.0
@@ -52,10 +53,16 @@ class ClientEditor:
             with anyio.CancelScope(shield=True), anyio.fail_after(_PATIENCE_S):
                 await self._peer.request("fs/write_text_file", params)
         except RpcError as error:
-            message = f"The user's editor refused to write {path}: {error.message} Nothing was written."
+            message = told(
+                "The user's editor refused to write {path}: {message} Nothing was written.",
+                path=path,
+                message=error.message,
+            )
             raise ToolError(ErrorKind.IO_ERROR, message) from error
         except ConnectionLostError as error:
-            raise ToolError(ErrorKind.IO_ERROR, f"The user's editor is gone; {path} was not written.") from error
+            raise ToolError(
+                ErrorKind.IO_ERROR, told("The user's editor is gone; {path} was not written.", path=path)
+            ) from error
         except TimeoutError as error:
             raise _silent(path) from error
 
@@ -67,5 +74,7 @@ class ClientEditor:
 
 
 def _silent(path: str) -> ToolError:
-    message = f"The user's editor did not answer about {path} within {_PATIENCE_S:g} s. Try again."
+    message = told(
+        "The user's editor did not answer about {path} within {limit_s:g} s. Try again.", path=path, limit_s=_PATIENCE_S
+    )
     return ToolError(ErrorKind.TIMED_OUT, message)

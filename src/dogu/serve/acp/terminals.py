@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.serve.acp.peer import ConnectionLostError, Peer, RpcError
 from dogu.workspace.process import KEPT_BYTES, ProcessResult, Report, ShellCommand
 
@@ -102,8 +103,10 @@ class ClientTerminals:
         if failures:
             raise failures[0]
         if limit.cancelled_caught:
-            return f"Timed out after {command.timeout_s:g} s and was ended."
-        return f"Printed nothing for {command.idle_timeout_s:g} s and was ended." if is_idle else ""
+            return told("Timed out after {limit_s:g} s and was ended.", limit_s=command.timeout_s)
+        return (
+            told("Printed nothing for {limit_s:g} s and was ended.", limit_s=command.idle_timeout_s) if is_idle else ""
+        )
 
     async def _until_idle(self, terminal: str, idle_s: float | None, seen: _Seen, exited: anyio.Event) -> bool:
         quiet_since = time.monotonic()

@@ -52,7 +52,7 @@ class Updates:
         """Tell the client of an event; kinds that it has no use for are passed over."""
         match event:
             case TextDelta(text=text):
-                self._chunk("agent_message_chunk", text)
+                self._chunk("agent_message_chunk", say(text))
             case ThoughtDelta(text=text):
                 self._chunk("agent_thought_chunk", text)
             case Retrying(reason=reason, delay_s=delay_s, attempt=attempt, of=of):
@@ -65,7 +65,7 @@ class Updates:
     def say(self, text: str) -> None:
         """Say something to the person that isn't the model's."""
         self._speaker = ""
-        self._chunk("agent_message_chunk", text)
+        self._chunk("agent_message_chunk", say(text))
         self._speaker = ""
 
     def shown_id(self, call: ToolCall, title: str = "") -> str:

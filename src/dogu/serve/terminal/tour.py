@@ -8,7 +8,7 @@ import sys
 
 from dogu.agent.loop import Agent, EndReason
 from dogu.contract.display import Display
-from dogu.language import say
+from dogu.language import say, sentence
 from dogu.runtime.questions import Approved, Outcome, Question
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.terminal.draw import draw
@@ -31,13 +31,13 @@ _SAMPLE = {
     "main.py": 'from greeter.hello import greet\n\nprint(greet("world"))\n',
 }
 
-STEPS = (
-    "list files",
-    "read README.md",
-    "find *.py",
-    "search for TODO",
-    'replace "Hello" with "こんにちは" in greeter/hello.py',
-    "run python3 main.py",
+_STEPS = (
+    sentence("list files"),
+    sentence("read README.md"),
+    sentence("find *.py"),
+    sentence("search for TODO"),
+    sentence('replace "Hello" with "こんにちは" in greeter/hello.py'),
+    sentence("run python3 main.py"),
 )
 
 
@@ -60,7 +60,7 @@ class TourConfirm:
     async def __call__(self, question: Question) -> Outcome:
         """Draw the question and approve it."""
         self.asked[question.call.call_id] = question.confirmation.display
-        title = self._style.paint(f"? {question.confirmation.title}", "yellow", "bold")
+        title = self._style.paint(f"? {say(question.confirmation.title)}", "yellow", "bold")
         print(f"{title}\n{draw(question.confirmation.display, self._style)}")
         print(self._style.paint(say("yes (the tour says it for you)"), "dim"), flush=True)
         return Approved()
@@ -71,7 +71,7 @@ async def play_tour(agent: Agent, confirm: TourConfirm) -> ExitCode:
     style = Style.of(sys.stdout)
     show = Show(style, lambda: shutil.get_terminal_size().columns, print, confirm.asked)
     code = ExitCode.DONE
-    for step in STEPS:
+    for step in map(say, _STEPS):
         print(f"\n{style.paint('› ' + step, 'cyan', 'bold')}", flush=True)
         end = await agent.run(step, show.event)
         if end.reason is not EndReason.DONE or not end.answers or any(answer.result.error for answer in end.answers):
