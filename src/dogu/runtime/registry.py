@@ -42,6 +42,11 @@ class ToolRegistry:
         if is_discovered:
             self._discovered.add(tool.name)
 
+    @property
+    def taken_names(self) -> list[str]:
+        """The names that no discovered tool may have: those of tools, and others that mean built-in ones."""
+        return [*self._tools, *([self._finder.name] if self._finder is not None else []), *_OTHER_NAMES]
+
     def offer_on_demand(self, finder: AnyTool) -> None:
         """Declare discovered tools on demand once there are more than 40: `finder` is declared then, and finds them."""
         self._finder = finder

@@ -14,7 +14,9 @@ import pytest
 
 from dogu.contract import ErrorKind, Tool
 from dogu.runtime.discovery.command import CommandRunner, Discovered, discover
+from dogu.runtime.registry import ToolRegistry
 from dogu.testing.workspace import check_tool, run_tool
+from dogu.tools.find_tools import FindTools
 from dogu.workspace.process import LocalProcesses
 
 pytestmark = pytest.mark.anyio
@@ -155,3 +157,25 @@ async def test_a_cancelled_call_ends_its_program(runner: CommandRunner):
             group.cancel_scope.cancel()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+async def test_a_discovery_that_hangs_has_a_time_limit(runner: CommandRunner, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dogu.runtime.discovery.command._DISCOVERY_TIMEOUT_S", 0.3)
+    discovered = await discover("sleep 1000", "cat", runner, ())
+    assert discovered.tools == ()
+    assert "failed" in discovered.problems[0]
+
+
+async def test_a_call_that_hangs_has_a_time_limit(runner: CommandRunner, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dogu.runtime.discovery.command._CALL_TIMEOUT_S", 0.3)
+    result = await run_tool((await found(runner, json.dumps(declared("a")), "sh -c 'exec sleep 1000'")).tools[0])
+    assert result.error is not None
+
+
+async def test_no_name_that_means_a_built_in_tool_can_be_taken(runner: CommandRunner):
+    taken = ToolRegistry([FindTools(lambda _words: [], list)]).taken_names
+    discovered = await found(
+        runner, json.dumps(declared("find_tools", "edit", "search_file_content", "mine")), taken=tuple(taken)
+    )
+    assert [tool.name for tool in discovered.tools] == ["mine"]
+    assert len(discovered.problems) == 3
