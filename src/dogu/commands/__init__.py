@@ -16,7 +16,7 @@ def about() -> dict[str, str]:
         "replay": say("Run a session's calls again in a copy of the workspace, and say what differs."),
         "mcp": say("Serve the tools to another agent over the Model Context Protocol: standard streams, or HTTP."),
         "acp": say("Be the agent of an editor, over the Agent Client Protocol."),
-        "mcp-servers": say("See, add, remove, try and log in to MCP servers, whose tools are offered beside dogu's own."),
+        "mcp-servers": say("See, add, remove, try and log in to MCP servers, whose tools stand beside dogu's own."),
         "config": say(
             "Show the settings in force and where they come from; trust this folder's own settings, or don't."
         ),
