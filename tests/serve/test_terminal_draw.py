@@ -13,6 +13,7 @@ from dogu.models.events import Finished, FinishReason, Retrying, TextDelta
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.serve.terminal.draw import draw
+from dogu.serve.terminal.kept import KeptResults
 from dogu.serve.terminal.show import Show
 from dogu.serve.terminal.style import Style
 
@@ -107,3 +108,24 @@ def test_no_color_is_kept():
     assert not Style.of(io.StringIO(), {"TERM": "xterm", "NO_COLOR": "1"}).has_color
     assert Style.of(io.StringIO(), {"FORCE_COLOR": "1"}).has_color
     assert not Style.of(io.StringIO(), {"TERM": "xterm"}).has_color
+
+
+def test_of_a_very_long_line_the_middle_can_be_opened():
+    call = ToolCall("1", "run_shell_command", {})
+    result = ToolResult("...", TerminalOutput("x", "a" * 5_000 + "MIDDLE" + "b" * 5_000))
+    printed: list[str] = []
+    show = Show(PLAIN, lambda: 80, printed.append)
+    show.event(CallStarted(call, "Shell", "x"))
+    show.event(CallFinished(call, "Shell", result))
+    assert "MIDDLE" not in "".join(printed)
+    assert "(/open 1)" in printed[0]
+    assert "MIDDLE" in show.calls.results.opened(1, PLAIN)
+
+
+def test_old_results_are_forgotten_within_a_bound_on_memory():
+    results = KeptResults()
+    for _ in range(100):
+        results.keep("Shell", "x" * 1_000_000)
+    assert "no longer kept" in results.opened(1, PLAIN)
+    assert "xxx" in results.opened(100, PLAIN)
+    assert "no result 101" in results.opened(101, PLAIN)

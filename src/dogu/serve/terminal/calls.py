@@ -25,6 +25,7 @@ _OUTPUT_LINES = 6
 _DIFF_LINES = 30
 _ERROR_LINES = 8
 _SHORT_S = 2.0
+_MOST_LINE_CHARS = 2_000
 
 
 class _Running(msgspec.Struct):
@@ -94,9 +95,9 @@ class Calls:
         return f"{spinner} {words}  {self._style.paint(elapsed, 'dim')}".rstrip()
 
     def _tail(self, running: _Running, columns: int, count: int) -> list[str]:
-        text = make_visible(strip_escapes(running.tail), keep="\n").expandtabs(4) if running.tail else ""
-        lines = text.rstrip("\n").split("\n")[-count:]
-        return [self._style.paint("  " + fit(line.replace("␉", "    "), columns - 3), "dim") for line in lines]
+        lines = running.tail.rstrip("\n").rsplit("\n", count)[-count:]
+        text = make_visible(strip_escapes("\n".join(line[: columns * 2] for line in lines))).expandtabs(4)
+        return [self._style.paint("  " + fit(line, columns - 3), "dim") for line in text.split("\n")[-count:]]
 
     def _finished(self, running: _Running, result: ToolResult, was_shown: bool) -> None:
         style = self._style
@@ -130,22 +131,21 @@ class Calls:
                 shown = [counts] if was_shown else folded(lines, style, _DIFF_LINES)
                 return ([*notes.split("\n")] if notes and not was_shown else []) + shown, number
             case TerminalOutput():
-                lines = (
-                    draw(replace(display, notes=()), style, whole=True).split("\n") if display.output.strip() else []
-                )
+                count, lines, is_cut = _last_lines(display.output)
                 notes = draw(replace(display, output=""), style)
-                number = self.results.keep(title, display) if len(lines) > _OUTPUT_LINES else 0
-                shown = [fit_middle(line, 2_000) if len(line) > 2_000 else line for line in lines[-_OUTPUT_LINES:]]
-                before = [self._above(len(lines) - _OUTPUT_LINES)] if number else []
-                return [*before, *shown, *([*notes.split("\n")] if notes else [])], number
+                number = self.results.keep(title, display) if is_cut or count > len(lines) else 0
+                before = [self._above(count - len(lines))] if count > len(lines) else []
+                return [*before, *lines, *([*notes.split("\n")] if notes else [])], number
+            case str():
+                count, lines, is_cut = _first_lines(display)
+                number = self.results.keep(title, display) if is_cut or count > len(lines) else 0
+                if count <= len(lines):
+                    return lines, number
+                more = say("… {count} more lines", count=count - len(lines))
+                return [*lines, style.paint(more, "dim")], number
             case _:
                 text = draw(display, style, whole=True)
-                lines = text.split("\n") if text else []
-                if len(lines) <= _OUTPUT_LINES or not isinstance(display, str):
-                    return folded(lines, style), 0
-                number = self.results.keep(title, display)
-                count = len(lines) - _OUTPUT_LINES
-                return [*lines[:_OUTPUT_LINES], style.paint(say("… {count} more lines", count=count), "dim")], number
+                return folded(text.split("\n") if text else [], style), 0
 
     def _above(self, count: int) -> str:
         return self._style.paint(say("… {count} lines above", count=count), "dim")
@@ -160,6 +160,37 @@ def elapsed_words(seconds: float) -> str:
     if whole < 60:
         return say("{seconds} s", seconds=whole)
     return say("{minutes} min {seconds} s", minutes=whole // 60, seconds=f"{whole % 60:02}")
+
+
+def _last_lines(output: str) -> tuple[int, list[str], bool]:
+    """Return how many lines a command printed, the last of them, and whether one is cut; no more is looked at."""
+    output = output.rstrip("\n")
+    if not output.strip():
+        return 0, [], False
+    lines = output.rsplit("\n", _OUTPUT_LINES)[-_OUTPUT_LINES:]
+    shown = make_visible("\n".join(_cut(line) for line in lines)).split("\n")
+    return max(output.count("\n") + 1, len(shown)), shown, _is_cut(lines)
+
+
+def _first_lines(text: str) -> tuple[int, list[str], bool]:
+    text = text.rstrip("\n")
+    if not text:
+        return 0, [], False
+    lines = text.split("\n", _OUTPUT_LINES)[:_OUTPUT_LINES]
+    shown = make_visible("\n".join(_cut(line) for line in lines)).split("\n")
+    return text.count("\n") + 1, shown, _is_cut(lines)
+
+
+def _is_cut(lines: list[str]) -> bool:
+    return any(len(line) > _MOST_LINE_CHARS for line in lines)
+
+
+def _cut(line: str) -> str:
+    """Leave out the middle of a line longer than a screen."""
+    if len(line) <= _MOST_LINE_CHARS:
+        return line
+    half = _MOST_LINE_CHARS // 2
+    return f"{line[:half]} … {line[-half:]}"
 
 
 def _indented(lines: list[str]) -> str:

@@ -62,6 +62,8 @@ class LiveScreen:
         self._finds_theme = finds_theme
         self._frame_at = 0.0
         self._is_frame_due = False
+        self._live_frame: object = None
+        self._live: StyleAndTextTuples = []
         self._asking = Asking(style, lambda: self.columns, self._draw_anew)
         self.buffer = Buffer(
             name="input",
@@ -264,7 +266,11 @@ class LiveScreen:
         if self._doings is None or self._asking.is_open:
             return []
         size = self._output.get_size()
-        return _drawn("\n".join(self._doings.live(size.columns, max(3, size.rows - 8))))
+        frame = self._app.render_counter, size
+        if frame != self._live_frame:  # a frame asks for it several times
+            live = self._doings.live(size.columns, max(3, size.rows - 8))
+            self._live_frame, self._live = frame, _drawn("\n".join(live))
+        return self._live
 
     def _queued_text(self) -> StyleAndTextTuples:
         queued = self._doings.queued() if self._doings is not None else []
