@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dogu.language import told
 from dogu.workspace.shell_syntax import Command, CommandKind, Part, PartKind, Script
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -27,9 +28,9 @@ def second_order_danger(script: Script) -> str:
         for text, parts in _evaluated(command, has_maps=has_maps):
             names = set(_NAME.findall(text)) & unproven
             if names:
-                return f"arithmetic may run what {sorted(names)[0]} holds"
+                return told("arithmetic may run what {name} holds", name=sorted(names)[0])
             if any(part.kind is PartKind.COMMAND and not _prints_number(part.script) for part in parts):
-                return "arithmetic may run what a command prints"
+                return told("arithmetic may run what a command prints")
     return ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dogu.language import told
 from dogu.policy.dangers import dangers_of
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import Decision, JudgedCommand, Judgement
@@ -29,38 +30,38 @@ def judge_for_cmd(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule,
     """Judge a text for cmd.exe against the commands that alone may run (None: any) and those that may not."""
     named = _named(text, exclude)
     if named is not None:
-        return Judgement(Decision.DENY, f"it names what {named.text} excludes")
+        return Judgement(Decision.DENY, told("it names what {rule} excludes", rule=named.text))
     redirected = _WRITING.fullmatch(text.strip())
     if redirected is not None:
         judged = judge_for_cmd(redirected[1], core, exclude)
-        written = Judgement(Decision.ASK, f"it writes to {redirected[2]}", judged.commands)
+        written = Judgement(Decision.ASK, told("it writes to {target}", target=redirected[2]), judged.commands)
         return written if judged.gate is Decision.ALLOW else judged
     words = text.split() if _PLAIN.fullmatch(text.strip()) else []
     name = _ENDING.sub("", words[0].lower()) if words else ""
     if not words or name in _RUN_OTHERS:
         if core is not None or exclude:
             return Judgement(
-                Decision.DENY, "it can't be known what cmd.exe would run of it, and a list restricts commands"
+                Decision.DENY, told("it can't be known what cmd.exe would run of it, and a list restricts commands")
             )
-        return Judgement(Decision.ASK, "it can't be known what cmd.exe would run of it")
+        return Judgement(Decision.ASK, told("it can't be known what cmd.exe would run of it"))
     if exclude:
-        return Judgement(Decision.ASK, "under another name it may be what a list excludes")
+        return Judgement(Decision.ASK, told("under another name it may be what a list excludes"))
     return _by_core([name, *words[1:]], core)
 
 
 def _by_core(words: list[str], core: tuple[Rule, ...] | None) -> Judgement:
     rule = next((rule for rule in core or () if _begins(rule, words)), None)
     if core is not None and rule is None:
-        reason = f"{words[0]} is not among the commands allowed"
+        reason = told("{name} is not among the commands allowed", name=words[0])
         return Judgement(Decision.DENY, reason, [JudgedCommand(tuple(words), Decision.DENY, reason)])
     if rule is not None:
         covered = len(rule.words or ())
         dangers = dangers_of(words[0], [Word.literal(word) for word in words])
         danger = next((each for each in dangers if each.index >= covered), None)
         if danger is not None:
-            reason = f"{words[0]}: {danger.reason}"
+            reason = told("{command}: {reason}", command=words[0], reason=danger.reason)
             return Judgement(Decision.ASK, reason, [JudgedCommand(tuple(words), Decision.ASK, reason, rule.text)])
-    reason = f"allowed by {rule.text}" if rule else "nothing forbids it"
+    reason = told("allowed by {rule}", rule=rule.text) if rule else told("nothing forbids it")
     return Judgement(Decision.ALLOW, reason, [JudgedCommand(tuple(words), Decision.ALLOW, reason, rule and rule.text)])
 
 

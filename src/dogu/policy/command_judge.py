@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dogu.language import told
 from dogu.policy.arithmetic import second_order_danger
 from dogu.policy.dangers import dangers_of, redirect_danger
 from dogu.policy.effects import Danger, Effect
@@ -45,16 +46,16 @@ _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
     """Judge a shell text against the commands that alone may run (None: any) and those that may not."""
     if not text.strip():
-        return Judgement(Decision.DENY, "The command is empty.")
+        return Judgement(Decision.DENY, told("The command is empty."))
     if re.search("[\ud800-\udfff\x00]", text):
-        return Judgement(Decision.DENY, "The command holds a character that no command line can.")
+        return Judgement(Decision.DENY, told("The command holds a character that no command line can."))
     judge = _Judge(core, exclude)
     try:
         judge.text(text, 0)
     except RecursionError:
-        judge.give_up("it is nested too deep to follow")
+        judge.give_up(told("it is nested too deep to follow"))
     if _HIDING.search(text):
-        judge.note(Decision.ASK, "it holds control characters that could hide what it does")
+        judge.note(Decision.ASK, told("it holds control characters that could hide what it does"))
     return judge.judgement()
 
 
@@ -77,11 +78,13 @@ class _Judge:
     def judgement(self) -> Judgement:
         gate = strictest(*(each.verdict for each in self._commands), *(decision for decision, _ in self._notes))
         reasons = [reason for decision, reason in self._notes if decision is gate]
-        reasons += [f"{_shown(each.words)}: {each.reason}" for each in self._commands if each.verdict is gate]
+        reasons += [_of_command(each) for each in self._commands if each.verdict is gate]
         if gate is Decision.ALLOW:
-            return Judgement(gate, "every command in it is allowed", self._commands)
-        more = f" (and {len(reasons) - 3} more)" if len(reasons) > 3 else ""
-        return Judgement(gate, "; ".join(dict.fromkeys(reasons[:3])) + more, self._commands)
+            return Judgement(gate, told("every command in it is allowed"), self._commands)
+        shown = "; ".join(dict.fromkeys(reasons[:3]))
+        if len(reasons) > 3:
+            shown = told("{reasons} (and {count} more)", reasons=shown, count=len(reasons) - 3)
+        return Judgement(gate, shown, self._commands)
 
     def note(self, decision: Decision, reason: str) -> None:
         """Take note of what belongs to the text as a whole."""
@@ -91,7 +94,7 @@ class _Judge:
     def text(self, text: str, depth: int, dialect: Dialect = Dialect.BASH) -> None:
         """Judge a text that a shell of this dialect will read."""
         if depth > _DEEPEST_TEXT:
-            self.give_up("shells run shells too deep to follow")
+            self.give_up(told("shells run shells too deep to follow"))
             return
         self._is_second_order = self._is_second_order or may_run_from_subscripts(text)
         outer, self._dialect = self._dialect, dialect
@@ -102,9 +105,9 @@ class _Judge:
             if reason:
                 self._ask_if_restricted(reason)
         except NotBashError as error:
-            self.note(Decision.DENY, f"bash would refuse it: {error}")
+            self.note(Decision.DENY, told("bash would refuse it: {error}", error=str(error)))
         except UnprovenError as error:
-            self.give_up(f"it can't be proven what it runs: {error}")
+            self.give_up(told("it can't be proven what it runs: {error}", error=str(error)))
         finally:
             self._dialect = outer
 
@@ -119,7 +122,7 @@ class _Judge:
                 case CommandKind.CONDITION | CommandKind.ARITHMETIC:
                     self._keyword(command)
                 case CommandKind.LOOP if is_risky_variable(command.name):
-                    self._ask_if_restricted(f"the loop sets {command.name}")
+                    self._ask_if_restricted(told("the loop sets {name}", name=command.name))
                 case _:
                     pass
 
@@ -144,9 +147,9 @@ class _Judge:
                 if part.script is not None:
                     self.script(part.script, depth)
                 if part.kind is PartKind.ARITHMETIC and self._is_second_order:
-                    self._ask_if_restricted("arithmetic may run what a text holds")
+                    self._ask_if_restricted(told("arithmetic may run what a text holds"))
                 if part.kind is PartKind.VARIABLE and re.search(r"@[PAEKQa]", part.operator):
-                    self._ask_if_restricted("${...@P} runs what a variable holds")
+                    self._ask_if_restricted(told("${...@P} runs what a variable holds"))
 
     def _redirects(self, command: Command) -> None:
         if self._core is None:
@@ -159,24 +162,28 @@ class _Judge:
     def _keyword(self, command: Command) -> None:
         name = "[[" if command.kind is CommandKind.CONDITION else "(("
         if self._is_second_order:
-            self._ask_if_restricted(f"{name} may run what a text holds")
+            self._ask_if_restricted(told("{name} may run what a text holds", name=name))
         rule = self._matching(self._core or (), [Word.literal(name)])[1]
         verdict = Decision.ALLOW if self._core is None or rule else Decision.DENY
-        reason = "no command" if verdict is Decision.ALLOW else f"{name} is not among the commands allowed"
+        reason = (
+            told("no command")
+            if verdict is Decision.ALLOW
+            else told("{name} is not among the commands allowed", name=name)
+        )
         self._commands.append(JudgedCommand((name,), verdict, reason, rule and rule.text))
 
     def _simple(self, command: Command, depth: int) -> None:
         risky = [each.name for each in command.assignments if is_risky_variable(each.name)]
         if risky:
-            self._ask_if_restricted(f"it sets {', '.join(risky)}, which can change what runs")
+            self._ask_if_restricted(told("it sets {names}, which can change what runs", names=", ".join(risky)))
         if any(each.subscript is not None for each in command.assignments) and self._is_second_order:
-            self._ask_if_restricted("an array's subscript may run what a text holds")
+            self._ask_if_restricted(told("an array's subscript may run what a text holds"))
         if not command.words:
             return
         try:
             words = [each for word in command.words for each in expand_braces(word)]
         except UnprovenError as error:
-            self.note(Decision.ASK, f"its words can't be known: {error}")
+            self.note(Decision.ASK, told("its words can't be known: {error}", error=str(error)))
             words = command.words
         if "{" in command.words[0].raw and words[0] is not command.words[0]:  # a name out of braces counts as computed
             words = [Word((), ""), *command.words[1:]]
@@ -208,17 +215,21 @@ class _Judge:
     def _by_lists(self, name: str, words: Sequence[Word]) -> tuple[Decision, str, Rule | None]:
         certainty, rule = self._matching(self._exclude, words, name, is_loose=True)
         if rule is not None and certainty:
-            return Decision.DENY, f"excluded by {rule.text}", rule
+            return Decision.DENY, told("excluded by {rule}", rule=rule.text), rule
         if rule is not None:
-            return Decision.ASK, f"it may be what {rule.text} excludes", rule
+            return Decision.ASK, told("it may be what {rule} excludes", rule=rule.text), rule
         if self._core is None:
-            return Decision.ALLOW, "nothing forbids it", None
+            return Decision.ALLOW, told("nothing forbids it"), None
         _, allowed = self._matching(self._core, words, name)
         if allowed is not None:
-            return Decision.ALLOW, f"allowed by {allowed.text}", allowed
+            return Decision.ALLOW, told("allowed by {rule}", rule=allowed.text), allowed
         if any(each.is_unclear for each in self._core):
-            return Decision.ASK, "a rule holds a wildcard, which means nothing: say the command's first words", None
-        return Decision.DENY, f"{_shown((name,))} is not among the commands allowed", None
+            return (
+                Decision.ASK,
+                told("a rule holds a wildcard, which means nothing: say the command's first words"),
+                None,
+            )
+        return Decision.DENY, told("{name} is not among the commands allowed", name=_shown((name,))), None
 
     def _matching(
         self, rules: Sequence[Rule], words: Sequence[Word], name: str = "", *, is_loose: bool = False
@@ -244,7 +255,7 @@ class _Judge:
             elif inner.value is not None:
                 self.text(inner.value, depth + 1, self._dialect if name in _OWN_TEXTS else inner.dialect)
             elif name not in SHELLS:
-                self._ask_if_restricted(f"what {name} would run can't be known")
+                self._ask_if_restricted(told("what {name} would run can't be known", name=name))
             elif rule is None or rule.words is None or len(rule.words) < 2:
                 self._standard_input(name, words, command, depth, inner.dialect)
 
@@ -257,13 +268,13 @@ class _Judge:
             return
         values = [word.value for word in inner.words]
         if None in values:
-            self._ask_if_restricted("what it would run elsewhere can't be known")
+            self._ask_if_restricted(told("what it would run elsewhere can't be known"))
         else:
             self.text(" ".join(value or "" for value in values), depth + 1, Dialect.ANY)
 
     def _wrapped(self, words: Sequence[Word], command: Command, depth: int) -> None:
         if self._wrappers >= _MOST_WRAPPERS:
-            self.give_up("commands run commands too deep to follow")
+            self.give_up(told("commands run commands too deep to follow"))
             return
         self._wrappers += 1
         self._words(words, command, depth)
@@ -276,7 +287,10 @@ class _Judge:
             return
         name = _program(words[0].value) if words else None
         if name is None or self._by_lists(name, words)[0] is not Decision.ALLOW:
-            self.note(Decision.ASK, f"it runs {_shown([word.text for word in words])}, which no rule allows")
+            self.note(
+                Decision.ASK,
+                told("it runs {command}, which no rule allows", command=_shown([word.text for word in words])),
+            )
 
     def _standard_input(self, name: str, words: Sequence[Word], command: Command, depth: int, dialect: Dialect) -> None:
         """A shell without a text: its script is a file, or comes on standard input."""
@@ -287,7 +301,7 @@ class _Judge:
         if takes_input and len(texts) == 1 and texts[0] is not None:
             self.text(texts[0], depth + 1, dialect)
             return
-        self._ask_if_restricted(f"what {name} would run can't be known")
+        self._ask_if_restricted(told("what {name} would run can't be known", name=name))
 
     def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
         shown = tuple(word.text for word in words) or ("",)
@@ -322,7 +336,7 @@ def circle_of_functions(script: Script) -> str:
             unsettled[caller] -= 1
             if not unsettled[caller]:
                 settled.append(caller)
-    return f"the function {next(iter(unsettled))} leads to one that calls itself" if unsettled else ""
+    return told("the function {name} leads to one that calls itself", name=next(iter(unsettled))) if unsettled else ""
 
 
 def _program(value: str | None) -> str | None:
@@ -387,6 +401,10 @@ def _printed(command: Command) -> str | None:
         return None if text.startswith("-") or "\\" in text else text
     is_plain = len(known) == 1 and not re.search(r"^-|%|\\(?!n)", known[0])
     return known[0].replace("\\n", "\n") if is_plain else None
+
+
+def _of_command(judged: JudgedCommand) -> str:
+    return told("{command}: {reason}", command=_shown(judged.words), reason=judged.reason)
 
 
 def _shown(words: Sequence[str]) -> str:

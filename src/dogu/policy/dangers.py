@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from dogu.language import told
 from dogu.policy import machine_checks, program_checks, shell_checks
 from dogu.policy.effects import Danger, Effect, Row
 from dogu.policy.git_checks import git_dangers
@@ -50,8 +51,8 @@ def redirect_danger(redirect: Redirect) -> str:
         return ""
     if redirect.operator in ("<", "<&"):
         is_network = target is None or target.startswith(("/dev/tcp/", "/dev/udp/"))
-        return f"it reads from {redirect.target.text}" if is_network and target is not None else ""
-    return f"it writes to {redirect.target.text}"
+        return told("it reads from {target}", target=redirect.target.text) if is_network and target is not None else ""
+    return told("it writes to {target}", target=redirect.target.text)
 
 
 def _subcommand(name: str, words: Sequence[Word]) -> tuple[int, str]:
@@ -88,7 +89,9 @@ def _by_row(row: Row, words: Sequence[Word], subcommand_at: int, subcommand: str
         if value == "--" and not row.is_exact:
             return
         if any(_matches(option, text, values, is_exact=row.is_exact) for option in options):
-            yield Danger(index, row.effect, f"{text.split('=')[0][:30]} {row.reason}")
+            yield Danger(
+                index, row.effect, told("{option} {reason}", option=text.split("=")[0][:30], reason=row.reason)
+            )
 
 
 def _matches(option: str, text: str, values: str, *, is_exact: bool) -> bool:
@@ -121,7 +124,9 @@ def _unknown_words(name: str, words: Sequence[Word]) -> Iterator[Danger]:
             return
         is_value = name == "find" and words[index - 1].text.startswith("-") and not word.may_split
         if word.value is None and not is_value and not _is_no_option(name, word):
-            yield Danger(index, Effect.WRITES, f"{word.text[:30]} may be an option of {name}")
+            yield Danger(
+                index, Effect.WRITES, told("{word} may be an option of {name}", word=word.text[:30], name=name)
+            )
 
 
 def _is_no_option(name: str, word: Word) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dogu.contract.tool import Kind
+from dogu.language import told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import SHELL_TOOL, Rule, Rules
 from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
@@ -23,9 +24,9 @@ def decide(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> Verdict:
 def gate_of(facts: CallFacts, rules: Rules) -> Judgement:
     """Judge the call whatever the approval mode."""
     if rules.is_excluded(facts.tool):
-        return Judgement(Decision.DENY, f"The settings exclude {facts.tool}.")
+        return Judgement(Decision.DENY, told("The settings exclude {tool}.", tool=facts.tool))
     if rules.core is not None and facts.is_built_in and not rules.tool_exists(facts.tool):
-        return Judgement(Decision.DENY, f"{facts.tool} is not among the tools that the settings allow.")
+        return Judgement(Decision.DENY, told("{tool} is not among the tools that the settings allow.", tool=facts.tool))
     judged = Judgement(Decision.ALLOW, "")
     if facts.command is not None and facts.tool == SHELL_TOOL:
         judged = judge_text(facts, rules.shell_core(), rules.shell_exclude())
@@ -37,16 +38,16 @@ def gate_of(facts: CallFacts, rules: Rules) -> Judgement:
 def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> tuple[Decision, str]:
     """What remembered rules and the mode say of a call that passed the gate."""
     if mode is ApprovalMode.PLAN and not facts.kind.changes_nothing:
-        return Decision.DENY, "In approval mode plan only reading is allowed."
+        return Decision.DENY, told("In approval mode plan only reading is allowed.")
     if mode is ApprovalMode.YOLO:
-        return Decision.ALLOW, "approval mode yolo"
+        return Decision.ALLOW, told("approval mode yolo")
     if facts.kind.changes_nothing:
-        return Decision.ALLOW, f"a tool of kind {facts.kind} changes nothing"
+        return Decision.ALLOW, told("a tool of kind {kind} changes nothing", kind=facts.kind)
     if _is_allowed(facts, rules):
-        return Decision.ALLOW, "allowed by a rule"
+        return Decision.ALLOW, told("allowed by a rule")
     if mode is ApprovalMode.AUTO_EDIT and facts.kind is Kind.EDIT:
-        return Decision.ALLOW, "approval mode auto_edit"
-    return Decision.ASK, f"approval mode {mode} asks before a tool of kind {facts.kind}"
+        return Decision.ALLOW, told("approval mode auto_edit")
+    return Decision.ASK, told("approval mode {mode} asks before a tool of kind {kind}", mode=mode, kind=facts.kind)
 
 
 def _is_allowed(facts: CallFacts, rules: Rules) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dogu.language import told
 from dogu.policy.effects import Danger, Effect
 from dogu.policy.names import GIT_COMMANDS
 from dogu.policy.programs import ROWS
@@ -25,32 +26,36 @@ def git_dangers(words: Sequence[Word], at: int, subcommand: str) -> Iterator[Dan
     first = subcommand.split(" ", maxsplit=1)[0]
     yield from _before_subcommand(words, at)
     if at < len(words) and first not in _KNOWN:
-        yield Danger(at, Effect.REACHES, f"{first or words[at].text} may be an alias that runs anything")
+        yield Danger(
+            at, Effect.REACHES, told("{name} may be an alias that runs anything", name=first or words[at].text)
+        )
     if first == "config":
         yield from _config(words, at)
     if first in ("clone", "init", "worktree"):
         yield from _work_trees(words, at, first)
     for index, word in enumerate(words[1:], 1):
         if re.match(r"(?:ext|fd)::", word.prefix):
-            yield Danger(index, Effect.RUNS, "the address names a program to run")
+            yield Danger(index, Effect.RUNS, told("the address names a program to run"))
 
 
 def _before_subcommand(words: Sequence[Word], at: int) -> Iterator[Danger]:
     for index, word in enumerate(words[1:at], 1):
         if word.value == "-C" and index + 1 < len(words) and leads_outside(words[index + 1]):
-            yield Danger(index, Effect.RUNS, "-C uses a repository elsewhere, whose configuration can run programs")
+            yield Danger(
+                index, Effect.RUNS, told("-C uses a repository elsewhere, whose configuration can run programs")
+            )
         if word.value == "-c" and not _HARMLESS_SETTING.fullmatch(words[min(index + 1, len(words) - 1)].value or ""):
-            yield Danger(index, Effect.RUNS, "-c sets configuration, which can name programs to run")
+            yield Danger(index, Effect.RUNS, told("-c sets configuration, which can name programs to run"))
 
 
 def _config(words: Sequence[Word], at: int) -> Iterator[Danger]:
     operands = [word for word in words[at + 1 :] if not word.text.startswith("-")]
     if len(operands) > 1 and not _READS_CONFIG & {word.text for word in words}:
-        yield Danger(at, Effect.RUNS, "config changes settings that can name programs")
+        yield Danger(at, Effect.RUNS, told("config changes settings that can name programs"))
 
 
 def _work_trees(words: Sequence[Word], at: int, subcommand: str) -> Iterator[Danger]:
     places = operands_of(words[at:], "bcou")
     for index in places[1:] if subcommand == "clone" else places:
         if leads_outside(words[at + index]):
-            yield Danger(at + index, Effect.WRITES, "it makes a work tree outside of the workspace")
+            yield Danger(at + index, Effect.WRITES, told("it makes a work tree outside of the workspace"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dogu.language import told
 from dogu.policy import shell_checks
 from dogu.policy.effects import Danger, Effect
 from dogu.workspace.shell_syntax import Word
@@ -21,7 +22,7 @@ def cmake(words: Sequence[Word]) -> Iterator[Danger]:
     """Yield the variables that name programs."""
     for at, word in enumerate(words[1:], 1):
         if _NAMES_PROGRAM.fullmatch(word.text):
-            yield Danger(at, Effect.RUNS, "names a program to run")
+            yield Danger(at, Effect.RUNS, told("names a program to run"))
 
 
 def sudo(words: Sequence[Word]) -> Iterator[Danger]:
@@ -31,7 +32,7 @@ def sudo(words: Sequence[Word]) -> Iterator[Danger]:
         if not word.text.startswith("-"):
             return
         if re.fullmatch(r"-[a-zA-Z]*[sie]|--(?:shell|login|edit)", word.text):
-            yield Danger(at, Effect.RUNS, "starts a shell or an editor as another user")
+            yield Danger(at, Effect.RUNS, told("starts a shell or an editor as another user"))
 
 
 def rsync(words: Sequence[Word]) -> Iterator[Danger]:
@@ -39,11 +40,11 @@ def rsync(words: Sequence[Word]) -> Iterator[Danger]:
     yield from shell_checks.places(words)
     for at in shell_checks.operands_of(words, "efTBM"):
         if _ELSEWHERE.fullmatch(words[at].text):
-            yield Danger(at, Effect.REACHES, "copies files to or from another machine")
+            yield Danger(at, Effect.REACHES, told("copies files to or from another machine"))
 
 
 def cloud(words: Sequence[Word]) -> Iterator[Danger]:
     """Yield what isn't plainly a look at what is there."""
     operands = [word.text for word in words[1:] if not word.text.startswith("-")]
     if operands and not any(text.startswith(_READS) for text in operands[:5]):
-        yield Danger(1, Effect.RUNS, "changes what is in the cloud, or runs it")
+        yield Danger(1, Effect.RUNS, told("changes what is in the cloud, or runs it"))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dogu.language import told
 from dogu.policy.effects import Danger, Effect
 from dogu.policy.shell_checks import is_risky_variable, operands_of
 from dogu.workspace.shell_syntax import Word
@@ -66,20 +67,20 @@ def interpreter(how: Interpreter, words: Sequence[Word]) -> Iterator[Danger]:
     if at >= len(words):
         if any(word.text in ("--test", "--check") for word in words):
             return
-        yield Danger(1, Effect.RUNS, "runs what it reads from standard input")
+        yield Danger(1, Effect.RUNS, told("runs what it reads from standard input"))
     elif _STANDARD_INPUT.fullmatch(words[at].text) or any(part.script for part in words[at].parts):
-        yield Danger(at, Effect.RUNS, "runs what it reads from standard input")
+        yield Danger(at, Effect.RUNS, told("runs what it reads from standard input"))
 
 
 def _option(how: Interpreter, text: str, following: Sequence[Word]) -> tuple[str, bool, bool]:
     """Why the option needs a question, whether it takes the next word, whether what follows belongs to a module."""
-    gives_code = "runs or loads code given in its arguments"
+    gives_code = told("runs or loads code given in its arguments")
     if text.startswith("--"):
         return gives_code if text.partition("=")[0] in how.long.split() else "", False, False
     letters, module, takes_next = _cluster(how, text)
     if module:
         name = module if module != "-" else following[0].value if following else None
-        return "" if name in _SAFE_MODULES else f"runs the module {name}", False, True
+        return "" if name in _SAFE_MODULES else told("runs the module {name}", name=name), False, True
     return gives_code if letters & set(how.runs) else "", takes_next, False
 
 
@@ -119,13 +120,13 @@ def curl(words: Sequence[Word]) -> Iterator[Danger]:
     long = ("--output", "--dump-header", "--cookie-jar", "--trace", "--trace-ascii", "--stderr")
     for at, value in _writes(words, "oDc", long, "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
         if value not in _NOWHERE:
-            yield Danger(at, Effect.WRITES, "writes a file")
+            yield Danger(at, Effect.WRITES, told("writes a file"))
     sending = ("--data", "--data-binary", "--data-raw", "--data-urlencode", "--json", "--request", "--form-string")
     for at, _ in _writes(words, "dX", sending, "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
-        yield Danger(at, Effect.REACHES, "sends data")
+        yield Danger(at, Effect.REACHES, told("sends data"))
     for at, value in _writes(words, "w", ("--write-out",), "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
         if value is None or "%output{" in value or value.startswith("@"):
-            yield Danger(at, Effect.WRITES, "writes a file, or what a file says")
+            yield Danger(at, Effect.WRITES, told("writes a file, or what a file says"))
 
 
 def wget(words: Sequence[Word]) -> Iterator[Danger]:
@@ -134,9 +135,9 @@ def wget(words: Sequence[Word]) -> Iterator[Danger]:
     targets = list(_writes(words, "O", ("--output-document",), "oaePOtTUQlABDIXRwi"))
     for at, value in targets:
         if value not in _NOWHERE:
-            yield Danger(at, Effect.WRITES, "writes a file")
+            yield Danger(at, Effect.WRITES, told("writes a file"))
     if not targets and not harmless & {word.text for word in words}:
-        yield Danger(1, Effect.WRITES, "writes what it fetches to a file")
+        yield Danger(1, Effect.WRITES, told("writes what it fetches to a file"))
 
 
 def make(words: Sequence[Word]) -> Iterator[Danger]:
@@ -147,14 +148,14 @@ def make(words: Sequence[Word]) -> Iterator[Danger]:
             continue
         risky = is_risky_variable(match[1]) or match[1].startswith(".") or "!=" in word.text[: len(match[1]) + 2]
         if risky or re.search(r"\$[({]|`", match[2]):
-            yield Danger(at, Effect.RUNS, f"{match[1]} can change what the recipes run")
+            yield Danger(at, Effect.RUNS, told("{name} can change what the recipes run", name=match[1]))
 
 
 def npm(words: Sequence[Word]) -> Iterator[Danger]:
     """`npm init NAME` fetches a program and runs it."""
     found = operands_of(words)
     if len(found) > 1 and words[found[0]].value in ("init", "innit"):
-        yield Danger(found[1], Effect.RUNS, "fetches and runs a program")
+        yield Danger(found[1], Effect.RUNS, told("fetches and runs a program"))
 
 
 def go(words: Sequence[Word]) -> Iterator[Danger]:
@@ -163,7 +164,7 @@ def go(words: Sequence[Word]) -> Iterator[Danger]:
         if word.text.lstrip("-").startswith(("ldflags", "gcflags", "asmflags")):
             following = words[at + 1].text if at + 1 < len(words) else ""
             if "ext" in word.text or ("=" not in word.text and "ext" in following):
-                yield Danger(at, Effect.RUNS, "the linker runs a program")
+                yield Danger(at, Effect.RUNS, told("the linker runs a program"))
 
 
 _CARGO = frozenset(
@@ -178,7 +179,7 @@ def cargo(words: Sequence[Word]) -> Iterator[Danger]:
     """Subcommands that an alias or a program `cargo-NAME` may define."""
     found = operands_of(words)
     if found and words[found[0]].value not in _CARGO:
-        yield Danger(found[0], Effect.RUNS, "may be an alias or a program of that name")
+        yield Danger(found[0], Effect.RUNS, told("may be an alias or a program of that name"))
 
 
 _CONTAINER_RISKS = frozenset(
@@ -191,7 +192,7 @@ def containers(words: Sequence[Word]) -> Iterator[Danger]:
     """What docker and its kin do under a second subcommand, or behind options."""
     for at in operands_of(words, "fpHc")[:3]:
         if words[at].value in _CONTAINER_RISKS:
-            yield Danger(at, Effect.RUNS, "runs programs in containers, or writes files")
+            yield Danger(at, Effect.RUNS, told("runs programs in containers, or writes files"))
             return
 
 
@@ -206,13 +207,13 @@ def kubectl(words: Sequence[Word]) -> Iterator[Danger]:
     found = operands_of(words, "ns")
     if found and words[found[0]].value in _KUBE_RISKS:
         effect = Effect.RUNS if words[found[0]].value in ("exec", "run", "debug", "plugin") else Effect.REACHES
-        yield Danger(found[0], effect, "runs programs in the cluster, or changes it")
+        yield Danger(found[0], effect, told("runs programs in the cluster, or changes it"))
     if (
         len(found) > 1
         and words[found[0]].value == "config"
         and (words[found[1]].value or "").startswith(("set", "del"))
     ):
-        yield Danger(found[1], Effect.RUNS, "changes settings that can name programs")
+        yield Danger(found[1], Effect.RUNS, told("changes settings that can name programs"))
 
 
 _GH_RISKS = frozenset(
@@ -234,21 +235,21 @@ def gh(words: Sequence[Word]) -> Iterator[Danger]:
     first = words[found[0]].value if found else "version"
     second = words[found[1]].value if len(found) > 1 else ""
     if first not in _GH:
-        yield Danger(found[0], Effect.RUNS, "may be an alias or an extension")
+        yield Danger(found[0], Effect.RUNS, told("may be an alias or an extension"))
     elif f"{first}:{second}" in _GH_RISKS:
-        yield Danger(found[1], Effect.REACHES, "changes what others see, or hands out a key")
+        yield Danger(found[1], Effect.REACHES, told("changes what others see, or hands out a key"))
     if first == "api":
         yield from _gh_api(words)
     if (first, second) == ("repo", "clone"):
         for at, word in enumerate(words):
             if word.text.startswith(("-c", "--config", "-u", "--upload", "--template")):
-                yield Danger(at, Effect.RUNS, "hands git options that can run programs")
+                yield Danger(at, Effect.RUNS, told("hands git options that can run programs"))
 
 
 def _gh_api(words: Sequence[Word]) -> Iterator[Danger]:
     for at, value in _writes(words, "XfF", ("--method", "--field", "--raw-field", "--input"), "XfFHqtp"):
         if (value or "").upper() != "GET":
-            yield Danger(at, Effect.REACHES, "sends data")
+            yield Danger(at, Effect.REACHES, told("sends data"))
 
 
 _SQLITE_SAFE = frozenset("tables schema headers header mode databases indexes indices dump help quit width".split())
@@ -259,25 +260,25 @@ def sqlite(words: Sequence[Word]) -> Iterator[Danger]:
     for at, word in enumerate(words[1:], 1):
         text = word.text
         if re.fullmatch(r"--?(?:cmd|init|A)(?:=.*)?", text):
-            yield Danger(at, Effect.RUNS, "runs commands")
+            yield Danger(at, Effect.RUNS, told("runs commands"))
         for dotted in re.findall(r"(?:^|\n)[ \t]*\.(\w+)", text):
             if dotted not in _SQLITE_SAFE:
-                yield Danger(at, Effect.RUNS, f".{dotted} may run programs or write files")
+                yield Danger(at, Effect.RUNS, told(".{dotted} may run programs or write files", dotted=dotted))
         if re.search(r"load_extension|writefile|edit\s*\(|attach|fts3_tokenizer|vacuum\s+into", text, re.IGNORECASE):
-            yield Danger(at, Effect.RUNS, "loads code or writes a file")
+            yield Danger(at, Effect.RUNS, told("loads code or writes a file"))
     if len(operands_of(words)) < 2 and not {"-version", "--version", "-help", "--help"} & {w.text for w in words}:
-        yield Danger(1, Effect.RUNS, "takes its commands from standard input")
+        yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
 
 
 def compiler(words: Sequence[Word]) -> Iterator[Danger]:
     """Options that compilers hand on, and files of options."""
     for at, word in enumerate(words[1:], 1):
         if word.text.startswith(("-Wl,", "-Wa,", "-Wp,", "@")):
-            yield Danger(at, Effect.RUNS, "hands on options that can name programs or files")
+            yield Danger(at, Effect.RUNS, told("hands on options that can name programs or files"))
 
 
 def ssh(words: Sequence[Word]) -> Iterator[Danger]:
     """A command for the other side."""
     found = operands_of(words, "bcDEeFIiJLlmOopQRSWw")
     if len(found) > 1:
-        yield Danger(found[1], Effect.REACHES, "runs a command on the other side")
+        yield Danger(found[1], Effect.REACHES, told("runs a command on the other side"))

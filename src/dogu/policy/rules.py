@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import told
 from dogu.policy.verdict import Decision
 
 SHELL_TOOL = "run_shell_command"
@@ -67,15 +68,22 @@ class Rule(msgspec.Struct, frozen=True):
         """
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            raise RestrictionError(entry, f"{entry!r} is neither a tool's name nor {SHELL_TOOL}(COMMAND)")
+            raise RestrictionError(
+                entry, told("{entry!r} is neither a tool's name nor {tool}(COMMAND)", entry=entry, tool=SHELL_TOOL)
+            )
         name = TOOL_NAMES.get(match["name"], match["name"])
         if match["words"] is None:
             return cls(name, decision, source=source)
         if name != SHELL_TOOL:
-            raise RestrictionError(entry, f"{entry!r}: only {SHELL_TOOL} takes a command in parentheses")
+            raise RestrictionError(
+                entry, told("{entry!r}: only {tool} takes a command in parentheses", entry=entry, tool=SHELL_TOOL)
+            )
         words, is_unclear = _words(match["words"])
         if not words:
-            raise RestrictionError(entry, f"{entry!r} names no command; {SHELL_TOOL} alone stands for all commands")
+            raise RestrictionError(
+                entry,
+                told("{entry!r} names no command; {tool} alone stands for all commands", entry=entry, tool=SHELL_TOOL),
+            )
         return cls(name, decision, words, source, is_unclear)
 
 
@@ -83,10 +91,19 @@ def check_examples(rules: Sequence[Rule], match: Iterable[str], not_match: Itera
     """Check the examples a rule carries. Raises `RestrictionError` that names the one that isn't as it says."""
     for command in match:
         if not any(_begins(rule, command) for rule in rules):
-            raise RestrictionError(command, f"the example {command!r} is not matched by {rules[0].text}")
+            raise RestrictionError(
+                command, told("the example {command!r} is not matched by {rule}", command=command, rule=rules[0].text)
+            )
     for command in not_match:
         if any(_begins(rule, command) for rule in rules):
-            raise RestrictionError(command, f"the example {command!r} is matched by {rules[0].text}, and should not be")
+            raise RestrictionError(
+                command,
+                told(
+                    "the example {command!r} is matched by {rule}, and should not be",
+                    command=command,
+                    rule=rules[0].text,
+                ),
+            )
 
 
 class Rules(msgspec.Struct, frozen=True):

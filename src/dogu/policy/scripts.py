@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dogu.language import told
 from dogu.policy.effects import Danger, Effect
 from dogu.workspace.shell_syntax import Word
 
@@ -29,7 +30,7 @@ def sed_dangers(words: Sequence[Word]) -> Iterator[Danger]:
     """Yield the scripts of sed that hold anything but harmless commands."""
     for index, script in _scripts(words, {"-e", "--expression"}, {"-l", "--line-length"}):
         if script is None or len(script) > 2_000 or not _SED_SAFE.fullmatch(script):
-            yield Danger(index, Effect.RUNS, "the script may run commands or write files")
+            yield Danger(index, Effect.RUNS, told("the script may run commands or write files"))
 
 
 def awk_dangers(words: Sequence[Word]) -> Iterator[Danger]:
@@ -37,7 +38,7 @@ def awk_dangers(words: Sequence[Word]) -> Iterator[Danger]:
     takes = {"-F", "-v", "--field-separator", "--assign"}
     for index, script in _scripts(words, {"-e", "--source"}, takes):
         if script is None or _AWK_DANGER.search(_AWK_LITERAL.sub('""', script)):
-            yield Danger(index, Effect.RUNS, "the program may run commands or write files")
+            yield Danger(index, Effect.RUNS, told("the program may run commands or write files"))
 
 
 def _scripts(words: Sequence[Word], gives: set[str], takes: set[str]) -> list[tuple[int, str | None]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from dogu.language import told
 from dogu.policy.effects import Danger, Effect
 from dogu.policy.names import RISKY_PREFIXES, RISKY_VARIABLES
 from dogu.workspace.shell_syntax import Word
@@ -50,10 +51,10 @@ def evaluates(words: Sequence[Word]) -> Iterator[Danger]:
     for index, word in enumerate(words[1:], 1):
         text = word.text
         if _SUBSCRIPT.search(text):
-            yield Danger(index, Effect.RUNS, "a subscript may run what it holds")
+            yield Danger(index, Effect.RUNS, told("a subscript may run what it holds"))
         name = re.match(r"[A-Za-z_][A-Za-z0-9_]*", text)
         if name is not None and is_risky_variable(name[0]) and words[0].text not in _NO_RISK_IN_NAMES:
-            yield Danger(index, Effect.RUNS, f"it sets {name[0]}, which can change what runs")
+            yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=name[0]))
 
 
 def printf_sets(words: Sequence[Word]) -> Iterator[Danger]:
@@ -70,31 +71,31 @@ def leaves(words: Sequence[Word]) -> Iterator[Danger]:
     """`cd` and its kin, out of the workspace."""
     places = [index for index, word in enumerate(words[1:], 1) if not word.text.startswith("-") or word.text == "-"]
     if not places and words[0].text != "popd":
-        yield Danger(1, Effect.REACHES, "it leaves the workspace")
+        yield Danger(1, Effect.REACHES, told("it leaves the workspace"))
     for index in places:
         if leads_outside(words[index]) or words[index].text == "-":
-            yield Danger(index, Effect.REACHES, "it leaves the workspace")
+            yield Danger(index, Effect.REACHES, told("it leaves the workspace"))
 
 
 def second_operand(words: Sequence[Word]) -> Iterator[Danger]:
     """`uniq IN OUT`, `xxd IN OUT`."""
     found = operands_of(words, "lcgosR" if words[0].text.endswith("xxd") else "fsw")
     if len(found) > 1:
-        yield Danger(found[1], Effect.WRITES, "the second operand is written to")
+        yield Danger(found[1], Effect.WRITES, told("the second operand is written to"))
 
 
 def tee(words: Sequence[Word]) -> Iterator[Danger]:
     """Files that tee writes."""
     for index in operands_of(words):
         if words[index].value not in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "-"):
-            yield Danger(index, Effect.WRITES, "writes files")
+            yield Danger(index, Effect.WRITES, told("writes files"))
 
 
 def tar(words: Sequence[Word]) -> Iterator[Danger]:
     """Options of tar without a hyphen, in the old style."""
     if len(words) > 1 and re.fullmatch(r"-?[a-zA-Z]*[xFIP][a-zA-Z]*", words[1].text):
         effect = Effect.RUNS if set("FI") & set(words[1].text) else Effect.WRITES
-        yield Danger(1, effect, "extracting writes files, and options may name programs")
+        yield Danger(1, effect, told("extracting writes files, and options may name programs"))
 
 
 def shells(words: Sequence[Word]) -> Iterator[Danger]:
@@ -103,7 +104,7 @@ def shells(words: Sequence[Word]) -> Iterator[Danger]:
         if not word.text.startswith("-"):
             break
         if word.text in ("--init-file", "--rcfile"):
-            yield Danger(index, Effect.RUNS, "it names a script to run")
+            yield Danger(index, Effect.RUNS, told("it names a script to run"))
 
 
 def environment(words: Sequence[Word]) -> Iterator[Danger]:
@@ -111,19 +112,21 @@ def environment(words: Sequence[Word]) -> Iterator[Danger]:
     for index, word in enumerate(words[1:], 1):
         match = re.match(r"([A-Za-z_][A-Za-z0-9_]*)=", word.text)
         if match is not None and is_risky_variable(match[1]):
-            yield Danger(index, Effect.RUNS, f"it sets {match[1]}, which can change what runs")
+            yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=match[1]))
         folder = re.match(r"(?:-C|--chdir=?)(.*)", word.text, re.DOTALL)
         if folder is not None:
             place = Word.literal(folder[1]) if folder[1] else words[index + 1] if index + 1 < len(words) else word
             if leads_outside(place):
-                yield Danger(index, Effect.REACHES, "it leaves the workspace")
+                yield Danger(index, Effect.REACHES, told("it leaves the workspace"))
 
 
 def places(words: Sequence[Word]) -> Iterator[Danger]:
     """Places where what runs later is kept."""
     for index, word in enumerate(words[1:], 1):
         if _PROTECTED.search(word.text):
-            yield Danger(index, Effect.WRITES, f"{word.text[:40]} is where things that run later are kept")
+            yield Danger(
+                index, Effect.WRITES, told("{path} is where things that run later are kept", path=word.text[:40])
+            )
 
 
 def copies(words: Sequence[Word]) -> Iterator[Danger]:
@@ -132,7 +135,9 @@ def copies(words: Sequence[Word]) -> Iterator[Danger]:
     found = operands_of(words, "tSmog")
     for index in found if words[0].text.endswith("ln") else found[1:][-1:]:
         if leads_outside(words[index]):
-            yield Danger(index, Effect.WRITES, f"{words[index].text[:40]} lies outside of the workspace")
+            yield Danger(
+                index, Effect.WRITES, told("{path} lies outside of the workspace", path=words[index].text[:40])
+            )
 
 
 def removes(words: Sequence[Word]) -> Iterator[Danger]:
@@ -140,7 +145,9 @@ def removes(words: Sequence[Word]) -> Iterator[Danger]:
     yield from places(words)
     for index in operands_of(words):
         if _WHOLE_PLACES.fullmatch(words[index].text):
-            yield Danger(index, Effect.WRITES, f"{words[index].text[:40]} is more than a file of the project")
+            yield Danger(
+                index, Effect.WRITES, told("{path} is more than a file of the project", path=words[index].text[:40])
+            )
 
 
 _READS_AS_BEFORE = frozenset(
@@ -158,4 +165,4 @@ def sets_options(words: Sequence[Word]) -> Iterator[Danger]:
         name = words[index + 1].text if index + 1 < len(words) else ""
         is_named = text.endswith("o") and name and name not in _READS_AS_BEFORE
         if "k" in text or "B" in text or is_named:
-            yield Danger(index, Effect.RUNS, "it changes how the shell reads what follows")
+            yield Danger(index, Effect.RUNS, told("it changes how the shell reads what follows"))

@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import sentence, told
 from dogu.workspace import sandbox_places, sandbox_seccomp, sandbox_work
 
-UNCONFINED = "Not confined: it may write and reach all that you may."
+UNCONFINED = sentence("Not confined: it may write and reach all that you may.")
 _MOST_READ_CHARS = 20_000
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin"
 
@@ -151,23 +152,23 @@ class Sandbox(msgspec.Struct, frozen=True):
         """What this step can't enforce, a sentence each, for `dogu doctor`."""
         limits = _LIMITS[self.step] + self._network_limits
         if self.step not in (Step.NONE, Step.SEATBELT) and self.landlock_abi < 6:
-            limits += ("Commands can send signals to the person's other processes.",)
+            limits += (sentence("Commands can send signals to the person's other processes."),)
         if self.step is Step.LANDLOCK and self.landlock_abi < 4 and not self._has_network:
-            limits += ("The network is cut off by seccomp alone.",)
+            limits += (sentence("The network is cut off by seccomp alone."),)
         if self.step is Step.LANDLOCK and self.landlock_abi < 3:
-            limits += ("Files outside the roots can be emptied, though not written.",)
-        return limits
+            limits += (sentence("Files outside the roots can be emptied, though not written."),)
+        return tuple(told(each) for each in limits)
 
     @property
     def _network_limits(self) -> tuple[str, ...]:
         if self.step is Step.NONE:
             return ()
         if self._reaches_all:
-            return ("An allowed network reaches every host.",)
+            return (sentence("An allowed network reaches every host."),)
         if self.has_own_network:
-            return ("What is sent to an allowed host can be passed on by it.",)
+            return (sentence("What is sent to an allowed host can be passed on by it."),)
         if self.settings.network:
-            return ("The list of allowed hosts can't be enforced here: the network is closed instead.",)
+            return (sentence("The list of allowed hosts can't be enforced here: the network is closed instead."),)
         return ()
 
     @property
@@ -183,28 +184,36 @@ class Sandbox(msgspec.Struct, frozen=True):
     def _network(self) -> str:
         """What it reaches, in words."""
         if self.has_own_network and self.settings.hosts:
-            return f"only {', '.join(self.settings.hosts)}"
-        return "the network" if self._reaches_all else "no network"
+            return told("only {hosts}", hosts=", ".join(self.settings.hosts))
+        return told("the network") if self._reaches_all else told("no network")
 
     def describe(self) -> str:
         """Say in one sentence what is active."""
-        network = "network allowed" if self._reaches_all else self._network
+        network = told("network allowed") if self._reaches_all else self._network
         words = {
-            Step.BUBBLEWRAP: f"bubblewrap, Landlock and seccomp ({self.program}, Landlock ABI {self.landlock_abi})",
-            Step.LANDLOCK: f"Landlock and seccomp (Landlock ABI {self.landlock_abi})",
-            Step.SECCOMP: "seccomp only: files are not protected",
-            Step.SEATBELT: "Seatbelt (sandbox-exec), untested",
-            Step.NONE: "none: commands can do whatever you can",
+            Step.BUBBLEWRAP: told(
+                "bubblewrap, Landlock and seccomp ({program}, Landlock ABI {version})",
+                program=self.program,
+                version=self.landlock_abi,
+            ),
+            Step.LANDLOCK: told("Landlock and seccomp (Landlock ABI {version})", version=self.landlock_abi),
+            Step.SECCOMP: told("seccomp only: files are not protected"),
+            Step.SEATBELT: told("Seatbelt (sandbox-exec), untested"),
+            Step.NONE: told("none: commands can do whatever you can"),
         }
-        return words[self.step] + ("" if self.step is Step.NONE else f"; {network}")
+        step = words[self.step]
+        return step if self.step is Step.NONE else told("{step}; {network}", step=step, network=network)
 
     @property
     def reach(self) -> str:
         """Say in one sentence what a command may write and reach, for the person who is asked."""
         if self.step not in _HOLDING_FILES:
-            return UNCONFINED
-        more = "".join(f", {path}" for path in self.settings.writable)
-        return f"In the sandbox: it may write in the project and temporary folders{more}, and reach {self._network}."
+            return told(UNCONFINED)
+        return told(
+            "In the sandbox: it may write in the project and temporary folders{more}, and reach {network}.",
+            more="".join(f", {path}" for path in self.settings.writable),
+            network=self._network,
+        )
 
     def _filter(self, sockets: Sequence[str]) -> bytes:
         families = [sandbox_seccomp.AF_NETLINK]
@@ -226,24 +235,29 @@ class Sandbox(msgspec.Struct, frozen=True):
 
 _LIMITS: dict[Step, tuple[str, ...]] = {
     Step.BUBBLEWRAP: (
-        "What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards.",
-        "Programs can see which other processes run.",
+        sentence("What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards."),
+        sentence("Programs can see which other processes run."),
     ),
     Step.LANDLOCK: (
-        "Modes, owners and times of the person's files outside the roots can be changed, and names be listed.",
-        "What runs later inside a root (.git/hooks, .git/config, .gemini) can be written; it is compared afterwards.",
-        "Programs can see which other processes run.",
-        "Where a socket would give the machine away (docker's), all local sockets are blocked.",
+        sentence(
+            "Modes, owners and times of the person's files outside the roots can be changed, and names be listed."
+        ),
+        sentence(
+            "What runs later inside a root (.git/hooks, .git/config, .gemini) can be written; it is compared "
+            "afterwards."
+        ),
+        sentence("Programs can see which other processes run."),
+        sentence("Where a socket would give the machine away (docker's), all local sockets are blocked."),
     ),
     Step.SECCOMP: (
-        "Files are not protected: commands read and write what you can.",
-        "A cut-off network still lets local sockets through.",
+        sentence("Files are not protected: commands read and write what you can."),
+        sentence("A cut-off network still lets local sockets through."),
     ),
     Step.SEATBELT: (
-        "This profile was never tried on a Mac: it may hold less than it says, or stop what it shouldn't.",
-        "What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards.",
+        sentence("This profile was never tried on a Mac: it may hold less than it says, or stop what it shouldn't."),
+        sentence("What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards."),
     ),
-    Step.NONE: ("Nothing is enforced: commands can do whatever you can.",),
+    Step.NONE: (sentence("Nothing is enforced: commands can do whatever you can."),),
 }
 _HOLDING_FILES = (Step.BUBBLEWRAP, Step.LANDLOCK, Step.SEATBELT)
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dogu.language import told
+
 _SIGNATURE = re.compile(
     r"^.*(?:permission denied|operation not permitted|read-only file system|device or resource busy|cross-device link|"
     r"\beacces\b|\beperm\b|\berofs\b).*$",
@@ -29,17 +31,28 @@ def sentence(output: str, *, network: str = "") -> str:
         match = pattern.search(output)
         if match:
             line = match[0].strip()[:_LONGEST_LINE_CHARS]
-            reached = f", and reach {network}" if network else ""
-            return (
-                f"The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
-                f"temporary folders, can't read keys and credentials{reached}."
+            if not network:
+                return told(
+                    "The sandbox may have refused a part of this ({line}): in it commands write only in the project "
+                    "and temporary folders, can't read keys and credentials.",
+                    line=line,
+                )
+            return told(
+                "The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
+                "temporary folders, can't read keys and credentials, and reach {network}.",
+                line=line,
+                network=network,
             )
     return ""
 
 
 def hosts_sentence(refused: Sequence[str], network: str) -> str:
     """Say which hosts the sandbox refused; `network` says what is reached."""
-    shown = ", ".join(refused[:_MOST_HOSTS]) + (
-        f" and {len(refused) - _MOST_HOSTS} more" * (len(refused) > _MOST_HOSTS)
+    shown = ", ".join(refused[:_MOST_HOSTS])
+    if len(refused) > _MOST_HOSTS:
+        shown = told("{hosts} and {count} more", hosts=shown, count=len(refused) - _MOST_HOSTS)
+    return told(
+        "The sandbox refused connections to {hosts}: commands reach {network} (tools.sandboxAllowedHosts).",
+        hosts=shown,
+        network=network,
     )
-    return f"The sandbox refused connections to {shown}: commands reach {network} (tools.sandboxAllowedHosts)."

@@ -12,6 +12,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 import msgspec
 
+from dogu.language import told
+
 _NAME = re.compile(r"(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _WITH_PORT = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
 _TRANSLATED = IPv6Network("64:ff9b::/96")
@@ -87,10 +89,10 @@ def split_host(text: str, default_port: int | None = None) -> tuple[str, int | N
         return text, default_port
     match = _WITH_PORT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} names no host")
+        raise ValueError(told("{text!r} names no host", text=text))
     port = int(match["port"]) if match["port"] else default_port
     if port is not None and not 0 < port < 65_536:
-        raise ValueError(f"{text!r} names no port")
+        raise ValueError(told("{text!r} names no port", text=text))
     return match["host"].removeprefix("[").removesuffix("]"), port
 
 
@@ -99,14 +101,18 @@ def _read(entry: str) -> _Entry:
         try:
             return _Entry(network=ip_network(entry))
         except ValueError as error:
-            raise ValueError(f"{entry!r} is no network such as 10.0.0.0/8, and no host's name holds a slash") from error
+            raise ValueError(
+                told("{entry!r} is no network such as 10.0.0.0/8, and no host's name holds a slash", entry=entry)
+            ) from error
     host, port = split_host(entry)
     address = _address(host)
     if address is not None:
         return _Entry(network=ip_network(address), port=port)
     name = plain_name(host)
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{entry!r} is no host such as example.com, *.example.com or example.com:443")
+        raise ValueError(
+            told("{entry!r} is no host such as example.com, *.example.com or example.com:443", entry=entry)
+        )
     return _Entry(name, port=port)
 
 

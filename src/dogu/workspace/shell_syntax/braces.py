@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import product
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.parts import PartList
 from dogu.workspace.shell_syntax.tree import Part, PartKind, UnprovenError, Word
 
@@ -53,7 +54,7 @@ def _word(atoms: _Atoms, raw: str) -> Word:
 def _expand(atoms: _Atoms, depth: int) -> list[_Atoms]:
     """Return every expansion: the product of what each group of braces may be."""
     if depth > _DEEPEST:
-        raise UnprovenError("braces lie too deep")
+        raise UnprovenError(told("braces lie too deep"))
     choices: list[list[_Atoms]] = []
     count = 1
     start = 0
@@ -63,7 +64,7 @@ def _expand(atoms: _Atoms, depth: int) -> list[_Atoms]:
             continue
         count *= len(alternatives)
         if count > MOST_WORDS:
-            raise UnprovenError(f"braces make more than {MOST_WORDS} words")
+            raise UnprovenError(told("braces make more than {count} words", count=MOST_WORDS))
         choices.append([atoms[start:opening]])
         choices.append(alternatives)
         start = closing + 1
@@ -97,7 +98,7 @@ def _alternatives(atoms: _Atoms, commas: list[int], depth: int) -> list[_Atoms] 
     for end in [*commas, len(atoms)]:
         alternatives.extend(_expand(atoms[start:end], depth + 1))
         if len(alternatives) > MOST_WORDS:
-            raise UnprovenError(f"braces make more than {MOST_WORDS} words")
+            raise UnprovenError(told("braces make more than {count} words", count=MOST_WORDS))
         start = end + 1
     return alternatives
 
@@ -111,6 +112,6 @@ def _sequence(atoms: _Atoms) -> list[_Atoms] | None:
     first, last = (int(value) if numbers else ord(value) for value in match.groups()[:2])
     step = abs(int(match[3] or 1)) or 1
     if abs(last - first) // step >= MOST_WORDS:
-        raise UnprovenError(f"braces make more than {MOST_WORDS} words")
+        raise UnprovenError(told("braces make more than {count} words", count=MOST_WORDS))
     values = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     return [tuple(str(value) if numbers else chr(value)) for value in values]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.conditions import read_condition
 from dogu.workspace.shell_syntax.expansions import try_arithmetic
 from dogu.workspace.shell_syntax.tree import Command, CommandKind, NotBashError, Word
@@ -72,10 +73,10 @@ def _arithmetic_for(parser: Parser) -> None:
     reader.take()
     second = reader.past_continuations(reader.position)
     if reader.text[second : second + 1] != "(":
-        raise NotBashError("for ( without ((")
+        raise NotBashError(told("for ( without (("))
     part = try_arithmetic(reader, second)
     if part is None:
-        raise NotBashError("for (( is not closed")
+        raise NotBashError(told("for (( is not closed"))
     parser.add(Command(CommandKind.ARITHMETIC, [Word((part,), part.text)]))
     reader.skip_blanks()
     if reader.peek() == ";":
@@ -93,7 +94,7 @@ def _words_of_list(parser: Parser) -> list[Word]:
                 reader.take()
             return words
         if character == "" or character in "|&()":
-            raise NotBashError(f"{character!r} in the list of for")
+            raise NotBashError(told("{character!r} in the list of for", character=character))
         words.append(parser.word())
 
 
@@ -101,7 +102,7 @@ def _loop_body(parser: Parser) -> None:
     parser.skip_newlines()
     word = parser.bare_word_ahead()
     if word not in ("do", "{"):
-        raise NotBashError("a loop without do")
+        raise NotBashError(told("a loop without do"))
     if word == "{":
         parser.reader.differs("a loop in braces")
     parser.take_word(word)
@@ -117,7 +118,7 @@ def read_case(parser: Parser) -> None:
     command = parser.add(Command(CommandKind.CASE, [parser.word()]))
     parser.skip_newlines()
     if parser.bare_word_ahead() != "in":
-        raise NotBashError("case without in")
+        raise NotBashError(told("case without in"))
     parser.take_word("in")
     while True:
         parser.skip_newlines()
@@ -142,7 +143,7 @@ def _patterns(parser: Parser, command: Command) -> None:
         if character == ")":
             return
         if character != "|":
-            raise NotBashError("a pattern of case is not closed")
+            raise NotBashError(told("a pattern of case is not closed"))
 
 
 def read_test(parser: Parser) -> None:

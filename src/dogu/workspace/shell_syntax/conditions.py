@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_newline
 from dogu.workspace.shell_syntax.tree import NotBashError, UnprovenError, Word
@@ -36,26 +37,26 @@ def read_condition(reader: Reader) -> list[Word]:
 
 
 def _not_closed() -> str:
-    raise NotBashError("[[ is not closed")
+    raise NotBashError(told("[[ is not closed"))
 
 
 def _depth_after(depth: int, character: str) -> int:
     depth += (character == "(") - (character == ")")
     if character == ";" or depth < 0:
-        raise NotBashError(f"{character!r} in [[ ]]")
+        raise NotBashError(told("{character!r} in [[ ]]", character=character))
     return depth
 
 
 def _read_connective(reader: Reader) -> Word:
     character = reader.take()
     if reader.take() != character:
-        raise NotBashError(f"a single {character} in [[ ]]")
+        raise NotBashError(told("a single {character} in [[ ]]", character=character))
     return Word.literal(character * 2)
 
 
 def _finished(words: list[Word], depth: int) -> list[Word]:
     if not words or depth:
-        raise NotBashError("[[ ]] is not complete")
+        raise NotBashError(told("[[ ]] is not complete"))
     if words[-1].text in ("&&", "||", "!", "=~") and len(words) > 1:
-        raise UnprovenError("[[ ]] ends in an operator")
+        raise UnprovenError(told("[[ ]] ends in an operator"))
     return words

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.tree import Command, Part, PartKind, Redirect, UnprovenError, Word
 
 
@@ -39,21 +40,21 @@ _OPTIONS_OF_ALL = frozenset(
 def check_text(text: str) -> None:
     """Raise `UnprovenError` for line continuations within a word or operator, which shells join at different times."""
     if _CONTINUED_INSIDE.search(text):
-        raise UnprovenError("shells join lines within a word differently")
+        raise UnprovenError(told("shells join lines within a word differently"))
 
 
 def check_word(word: Word) -> None:
     """Raise `UnprovenError` for a word of which shells make different ones."""
     first = word.parts[0] if word.parts else None
     if first is not None and _is_bare(first) and first.text[:1] == "=" and word.text not in ("=", "=="):
-        raise UnprovenError("zsh reads a word that begins with = as a program's path")
+        raise UnprovenError(told("zsh reads a word that begins with = as a program's path"))
     bare = "".join(part.text if _is_bare(part) else "\0" for part in word.parts)
     if _BRACES.search(bare):
-        raise UnprovenError("only some shells expand braces")
+        raise UnprovenError(told("only some shells expand braces"))
     if bare in ("{", "}"):
-        raise UnprovenError("only some shells end a group at a brace among the arguments")
+        raise UnprovenError(told("only some shells end a group at a brace among the arguments"))
     if _BARE_DOLLAR.search(bare):
-        raise UnprovenError("only some shells expand what follows a $ here")
+        raise UnprovenError(told("only some shells expand what follows a $ here"))
     for part in word.parts:
         check_parameter(part)
 
@@ -61,7 +62,7 @@ def check_word(word: Word) -> None:
 def check_parameter(part: Part) -> None:
     """Raise `UnprovenError` for an operator in `${...}` that is not every shell's."""
     if part.kind is PartKind.VARIABLE and not (part.text and _OPERATORS.fullmatch(part.operator)):
-        raise UnprovenError("shells read this ${...} differently")
+        raise UnprovenError(told("shells read this ${...} differently"))
     for inner in part.inner:
         check_parameter(inner)
 
@@ -70,15 +71,15 @@ def check_command(command: Command) -> None:
     """Raise `UnprovenError` for a command that some shell takes for something else."""
     for each in command.assignments:
         if each.subscript is not None or each.is_array or _APPENDS.match(each.value.raw):
-            raise UnprovenError("only some shells have this kind of assignment")
+            raise UnprovenError(told("only some shells have this kind of assignment"))
     first = command.words[0] if command.words else None
     if first is None:
         return
     if any(_is_bare(part) and "=" in part.text for part in first.parts):
-        raise UnprovenError("some shells read it as an assignment")
+        raise UnprovenError(told("some shells read it as an assignment"))
     name = first.text.rpartition("/")[2]
     if name in _ONLY_SOME:
-        raise UnprovenError(f"{name} means something else to another shell")
+        raise UnprovenError(told("{name} means something else to another shell", name=name))
     if name == "set":
         _check_options(command)
 
@@ -86,20 +87,20 @@ def check_command(command: Command) -> None:
 def _check_options(command: Command) -> None:
     for option, value in zip(command.words[1:], command.words[2:], strict=False):
         if option.text[:1] in ("-", "+") and option.text[-1] == "o" and value.text not in _OPTIONS_OF_ALL:
-            raise UnprovenError("it sets an option that only some shells know")
+            raise UnprovenError(told("it sets an option that only some shells know"))
 
 
 def check_redirect(redirect: Redirect, descriptor: str) -> None:
     """Raise `UnprovenError` for a redirection that only some shells have; `descriptor` stands before the operator."""
     if len(descriptor) > 1:
-        raise UnprovenError("only some shells take more than one digit before a redirection")
+        raise UnprovenError(told("only some shells take more than one digit before a redirection"))
     target = redirect.target
     is_copy = redirect.operator in (">&", "<&") and not re.fullmatch(r"[0-9]|-", target.value or "x")
     if redirect.operator in ("<<<", "&>", "&>>") or is_copy:
-        raise UnprovenError(f"only some shells have this {redirect.operator}")
+        raise UnprovenError(told("only some shells have this {operator}", operator=redirect.operator))
     first = target.parts[0] if target.parts else None
     if first is not None and _is_bare(first) and first.text[:1] in ("!", "|", "&"):
-        raise UnprovenError("zsh reads a ! after a redirection differently")
+        raise UnprovenError(told("zsh reads a ! after a redirection differently"))
 
 
 def _is_bare(part: Part) -> bool:

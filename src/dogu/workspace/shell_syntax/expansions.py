@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.parts import PartList
 from dogu.workspace.shell_syntax.quoting import decode_ansi_c, unescape_backquotes
 from dogu.workspace.shell_syntax.reader import Reader
@@ -52,7 +53,7 @@ def _read_dollar_quote(reader: Reader, parts: PartList, quote: str) -> None:
         return
     match = _ANSI_C.match(reader.text, reader.position)
     if not match:
-        raise NotBashError("$' is not closed")
+        raise NotBashError(told("$' is not closed"))
     reader.position = match.end()
     parts.add(decode_ansi_c(match[1]), quoted=True)
 
@@ -97,9 +98,9 @@ def read_backquotes(reader: Reader, in_double_quotes: bool) -> Part:
     """Read a substitution between backquotes."""
     match = _BACKQUOTED.match(reader.text, reader.position)
     if not match:
-        raise NotBashError("a backquote is not closed")
+        raise NotBashError(told("a backquote is not closed"))
     if "\n" in match[1] and (reader.pending or reader.outer_pending):
-        raise UnprovenError("a here-document before a substitution that goes on")
+        raise UnprovenError(told("a here-document before a substitution that goes on"))
     if "\\" in match[1]:
         reader.differs("escapes between backquotes")
     reader.position = match.end()
@@ -146,9 +147,9 @@ def _read_inner(reader: Reader, close: str, quoted: bool) -> tuple[Part, ...]:
             continue
         reader.differs_on(character, '"{'[not quoted :], "inside of ${...}")
         if character == "'" and quoted:
-            raise UnprovenError("a single quote inside of a quoted ${...}")
+            raise UnprovenError(told("a single quote inside of a quoted ${...}"))
         if character in "<>" and reader.peek(1) == "(":
-            raise UnprovenError("a process substitution inside of ${...}")
+            raise UnprovenError(told("a process substitution inside of ${...}"))
         if character == "$" and quoted:
             read_dollar(reader, parts, in_double_quotes=True)
         elif character in "\\'\"$`":
@@ -156,17 +157,17 @@ def _read_inner(reader: Reader, close: str, quoted: bool) -> tuple[Part, ...]:
         else:
             parts.add(character, quoted=False)
             reader.position += 1
-    raise NotBashError("${ is not closed")
+    raise NotBashError(told("${ is not closed"))
 
 
 def read_live_quote(reader: Reader, parts: PartList) -> None:
     """Read single quotes in arithmetic or a subscript: they don't keep what they hold from running."""
     end = reader.text.find("'", reader.position + 1)
     if end < 0:
-        raise NotBashError("a single quote is not closed")
+        raise NotBashError(told("a single quote is not closed"))
     text = reader.text[reader.position + 1 : end]
     if re.search(r"[$`]", text):
-        raise UnprovenError("a quotation in arithmetic or a subscript, which bash expands all the same")
+        raise UnprovenError(told("a quotation in arithmetic or a subscript, which bash expands all the same"))
     reader.position = end + 1
     parts.add(text, quoted=True)
 
@@ -174,7 +175,7 @@ def read_live_quote(reader: Reader, parts: PartList) -> None:
 def read_live_dollar(reader: Reader, parts: PartList) -> None:
     """Read an expansion in arithmetic or a subscript, where bash reads it as inside of double quotes."""
     if reader.peek(1) == "'":
-        raise UnprovenError("a quotation in arithmetic or a subscript, which bash may expand")
+        raise UnprovenError(told("a quotation in arithmetic or a subscript, which bash may expand"))
     read_dollar(reader, parts, in_double_quotes=True)
 
 
@@ -202,10 +203,10 @@ def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
         if character == close[0]:
             if depth == 0:
                 if close == "))" and reader.take() != ")":
-                    raise NotBashError("not arithmetic")
+                    raise NotBashError(told("not arithmetic"))
                 source = reader.text[start : reader.position - len(close)]
                 return Part(PartKind.ARITHMETIC, source, quoted, inner=parts.finished())
             depth -= 1
         depth += character == opener
         parts.add(character, quoted=False)
-    raise NotBashError("an arithmetic expression is not closed")
+    raise NotBashError(told("an arithmetic expression is not closed"))

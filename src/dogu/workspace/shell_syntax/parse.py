@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.assignments import as_assignment
 from dogu.workspace.shell_syntax.compound import COMPOUNDS
 from dogu.workspace.shell_syntax.dialects import Dialect, check_command, check_text
@@ -37,7 +38,7 @@ def parse(text: str, dialect: Dialect = Dialect.BASH) -> Script:
     Raises `NotBashError` for what bash would refuse, `UnprovenError` for what this grammar doesn't follow.
     """
     if "\0" in text:
-        raise NotBashError("a NUL character")
+        raise NotBashError(told("a NUL character"))
     if dialect is Dialect.ANY:
         check_text(text)
     limit = sys.getrecursionlimit()
@@ -45,7 +46,7 @@ def parse(text: str, dialect: Dialect = Dialect.BASH) -> Script:
     try:
         return read_script(Reader(text, read_script, dialect=dialect), "")
     except RecursionError:
-        raise UnprovenError("the text is nested too deep") from None
+        raise UnprovenError(told("the text is nested too deep")) from None
     finally:
         sys.setrecursionlimit(limit)
 
@@ -55,7 +56,7 @@ def read_script(reader: Reader, terminator: str) -> Script:
     parser = Parser(reader)
     parser.list_until(frozenset((terminator,)), may_be_empty=True)
     if terminator == "" and reader.pending:
-        raise NotBashError("a here-document has no body")
+        raise NotBashError(told("a here-document has no body"))
     return Script(parser.commands)
 
 
@@ -76,14 +77,14 @@ class Parser:
         """Read commands up to and past one of `stops`: a reserved word, `)`, `;;` or the end (""); return which."""
         self._depth += 1
         if self._depth > _DEEPEST_GROUP:
-            raise UnprovenError("commands are grouped too deep")
+            raise UnprovenError(told("commands are grouped too deep"))
         is_empty = True
         while True:
             self.skip_newlines()
             stop = self._stop(stops)
             if stop is not None:
                 if is_empty and not may_be_empty:
-                    raise NotBashError(f"no command before {stop or 'the end'!r}")
+                    raise NotBashError(told("no command before {word!r}", word=stop or "the end"))
                 self._depth -= 1
                 return stop
             self._pipelines()
@@ -95,10 +96,10 @@ class Parser:
         if character == "":
             if "" in stops:
                 return ""
-            raise NotBashError("the text ends too early")
+            raise NotBashError(told("the text ends too early"))
         if character == ")":
             if ")" not in stops:
-                raise NotBashError("a ) that nothing opened")
+                raise NotBashError(told("a ) that nothing opened"))
             self.reader.take()
             return ")"
         if character == ";" and ";;" in stops and self.reader.peek(1) in (";", "&"):
@@ -109,7 +110,7 @@ class Parser:
             self.take_word(word)
             return word
         if word in CLOSERS:
-            raise NotBashError(f"{word!r} where a command should be")
+            raise NotBashError(told("{word!r} where a command should be", word=word))
         return None
 
     def _take_case_end(self) -> None:
@@ -135,7 +136,7 @@ class Parser:
         elif character == ";" and ";;" in stops:
             return
         elif character not in ("\n", "", ")"):
-            raise NotBashError(f"{character!r} after a command")
+            raise NotBashError(told("{character!r} after a command", character=character))
 
     def _pipelines(self) -> None:
         """Read pipelines joined by `&&` and `||`."""
@@ -186,7 +187,7 @@ class Parser:
             if word == "time":
                 self._skip_options_of_time()
             if self.reader.peek() in ("", "\n", ";", "&", "|", ")"):
-                raise NotBashError(f"no command after {word!r}")
+                raise NotBashError(told("no command after {word!r}", word=word))
 
     def _skip_options_of_time(self) -> None:
         if self.reader.peek() == "-":
@@ -203,14 +204,18 @@ class Parser:
         reader.skip_blanks()
         character = reader.peek()
         if character in ("", "\n", "|", "&", ";", ")"):
-            raise NotBashError(f"no command before {character!r}" if character else "no command at the end")
+            raise NotBashError(
+                told("no command before {character!r}", character=character)
+                if character
+                else told("no command at the end")
+            )
         if character == "(":
             self._parenthesis()
             return
         word = self.bare_word_ahead()
         opener = self._openers.get(word)
         if word in CLOSERS and word != "]]":
-            raise NotBashError(f"{word!r} where a command should be")
+            raise NotBashError(told("{word!r} where a command should be", word=word))
         if opener is None:
             self._simple()
         else:
@@ -245,7 +250,7 @@ class Parser:
     def _function_body(self, name: str) -> None:
         self.skip_newlines()
         if self.reader.peek() != "(" and self.bare_word_ahead() not in self._openers:
-            raise NotBashError("a function's body is no compound command")
+            raise NotBashError(told("a function's body is no compound command"))
         self.add(Command(CommandKind.FUNCTION, name=name))
         outer, self._function = self._function, name
         self._command()
@@ -282,7 +287,7 @@ class Parser:
                 break
             if character == "(":
                 if len(command.words) != 1 or command.assignments or command.redirects:
-                    raise NotBashError("a ( inside of a command")
+                    raise NotBashError(told("a ( inside of a command"))
                 self._empty_parentheses()
                 self._function_body(command.words[0].text)
                 return
@@ -308,14 +313,14 @@ class Parser:
         start = reader.position
         word = read_word(reader, takes_assignment=takes_assignment)
         if reader.position == start:
-            raise NotBashError(f"{reader.peek()!r} where a word should be")
+            raise NotBashError(told("{character!r} where a word should be", character=reader.peek()))
         return word
 
     def plain_word(self, what: str) -> str:
         """Read a word without expansions; `what` names it in errors."""
         word = self.word()
         if not word.is_plain or not word.text:
-            raise UnprovenError(f"{what} is computed")
+            raise UnprovenError(told("{what} is computed", what=what))
         return word.text
 
     # the rest
@@ -342,7 +347,7 @@ class Parser:
         self.reader.take()
         self.reader.skip_blanks()
         if self.reader.take() != ")":
-            raise NotBashError("a ( after a command's name")
+            raise NotBashError(told("a ( after a command's name"))
 
     def skip_newlines(self) -> None:
         """Move past blanks, comments and newlines."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.tree import UnprovenError
 
 _SIMPLE = {
@@ -39,12 +40,12 @@ def _decoded(match: re.Match[str]) -> str:
     if group == "other":
         return _SIMPLE.get(found, "\\" + found)
     if "{" in match[0]:
-        raise UnprovenError("\\x{...} in $'...'")
+        raise UnprovenError(told("\\x{...} in $'...'"))
     code = ord(found[0]) & 0x1F if group == "control" else int(found, 8 if group == "octal" else 16)
     if group == "octal":
         code &= 0xFF
     if code == 0 or code > 0x10FFFF:
-        raise UnprovenError("a NUL or no character in $'...'")
+        raise UnprovenError(told("a NUL or no character in $'...'"))
     if group in ("hex", "octal") and code > 0x7F:
         return chr(0xDC00 + code)
     return chr(code)

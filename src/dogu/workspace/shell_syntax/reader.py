@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.dialects import Dialect
 from dogu.workspace.shell_syntax.tree import Redirect, Script, UnprovenError
 
@@ -53,12 +54,12 @@ class Reader:
     def differs(self, what: str) -> None:
         """Raise `UnprovenError` for what only some shells read as bash does, where another may read the text."""
         if self.is_for_any:
-            raise UnprovenError(f"only some shells have {what}")
+            raise UnprovenError(told("only some shells have {what}", what=what))
 
     def check_depth(self) -> None:
         """Raise `UnprovenError` at the deepest nesting that is followed."""
         if self.depth >= DEEPEST:
-            raise UnprovenError(f"substitutions lie more than {DEEPEST} deep")
+            raise UnprovenError(told("substitutions lie more than {count} deep", count=DEEPEST))
 
     def script_until(self, terminator: str) -> tuple[Script, str]:
         """Read the commands of a substitution that ends with `terminator`; return them and their source."""
@@ -70,14 +71,14 @@ class Reader:
         script = self.read_script(self, terminator)
         self.depth -= 1
         if self.pending:
-            raise UnprovenError("a here-document's body lies outside of the substitution that asks for it")
+            raise UnprovenError(told("a here-document's body lies outside of the substitution that asks for it"))
         self.pending, self.outer_pending = pending, outer
         return script, self.text[start : self.position - 1]
 
     def differs_on(self, character: str, unclear: str, where: str) -> None:
         """Do so for a character that shells read differently in this place."""
         if self.is_for_any and character in unclear:
-            raise UnprovenError(f"shells read {character} {where} differently")
+            raise UnprovenError(told("shells read {character} {where} differently", character=character, where=where))
 
     def peek(self, ahead: int = 0) -> str:
         """Return the character at the position, past line continuations; empty at the end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.dialects import check_redirect
 from dogu.workspace.shell_syntax.reader import HereDocument, Reader
 from dogu.workspace.shell_syntax.tree import NotBashError, PartKind, Redirect, UnprovenError, Word
@@ -34,7 +35,7 @@ def read_redirect(reader: Reader) -> Redirect | None:
     reader.position = match.end()
     reader.skip_blanks_only()
     if reader.peek() == "" or (reader.peek() in _ENDS_WORD and not _begins_process(reader)):
-        raise NotBashError(f"nothing after {operator}")
+        raise NotBashError(told("nothing after {operator}", operator=operator))
     target = read_word(reader)
     redirect = Redirect("<<" if operator == "<<-" else operator, target)
     if reader.is_for_any:
@@ -51,10 +52,10 @@ def _begins_process(reader: Reader) -> bool:
 def _owe_body(reader: Reader, redirect: Redirect, strips_tabs: bool) -> None:
     word = redirect.target
     if any(part.kind is not PartKind.LITERAL for part in word.parts):
-        raise UnprovenError("an expansion in the delimiter of a here-document")
+        raise UnprovenError(told("an expansion in the delimiter of a here-document"))
     is_literal = any(part.quoted for part in word.parts)
     if "\n" in word.text:
-        raise UnprovenError("a newline in the delimiter of a here-document")
+        raise UnprovenError(told("a newline in the delimiter of a here-document"))
     redirect.target = Word.literal("")
     reader.pending.append(HereDocument(redirect, word.text, is_literal, strips_tabs))
 
@@ -62,7 +63,7 @@ def _owe_body(reader: Reader, redirect: Redirect, strips_tabs: bool) -> None:
 def read_newline(reader: Reader) -> None:
     """Consume a newline and the bodies of the here-documents that wait for it."""
     if reader.outer_pending:
-        raise UnprovenError("a here-document before a substitution that goes on")
+        raise UnprovenError(told("a here-document before a substitution that goes on"))
     reader.position += 1
     for document in reader.pending:
         body = _read_lines(reader, document)
@@ -84,7 +85,7 @@ def _read_lines(reader: Reader, document: HereDocument) -> str:
         if line.removesuffix("\n") == document.delimiter:
             return "".join(lines)
         lines.append(line)
-    raise NotBashError(f"the here-document is not closed by {document.delimiter!r}")
+    raise NotBashError(told("the here-document is not closed by {delimiter!r}", delimiter=document.delimiter))
 
 
 def _line(text: str, start: int, joins: bool) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.tree import Command, UnprovenError
 
 CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "]]"))
@@ -17,4 +18,4 @@ def check_name(command: Command) -> None:
     """
     first = command.words[0] if command.words else None
     if first is not None and first.is_bare and first.text in _RESERVED:
-        raise UnprovenError(f"{first.text!r} as a command's name")
+        raise UnprovenError(told("{word!r} as a command's name", word=first.text))

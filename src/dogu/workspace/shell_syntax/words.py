@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dogu.language import told
 from dogu.workspace.shell_syntax.dialects import check_word
 from dogu.workspace.shell_syntax.expansions import (
     read_backquotes,
@@ -75,7 +76,7 @@ def _read_special(reader: Reader, parts: PartList, takes_assignment: bool, in_co
         return True
     if known and known[-1] in _EXTENDED_GLOB:
         if not in_condition:
-            raise UnprovenError("an extended glob")
+            raise UnprovenError(told("an extended glob"))
         _read_group(reader, parts)
         return True
     return False
@@ -92,7 +93,7 @@ def read_quoted_or_expansion(reader: Reader, parts: PartList) -> None:
         case "'":
             end = text.find("'", at + 1)
             if end < 0:
-                raise NotBashError("a single quote is not closed")
+                raise NotBashError(told("a single quote is not closed"))
             parts.add(text[at + 1 : end], quoted=True)
             reader.position = end + 1
         case '"':
@@ -118,7 +119,7 @@ def read_double_quoted(reader: Reader, parts: PartList) -> None:
             return
         else:
             _read_special_in_quotes(reader, parts, escapable='$`"\\')
-    raise NotBashError("a double quote is not closed")
+    raise NotBashError(told("a double quote is not closed"))
 
 
 def read_body(reader: Reader) -> Word:
@@ -166,7 +167,7 @@ def _read_subscript(reader: Reader, parts: PartList) -> None:
         reader.position += 1
         if open_brackets == 0:
             return
-    raise NotBashError("a subscript is not closed")
+    raise NotBashError(told("a subscript is not closed"))
 
 
 def _read_array(reader: Reader, parts: PartList) -> None:
@@ -176,18 +177,18 @@ def _read_array(reader: Reader, parts: PartList) -> None:
         reader.skip_blanks()
         character = reader.peek()
         if character == "":
-            raise NotBashError("an array is not closed")
+            raise NotBashError(told("an array is not closed"))
         if character == ")":
             reader.take()
             parts.append(Part(PartKind.LITERAL, ""))
             return
         if character == "\n":
             if reader.pending:
-                raise UnprovenError("a here-document before an array that goes on")
+                raise UnprovenError(told("a here-document before an array that goes on"))
             reader.take()
             continue
         if character in "|&;(" or (character in "<>" and reader.peek(1) != "("):
-            raise NotBashError(f"{character!r} in an array")
+            raise NotBashError(told("{character!r} in an array", character=character))
         _read_element(reader, parts)
         parts.add(" ", quoted=True)
 
@@ -200,7 +201,7 @@ def _read_element(reader: Reader, parts: PartList) -> None:
         subscript = PartList()
         _read_subscript(reader, subscript)
         if re.search(r"\\[$`]", reader.text[start : reader.position]):
-            raise UnprovenError("an escape in a subscript, which bash expands all the same")
+            raise UnprovenError(told("an escape in a subscript, which bash expands all the same"))
         for part in subscript.finished():
             parts.append(part)
     for part in read_word(reader, takes_assignment=True).parts:
@@ -220,7 +221,7 @@ def _read_group(reader: Reader, parts: PartList) -> None:
         reader.position += 1
         if depth == 0:
             return
-    raise NotBashError("a parenthesis in a pattern is not closed")
+    raise NotBashError(told("a parenthesis in a pattern is not closed"))
 
 
 def read_regular_expression(reader: Reader) -> Word:
@@ -236,7 +237,7 @@ def read_regular_expression(reader: Reader) -> Word:
         elif character in " \t\n":
             break
         elif character in "&;<>)":
-            raise UnprovenError(f"{character!r} in a regular expression")
+            raise UnprovenError(told("{character!r} in a regular expression", character=character))
         else:
             parts.add(character, quoted=False)
             reader.position += 1

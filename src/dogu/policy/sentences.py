@@ -1,0 +1,10 @@
+"""The sentences of the policy's tables, for the catalogs of translations."""
+
+from __future__ import annotations
+
+
+def policy_sentences() -> tuple[str, ...]:
+    """Return every reason that a row gives, each once, sorted."""
+    from dogu.policy.programs import ROWS
+
+    return tuple(sorted({row.reason for row in ROWS}))
