@@ -11,6 +11,7 @@ import io
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -43,6 +44,7 @@ _ARGPARSE = (
 )
 
 
+@cache
 def sentences() -> dict[str, list[tuple[str, int]]]:
     """Return every sentence of the program with the places it is said at, in the order of the sources."""
     found: dict[str, list[tuple[str, int]]] = {message: [("argparse", 0)] for message in _ARGPARSE}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from dogu.language import PSEUDO, language_of, language_of_locale, say, speak, spoken, told
+from sentences import write_known_catalog
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +75,31 @@ def test_what_tells_itself_ends() -> None:
     assert say(told("{text}", text=first)) == "once again"
 
 
-def test_the_pseudo_locale_shows_what_is_known_and_keeps_its_fields() -> None:
+def test_words_of_ours_in_a_list_are_told_in_english_and_said_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dogu.language._CATALOGS", str(write_known_catalog(tmp_path)))
+    speak("ja")
+    words = ("letter case", "spacing")
+    receipt = told("Matched by {stage} at {where}. Forgiven: {forgiven}.", stage=("near",), where="x", forgiven=words)
+    assert receipt == "Matched by near at x. Forgiven: letter case, spacing."
+    assert say(receipt) == "Matched by near⁂ at x. Forgiven: letter case⁂、spacing⁂.⁂"
+
+
+def test_a_short_sentence_is_not_found_within_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dogu.language._CATALOGS", str(write_known_catalog(tmp_path)))
+    speak("ja")
+    assert say(told("created")) == "created⁂"
+    assert say("a file named created here.txt") == "a file named created here.txt"
+    assert say("Create {path}?", path="created") == "Create created?⁂"
+
+
+def test_the_pseudo_locale_shows_what_is_known_and_keeps_its_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dogu.language._CATALOGS", str(write_known_catalog(tmp_path)))
     speak(PSEUDO)
-    assert say("There is no command /{name}. /help lists them.", name="a") == "⟦Théré ís ñó çómmáñd /a. /hélp lísts thém.⟧"
+    assert (
+        say("There is no command /{name}. /help lists them.", name="a") == "⟦Théré ís ñó çómmáñd /a. /hélp lísts thém.⟧"
+    )
     assert say("a text of somebody else") == "a text of somebody else"

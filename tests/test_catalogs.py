@@ -1,0 +1,94 @@
+"""The catalogs of translations: whole, in step with the program, and safe to fill in."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from babel.messages.catalog import Catalog
+
+from dogu.language import LANGUAGES
+from sentences import catalogs, sentences
+
+TRANSLATED = [language for language in LANGUAGES if language != "en"]
+_FIELD = re.compile(r"\{\{|\}\}|\{[^{}]*\}|%\(\w+\)[a-z]|%[a-z]")
+_BLANKS = re.compile(r"^\s*|\s*$")
+
+in_every_language = pytest.mark.parametrize("language", TRANSLATED)
+
+
+class Anything:
+    """A value that every field takes, whatever its format is."""
+
+    def __format__(self, _spec: str) -> str:
+        return "x"
+
+    def __repr__(self) -> str:
+        return "x"
+
+
+def translations(language: str) -> dict[str, str]:
+    """A language's sentences that have a translation."""
+    catalog: Catalog = catalogs().read_catalog(language)
+    return {str(message.id): str(message.string) for message in catalog if message.id and message.string}
+
+
+def differing(language: str, look: re.Pattern[str]) -> list[str]:
+    """The sentences in whose translation not the same things are found, in any order."""
+    return [
+        f"{message!r}: {text!r}"
+        for message, text in translations(language).items()
+        if sorted(look.findall(message)) != sorted(look.findall(text))
+    ]
+
+
+@in_every_language
+def test_every_sentence_has_a_translation(language: str) -> None:
+    there = translations(language)
+    assert [message for message in sentences() if not there.get(message, "").strip()] == []
+
+
+@in_every_language
+def test_no_catalog_holds_what_the_program_does_not_say(language: str) -> None:
+    known = {str(message.id) for message in catalogs().read_catalog(language) if message.id}
+    assert known - set(sentences()) == set()
+
+
+@in_every_language
+def test_a_translation_has_the_fields_of_its_sentence(language: str) -> None:
+    assert differing(language, _FIELD) == []
+
+
+@in_every_language
+def test_a_translation_can_be_filled_in(language: str) -> None:
+    names = {
+        field.strip("{}").partition("!")[0].partition(":")[0] for one in sentences() for field in _FIELD.findall(one)
+    }
+    values = {name: Anything() for name in names if name.isidentifier()}
+    for message, text in translations(language).items():
+        try:
+            message.format(**values)
+        except (KeyError, ValueError, IndexError):
+            continue  # its braces are what they are
+        assert text.format(**values), message
+
+
+@in_every_language
+def test_a_translation_has_the_blanks_around_it_and_the_lines_of_its_sentence(language: str) -> None:
+    assert differing(language, _BLANKS) == []
+    assert differing(language, re.compile("\n")) == []
+
+
+@in_every_language
+def test_no_translation_is_uncertain(language: str) -> None:
+    assert [message.id for message in catalogs().read_catalog(language) if message.id and message.fuzzy] == []
+
+
+@in_every_language
+def test_the_file_is_as_the_script_writes_it(language: str) -> None:
+    file = catalogs().LOCALE / f"{language}.po"
+    assert file.read_bytes() == catalogs().updated(language), "make catalogs brings it up to date"
+
+
+def test_a_sentence_is_a_sentence() -> None:
+    assert [message for message in sentences() if not re.search(r"[A-Za-z{%]", message)] == []
