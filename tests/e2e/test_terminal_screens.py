@@ -270,7 +270,7 @@ def test_files_and_commands_are_completed(program: Program, terminals: Open):
         terminal.until("Read.")
         assert "中身" in json.dumps(server.requests[-1].body, ensure_ascii=False)
         terminal.send("/mod")
-        terminal.until("/mode [MODE]")
+        terminal.until("show or set the approval mode")
 
 
 def test_what_was_typed_is_found_again_in_the_next_session(program: Program, terminals: Open):

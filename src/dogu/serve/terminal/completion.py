@@ -52,11 +52,10 @@ class InputCompleter(Completer):
         for command in self._commands:
             if command.name.startswith(name):
                 text = f"{command.name} " if command.arguments else command.name
-                usage = f"/{command.name} {command.arguments}".strip()
                 yield Completion(
                     text,
                     start_position=-len(name),
-                    display=make_visible(usage, keep=""),
+                    display=make_visible(f"/{command.name}", keep=""),
                     display_meta=make_visible(command.help, keep=""),
                 )
 
