@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
@@ -149,6 +150,27 @@ def test_a_suspended_session_comes_back_with_what_was_typed(panes: Panes):
         pane.until(lambda text: "› half a thought" in text.partition("be2tween")[2])
         pane.keys("Enter")
         pane.until("I am here.")
+
+
+def test_a_session_stopped_from_outside_comes_back_too(program: Program, panes: Panes):
+    with FakeGemini(["I am here."]) as server:
+        pane = shell(panes, server)
+        pane.keys("half a thought")
+        pane.until("› half a thought")
+        (process,) = [
+            found
+            for found in psutil.process_iter(["cmdline", "cwd"])
+            if found.info["cwd"] == str(program.root) and "dogu" in (found.info["cmdline"] or ())
+        ]
+        process.suspend()
+        pane.until("Stopped")
+        pane.keys("echo be$((1+1))tween", "Enter")
+        pane.until("be2tween")
+        pane.keys("fg", "Enter")
+        pane.until(lambda text: "› half a thought" in text.partition("be2tween")[2])
+        pane.keys(" more", "Enter")
+        pane.until("I am here.")
+        assert server.requests[-1].prompt == "half a thought more"
 
 
 def test_a_terminal_left_raw_by_an_editor_is_put_right(program: Program, panes: Panes):

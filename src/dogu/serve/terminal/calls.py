@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from dogu.contract import Display, FileDiff, TerminalOutput, ToolResult
 from dogu.language import say
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.serve.failures import failure_words
 from dogu.serve.terminal.cells import fit, fit_middle, width_of
 from dogu.serve.terminal.diff_lines import draw_diff
 from dogu.serve.terminal.draw import draw, folded
@@ -103,7 +104,7 @@ class Calls:
         style = self._style
         title = f"{style.paint(running.name, 'bold')}  {running.description}".rstrip()
         if result.error:
-            message = make_visible(say(result.error.message)).rstrip("\n").split("\n")
+            message = make_visible(failure_words(result.error)).rstrip("\n").split("\n")
             number = self.results.keep(title, "\n".join(message)) if len(message) > _ERROR_LINES else 0
             self._emit(f"{style.paint('✗', 'red')} {title}")
             self._emit(_indented(folded(message, style, _ERROR_LINES)) + self._more(number))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import anyio
 from prompt_toolkit.application import Application
 from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
@@ -133,9 +135,10 @@ class LiveScreen:
         try:
             if self._finds_theme:
                 self._app.after_render += self._ask_theme
-            await self._app.run_async(set_exception_handler=False)
-        except EOFError:  # the terminal's end
-            pass
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._hear_continue)
+                await self._draw()
+                group.cancel_scope.cancel()
         finally:
             self._asking.close()
             self._paper.write_due()
@@ -143,6 +146,17 @@ class LiveScreen:
             if self._output.is_gone:
                 _write_nowhere()
             doings.leave()
+
+    async def _draw(self) -> None:
+        with suppress(EOFError):  # the terminal's end
+            await self._app.run_async(set_exception_handler=False)
+
+    async def _hear_continue(self) -> None:
+        """Put the terminal right after the program was stopped from outside: a shell has used it since."""
+        with anyio.open_signal_receiver(signal.SIGCONT) as signals:
+            async for _ in signals:
+                self._app.input.raw_mode().__enter__()
+                self._draw_anew()
 
     def end(self) -> None:
         """Stop drawing."""
