@@ -9,11 +9,14 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pexpect
 import pytest
 
+import dogu.tools
 from dogu.commands import about
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
@@ -29,6 +32,17 @@ _DATA = re.compile(
     r"|\b\w+(?:[._:-]\w+)+\b|\b[a-z]+[A-Z]\w*|\b\w*\d\w*"  # files, keys of settings, identifiers, versions, numbers
 )
 _RUN = re.compile(r"[A-Za-z]{2,}(?:[ ,'’]+[A-Za-z]{2,})+")  # two words that follow one another
+_PROGRAMS = ("GNU bash", "git version", "ripgrep")
+_FOR_MODELS = (
+    "Successfully modified file",
+    "There is no tool named 'nothing'. Available tools",
+)  # their texts are English, and shown as such
+_TOOLS = tuple(
+    named
+    for module in iter_modules(dogu.tools.__path__, "dogu.tools.")
+    for tool in vars(import_module(module.name)).values()
+    if isinstance(named := getattr(tool, "display_name", None), str)
+)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b[=>]")
 
 
@@ -95,8 +109,8 @@ def test_the_help_of_every_command(program: Program, locale: Path, command: str)
 )
 def test_what_a_command_writes(program: Program, locale: Path, words: tuple[str, ...]) -> None:
     text = run(program, locale, *words)
-    known = ("rm -rf build", "git push", "GNU bash", "git version", "ripgrep")
-    assert untranslated(text, *known) == []
+    commands = ("rm -rf build", "git push", f"dogu {words[0]}")
+    assert untranslated(text, *commands, *_PROGRAMS, *_FOR_MODELS) == []
 
 
 def test_bad_settings(program: Program, locale: Path) -> None:
@@ -105,7 +119,7 @@ def test_bad_settings(program: Program, locale: Path) -> None:
     (folder / "settings.json").write_text('{"tools": {"exclude": 5}, "modle": 1, "ui": {"them": "dark"}}')
     assert untranslated(run(program, locale, "tools")) == []
     (folder / "settings.json").write_text('{"tools": ')
-    assert untranslated(run(program, locale, "doctor"), "GNU bash", "git version") == []
+    assert untranslated(run(program, locale, "doctor"), *_PROGRAMS) == []
 
 
 def test_a_session_shown_exported_and_undone(program: Program, locale: Path) -> None:
@@ -119,7 +133,7 @@ def test_a_session_shown_exported_and_undone(program: Program, locale: Path) -> 
     assert untranslated(run(program, locale, "sessions", "verify")) == []
     page = run(program, locale, "sessions", "export", "--format", "html", "--output", "-")
     body = re.sub(r"<(style|script)>.*?</\1>", "", page.partition("<body>")[2], flags=re.DOTALL)
-    assert untranslated(re.sub(r"<[^>]*>", "\n", body)) == []
+    assert untranslated(re.sub(r"<[^>]*>", "\n", body), *_FOR_MODELS) == []
     assert untranslated(run(program, locale, "undo")) == []
     assert untranslated(run(program, locale, "undo")) == []
 
@@ -162,11 +176,7 @@ def test_a_turn_in_the_terminal_with_a_diff_and_an_error(program: Program, local
         finally:
             child.close(force=True)
     text = _ESCAPES.sub("", "".join(seen)).replace("\r", "")
-    assert untranslated(text, *_display_names()) == []
-
-
-def _display_names() -> list[str]:
-    return []
+    assert untranslated(text, *_TOOLS) == []
 
 
 def test_the_root_that_is_none(program: Program, locale: Path) -> None:

@@ -15,6 +15,7 @@ from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallOutput, Noted
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode, of_call
+from dogu.serve.failures import failure_words
 from dogu.serve.wire import result_json, to_line
 
 
@@ -122,14 +123,16 @@ def _print_plain(result: ToolResult, out: TextIO) -> None:
     for part in parts_of(result.llm_content):
         match part:
             case Text(text=text):
+                if result.error and text == result.error.message:
+                    text = failure_words(result.error)
                 out.write(text if text.endswith("\n") else f"{text}\n")
             case Blob(media_type=media_type, data=data, name=name):
-                out.write(
-                    say(
-                        "[{media_type}, {count} bytes{value}; --json prints it]\n",
-                        media_type=media_type,
-                        count=len(data),
-                        value=f", {name}" if name else "",
+                size = len(data)
+                if name:
+                    shown = say(
+                        "[{kind}, {count} bytes, {name}; --json prints it]", kind=media_type, count=size, name=name
                     )
-                )
+                else:
+                    shown = say("[{kind}, {count} bytes; --json prints it]", kind=media_type, count=size)
+                out.write(f"{shown}\n")
     out.flush()

@@ -12,7 +12,7 @@ import msgspec
 
 from dogu.agent.session_lines import parse_line, raw_lines
 from dogu.agent.session_record import RecordSummary, read_record, record_file
-from dogu.language import say
+from dogu.language import LANGUAGES, say, spoken
 from dogu.runtime.session_folder import KeptSession
 from dogu.serve.record import session_json, summary_of
 from dogu.serve.session_page import SessionItems
@@ -53,7 +53,7 @@ def _head(title: str) -> str:
     script = base64.b64encode(sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}'"
     return f"""<!DOCTYPE html>
-<html>
+<html lang="{_language()}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
@@ -64,6 +64,10 @@ def _head(title: str) -> str:
 </head>
 <body>
 """
+
+
+def _language() -> str:
+    return spoken() if spoken() in LANGUAGES else "en"
 
 
 def _heading(kept: KeptSession, summary: RecordSummary, title: str) -> str:

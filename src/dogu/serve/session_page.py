@@ -28,6 +28,7 @@ from dogu.contract.display import Display, FileDiff, TerminalOutput, markdown_of
 from dogu.language import say
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.serve.failures import failure_words
 from dogu.workspace.visible import make_visible
 
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -169,9 +170,9 @@ def diff_html(unified: str) -> str:
 def _note_of(event: object) -> str:
     match event:
         case TurnEnded(end=end):
-            return end.note
+            return say(end.note)
         case TurnFailed(message=message) | Compacted(note=message) | Noted(text=message):
-            return message
+            return say(message)
         case TurnCancelled():
             return say("Cancelled.")
         case SessionResumed():
@@ -194,7 +195,7 @@ def _mark(finished: CallFinished | None) -> tuple[str, str]:
 
 def _result(finished: CallFinished) -> str:
     result = finished.result
-    failure = f'<p class="bad">{_text(result.error.message)}</p>' if result.error else ""
+    failure = f'<p class="bad">{_text(failure_words(result.error))}</p>' if result.error else ""
     llm = text_of(result.llm_content)
     is_same = result.error is not None and llm == result.error.message
     told = "" if is_same else _unfolding(_text(say("What the model was told")), _content(result.llm_content, pre=True))
