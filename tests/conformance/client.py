@@ -51,7 +51,7 @@ async def _sample(_request: SamplingRequest) -> Sampled:
 
 
 def _entry(address: str) -> ServerEntry:
-    row: dict[str, Any] = {"httpUrl": address, "timeout": 20_000}
+    row: dict[str, Any] = {"httpUrl": address, "timeout": 90_000}
     version = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "")
     if SCENARIO == "json-schema-ref-no-deref" or version < "2026":
         row["protocol"] = "2025-11-25"  # the suite's server of this scenario refuses any other word
@@ -99,7 +99,7 @@ async def main(address: str) -> None:
                 except ToolError as error:
                     print(error.message, file=sys.stderr)
                     return
-            async with mcp_tools([entry], runtime, host, wait_s=20):
+            async with mcp_tools([entry], runtime, host, wait_s=90):
                 await _call_tools(runtime)
             print(runtime.notes, file=sys.stderr)
 
