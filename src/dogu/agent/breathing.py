@@ -10,11 +10,11 @@ import anyio
 import anyio.lowlevel
 
 T = TypeVar("T")
-_LONGEST_S = 0.005
+_LONGEST_S = 0.003
 
 
 async def breathing(events: AsyncIterable[T]) -> AsyncGenerator[T]:
-    """Pass events on; after 5 ms without a pause, give keys, the screen and other calls their turn."""
+    """Pass events on; after 3 ms without a pause, give keys, the screen and other calls their turn."""
     began = time.monotonic()
     async for event in events:
         yield event

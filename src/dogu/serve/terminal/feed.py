@@ -11,7 +11,7 @@ import anyio.lowlevel
 
 from dogu.models.events import TextDelta, ThoughtDelta
 
-_SLICE_S = 0.006
+_SLICE_S = 0.004
 _MOST_CHARS = 2_000
 
 

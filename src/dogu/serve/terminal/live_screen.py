@@ -230,6 +230,7 @@ class LiveScreen:
             output=self._output,
             erase_when_done=True,
             include_default_pygments_style=False,
+            max_render_postpone_time=0,
             terminal_size_polling_interval=None,
         )
         application.ttimeoutlen = 0.05
