@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 
 import pytest
 from babel.messages.catalog import Catalog
 
 from dogu.language import LANGUAGES
-from sentences import catalogs, sentences
+from sentences import ROOT, catalogs, sentences
 
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
 _FIELD = re.compile(r"\{\{|\}\}|\{[^{}]*\}|%\(\w+\)[a-z]|%[a-z]")
@@ -92,3 +94,41 @@ def test_the_file_is_as_the_script_writes_it(language: str) -> None:
 
 def test_a_sentence_is_a_sentence() -> None:
     assert [message for message in sentences() if not re.search(r"[A-Za-z{%]", message)] == []
+
+
+_SHOWN = {"print", "write", "Said", "tell", "_tell", "_told", "_emit", "_print", "Confirmation", "Check", "Choice"}
+_SHOWN |= {"SlashCommand", "add_argument", "add_argument_group", "Noted", "TurnEnd"}
+_WORDS = re.compile(r"[A-Za-z]{2,} [a-z]{2,}")
+
+
+def bare_sentences(source: bytes) -> Iterator[tuple[int, str]]:
+    """Give what the calls that show something to a person are given as a bare text that reads like a sentence."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and _name(node.func) in _SHOWN:
+            given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg != "metavar")]
+            texts = (part for value in given for part in _outside_of_calls(value))
+            yield from ((node.lineno, text) for text in texts if _WORDS.search(text) and text not in sentences())
+
+
+def _name(function: ast.expr) -> str:
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
+
+
+def _outside_of_calls(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    if not isinstance(node, ast.Call):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _outside_of_calls(child)
+
+
+def test_nothing_is_shown_as_a_bare_english_sentence() -> None:
+    package = ROOT / "src" / "dogu"
+    files = [file for file in sorted(package.rglob("*.py")) if not file.is_relative_to(package / "testing")]
+    found = [
+        f"{file.relative_to(ROOT)}:{line}: {text}" for file in files for line, text in bare_sentences(file.read_bytes())
+    ]
+    assert found == []
