@@ -96,8 +96,14 @@ def test_a_sentence_is_a_sentence() -> None:
     assert [message for message in sentences() if not re.search(r"[A-Za-z{%]", message)] == []
 
 
-_SHOWN = {"print", "write", "Said", "tell", "_tell", "_told", "_emit", "_print", "Confirmation", "Check", "Choice"}
-_SHOWN |= {"SlashCommand", "add_argument", "add_argument_group", "Noted", "TurnEnd"}
+_SHOWN = {"print", "write", "Said", "tell", "_tell", "_told", "_emit", "_print", "Confirmation", "Check", "Choice"} | {
+    "SlashCommand",
+    "add_argument",
+    "add_argument_group",
+    "Noted",
+    "TurnEnd",
+}
+
 _WORDS = re.compile(r"[A-Za-z]{2,} [a-z]{2,}")
 
 
