@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 
 import pexpect
@@ -181,6 +182,10 @@ def test_always_shows_its_rule_and_asks_no_more(program: Program, talk: Talk):
         leave(child)
 
 
+def processes() -> str:
+    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
 def test_ctrl_c_cancels_the_turn_and_nothing_else(program: Program, talk: Talk):
     turns = [
         Turn(calls=[call("run_shell_command", command="echo started; exec sleep 918273")]),
@@ -194,7 +199,9 @@ def test_ctrl_c_cancels_the_turn_and_nothing_else(program: Program, talk: Talk):
         child.sendcontrol("c")
         child.expect("Cancelled")
         child.expect("›")
-        assert "918273" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        deadline = time.monotonic() + 20
+        while "sleep 918273" in processes():
+            assert time.monotonic() < deadline
         say(child, "still there?")
         child.expect("I am here.")
         child.expect("›")
