@@ -107,9 +107,9 @@ class Paper(Renderer):
         screen, before = self._last_screen, self._last_size
         columns = self._frames.get_size().columns
         if screen is not None and before is not None and columns < before.columns and self._reflows:
-            above = sum(_rows(_used(screen, row), columns) - 1 for row in range(self._cursor_pos.y))
-            x, y = self._cursor_pos.x % columns, self._cursor_pos.y + self._cursor_pos.x // columns
-            self._cursor_pos = Point(x, y + above)
+            above = sum(_wrapped(screen, row, columns)[0] for row in range(self._cursor_pos.y))
+            further, x = _wrapped(screen, self._cursor_pos.y, columns, self._cursor_pos.x)
+            self._cursor_pos = Point(x, self._cursor_pos.y + above + further)
         super().erase(leave_alternate_screen)
 
     def _is_to_shrink(self, layout: Layout, size: Size) -> bool:
@@ -121,13 +121,20 @@ class Paper(Renderer):
         return min(wanted, size.rows) < self._last_screen.height
 
 
-def _used(screen: Screen, row: int) -> int:
+def _wrapped(screen: Screen, row: int, columns: int, until: int = 10_000) -> tuple[int, int]:
+    """Return how many further rows a row takes once it is wrapped, and the column that follows its cells."""
     cells = screen.data_buffer[row]
-    return max((at + get_cwidth(cell.char) for at, cell in cells.items() if cell.char != " "), default=0)
-
-
-def _rows(used: int, columns: int) -> int:
-    return max(1, -(-used // columns))
+    end = min(until, max((at + 1 for at, cell in cells.items() if cell.char.strip()), default=0))
+    further = column = 0
+    at = 0
+    while at < end:
+        width = max(1, get_cwidth(cells[at].char))
+        if column + width > columns:  # a wide character isn't halved: it begins the next row
+            further, column = further + 1, 0
+        column += width
+        at += width
+    blanks = max(0, until - end) if until < 10_000 else 0
+    return further + (column + blanks) // (columns + 1), min(column + blanks, columns - 1)
 
 
 def _reflows() -> bool:
