@@ -194,7 +194,7 @@ class _Judge:
         name_word = words[0]
         name = _program(name_word.value) if name_word.parts else None
         if name is None:
-            self._add(words, self._unknown, "the name of the program is computed")
+            self._add(words, self._unknown, told("the name of the program is computed"))
             return
         verdict, reason, rule = self._by_lists(name, words)
         name = name.rpartition("/")[2] or name

@@ -6,6 +6,7 @@ Above: the shell tool, discovered tools. Below: a launcher process that forks on
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ import anyio
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence, told
 from dogu.workspace.process_descriptors import SHELLS
 from dogu.workspace.process_jobs import Job
 from dogu.workspace.process_output import LiveText, readable
@@ -319,36 +321,49 @@ def _order(command: ShellCommand, is_live: bool) -> dict[str, Any]:
 
 
 _STEPS = {
-    "directory": "its directory is gone or can't be entered",
-    "moved": "its directory was moved or swapped meanwhile",
-    "sandbox": "the sandbox could not be set up",
-    "limits": "its limits could not be set",
-    "exec": "the program could not be started",
-    "streams": "its streams could not be opened",
+    "directory": sentence("its directory is gone or can't be entered"),
+    "moved": sentence("its directory was moved or swapped meanwhile"),
+    "sandbox": sentence("the sandbox could not be set up"),
+    "limits": sentence("its limits could not be set"),
+    "exec": sentence("the program could not be started"),
+    "streams": sentence("its streams could not be opened"),
 }
 
 
-def _start_failure(number: int, step: str, told: str = "") -> ToolError:
-    reason = f" ({os.strerror(number) if number else told})" if number or told else ""
-    advice = ""
-    if number == 7:
-        advice = " It is too long for a command line (128 kB): write it to a file and run that."
-    return ToolError(ErrorKind.START_FAILED, f"The command could not start: {_STEPS.get(step, step)}{reason}.{advice}")
+def _start_failure(number: int, step: str, found: str = "") -> ToolError:
+    why = _STEPS.get(step, step)
+    reason = os.strerror(number) if number else found
+    message = told("The command could not start: {why}.", why=why)
+    if reason:
+        message = told("The command could not start: {why} ({reason}).", why=why, reason=reason)
+    if number == errno.E2BIG:
+        message += " " + told("It is too long for a command line (128 kB): write it to a file and run that.")
+    return ToolError(ErrorKind.START_FAILED, message)
 
 
 def _error(command: ShellCommand, facts: dict[str, Any]) -> str:
-    reasons = {
-        "timeout": f"Timed out after {command.timeout_s:g} s and was ended, with everything it had started."
-        if command.timeout_s
-        else "",
-        "idle": f"Printed nothing for {command.idle_timeout_s:g} s and was ended, with everything it had started."
-        if command.idle_timeout_s
-        else "",
-        "processes": f"Started more than {command.max_processes} processes and was ended, with all of them.",
-        "ended": "Was ended on request.",
-        "lost": "The process that watched over it was killed; everything it had started was ended.",
-    }
-    error = reasons.get(facts["reason"], "")
+    error = ""
+    match facts["reason"]:
+        case "timeout" if command.timeout_s:
+            limit_s = command.timeout_s
+            error = told(
+                "Timed out after {limit_s:g} s and was ended, with everything it had started.", limit_s=limit_s
+            )
+        case "idle" if command.idle_timeout_s:
+            limit_s = command.idle_timeout_s
+            error = told(
+                "Printed nothing for {limit_s:g} s and was ended, with everything it had started.", limit_s=limit_s
+            )
+        case "processes":
+            most = command.max_processes
+            error = told("Started more than {count} processes and was ended, with all of them.", count=most)
+        case "ended":
+            error = told("Was ended on request.")
+        case "lost":
+            error = told("The process that watched over it was killed; everything it had started was ended.")
+        case _:
+            pass
     if facts["failure"]:
-        error = f"{error} A part of the output could not be kept: {facts['failure']}.".strip()
+        lost = told("A part of the output could not be kept: {reason}.", reason=facts["failure"])
+        return f"{error} {lost}".strip()
     return error

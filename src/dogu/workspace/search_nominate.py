@@ -11,6 +11,7 @@ import re
 
 import msgspec
 
+from dogu.language import told
 from dogu.workspace.ignore import DEFAULT_EXCLUDED
 from dogu.workspace.search_process import Program, find_program
 from dogu.workspace.search_query import Limits, SearchQuery
@@ -62,5 +63,8 @@ def _run(name: str, words: list[str], folder: int, limits: Limits) -> Nominated 
     if outcome.exit_code not in (0, 1) and not pieces:
         return None
     names = [os.fsdecode(path.removeprefix(b"./")) for path in b"".join(pieces).split(b"\0") if path]
-    inner = " and repositories inside this one" if name == "git grep" else ""
-    return Nominated(name, names, [f"Searched by {name}: UTF-16 files{inner} were not looked at"])
+    if name == "git grep":
+        note = told("Searched by {name}: UTF-16 files and repositories inside this one were not looked at", name=name)
+    else:
+        note = told("Searched by {name}: UTF-16 files were not looked at", name=name)
+    return Nominated(name, names, [note])

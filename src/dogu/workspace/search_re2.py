@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.workspace.search_query import Counted, Limits, MatchedLine, SearchQuery
 from dogu.workspace.search_source import Source, cut_around, open_beneath, source_of
 
@@ -28,7 +29,7 @@ _BINARY_BYTES = 1 << 16
 def differences(query: SearchQuery) -> list[str]:
     """Say what this engine reads otherwise than ripgrep in a pattern that both accept."""
     if not query.fixed_strings and _ASCII_ONLY.search(query.pattern):
-        return ["Searched without ripgrep: \\w, \\d, \\s and \\b know only ASCII here"]
+        return [told("Searched without ripgrep: \\w, \\d, \\s and \\b know only ASCII here")]
     return []
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence, told
 from dogu.workspace.glob import PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore, PathRules
 from dogu.workspace.roots import Roots
@@ -37,6 +38,12 @@ from dogu.workspace.walk import Walk, WalkCounts
 _MOST_OPEN = 100
 _SHOWING_S = 5.0
 _MOST_COUNTED = 5_000
+_GIT, _AT_LEAST_GIT = sentence("{count} git-ignored"), sentence("at least {count} git-ignored")
+_GEMINI, _AT_LEAST_GEMINI = sentence("{count} gemini-ignored"), sentence("at least {count} gemini-ignored")
+_IGNORED = {
+    "git": sentence("{path} is git-ignored and was not searched; pass respect_git_ignore=false to search it"),
+    "gemini": sentence("{path} is gemini-ignored and was not searched"),
+}
 
 
 class _Folder(msgspec.Struct, frozen=True):
@@ -99,11 +106,12 @@ class SearchRun:
         if not query.respect_git_ignore:
             rules = rules.without_git()
         if rules.reason:
-            hint = "; pass respect_git_ignore=false to search it" if rules.reason == "git" else ""
-            return SearchResult(notes=[f"{path} is {rules.reason}-ignored and was not searched{hint}"])
+            return SearchResult(notes=[told(_IGNORED[rules.reason], path=path)])
         secrets = SecretFiles(self._roots, path)
         if secrets.hold():
-            return SearchResult(notes=[f"{path} was not searched: it is for people only; ask with read_file"])
+            return SearchResult(
+                notes=[told("{path} was not searched: it is for people only; ask with read_file", path=path)]
+            )
         with _closing(self._roots.open_directory(path)) as descriptor:
             return self._search_below(query, _Folder(descriptor, ignore, rules, relative == ".", secrets), limits)
 
@@ -214,12 +222,15 @@ def _is_plain(name: str, folder: int) -> bool:
 
 def _left_out(unreadable: int, walked: _LeftOut) -> list[str]:
     counts = walked.counts
-    least = "" if walked.is_all else "at least "
-    git = counts.git_ignored_files + counts.git_ignored_folders
-    notes = [f"{least}{git} git-ignored"] if git else []
-    notes += [f"{least}{counts.gemini_ignored} gemini-ignored"] if counts.gemini_ignored else []
+    git, gemini = counts.git_ignored_files + counts.git_ignored_folders, counts.gemini_ignored
+    notes: list[str] = []
+    if git:
+        notes.append(told(_GIT if walked.is_all else _AT_LEAST_GIT, count=git))
+    if gemini:
+        notes.append(told(_GEMINI if walked.is_all else _AT_LEAST_GEMINI, count=gemini))
     if unreadable or counts.unreadable:
-        notes.append(f"{max(unreadable, counts.unreadable)} files or folders could not be read: permission denied")
+        most = max(unreadable, counts.unreadable)
+        notes.append(told("{count} files or folders could not be read: permission denied", count=most))
     return notes
 
 

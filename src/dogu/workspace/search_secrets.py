@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable
 
+from dogu.language import sentence, told
 from dogu.workspace.names import shown_name
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.roots import Roots
@@ -16,6 +17,12 @@ from dogu.workspace.roots import Roots
 _MOST_NAMED = 5
 _MOST_PASSED_BY = 500
 _GLOB_SIGN = re.compile(r"([*?\[\]{}\\!])")
+_NOT_SEARCHED = {  # by whether it is one, and whether all are known
+    (True, True): sentence("{count} file not searched, for people only: {files}; ask with read_file"),
+    (False, True): sentence("{count} files not searched, for people only: {files}; ask with read_file"),
+    (True, False): sentence("at least {count} file not searched, for people only: {files}; ask with read_file"),
+    (False, False): sentence("at least {count} files not searched, for people only: {files}; ask with read_file"),
+}
 
 
 class SecretFiles:
@@ -40,9 +47,10 @@ def not_searched(paths: Iterable[str], *, is_all: bool = True) -> list[str]:
     if not found:
         return []
     named = [shown_name(path) for path in found[:_MOST_NAMED]]
-    more = [f"{len(found) - _MOST_NAMED} more"] if len(found) > _MOST_NAMED else []
-    number = f"{'' if is_all else 'at least '}{len(found)} {'file' if len(found) == 1 else 'files'}"
-    return [f"{number} not searched, for people only: {', '.join([*named, *more])}; ask with read_file"]
+    if len(found) > _MOST_NAMED:
+        named.append(told("{count} more", count=len(found) - _MOST_NAMED))
+    row = _NOT_SEARCHED[len(found) == 1, is_all]
+    return [told(row, count=len(found), files=", ".join(named))]
 
 
 def globs_without(paths: Iterable[str]) -> list[str]:
