@@ -30,3 +30,32 @@ def test_an_excluded_program_is_not_run_by_another(command: str) -> None:
 @pytest.mark.parametrize("command", _WRITES)
 def test_a_rule_that_names_a_program_does_not_cover_what_it_overwrites(command: str) -> None:
     assert gate(command, programs(command)) != "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "unshare --kill-child make",
+        "strace --decode-fds make",
+        "perf record -g make",
+        "rlwrap -p make",
+        "mise exec node@20 -- make x",
+        "mise x -c 'make x'",
+        "script -q /dev/null make",
+        "script -qc 'make x' /dev/null",
+        "chroot --userspec 1:1 / make",
+        "setpriv --euid 1 make",
+        "npm exec -- make",
+        "op run --env-file x -- make",
+        "aws-vault exec p -- make",
+        "parallel --plus make ::: x",
+        "parallel --env X make ::: x",
+        "uv run --index x make",
+        "xargs --process-slot-var X make",
+        "sudo --role x make",
+        "rustup run stable make",
+        "opam exec -- make",
+    ],
+)
+def test_options_of_a_wrapper_hide_no_program(command: str) -> None:
+    assert gate(command, None, ["make"]) == "deny"

@@ -43,38 +43,62 @@ WRAPPERS: dict[str, Wrapper] = {
     "nohup": wrapper(),
     "nice": wrapper("-n --adjustment"),
     "ionice": wrapper("-c --class -n --classdata", inert="-p --pid -P --pgid -u --uid"),
-    "chrt": wrapper("-T -P -D", skip=1, inert="-p --pid -m --max"),
+    "chrt": wrapper("-T -P -D --sched-runtime --sched-period --sched-deadline", skip=1, inert="-p --pid -m --max"),
     "taskset": wrapper(skip=1, inert="-p --pid"),
-    "numactl": wrapper("-i -m -N -C -l -p", inert="-H --hardware -s --show"),
+    "numactl": wrapper(
+        "-i --interleave -m --membind -N --cpunodebind -C --physcpubind -p --preferred -P --preferred-many -w",
+        inert="-H --hardware -s --show",
+    ),
     "prlimit": wrapper("-p --pid"),
     "choom": wrapper("-n --adjust -p --pid"),
-    "cpulimit": wrapper("-l -p -e"),
+    "cpulimit": wrapper("-l --limit -p --pid -e --exe -P --path -c --cpu"),
     "timeout": wrapper("-s --signal -k --kill-after", skip=1),
     "stdbuf": wrapper("-i --input -o --output -e --error"),
     "setsid": wrapper(),
     "setarch": wrapper(),
     "sudo": wrapper(
-        "-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot",
+        "-a -c -u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --chdir --chroot --close-from --role "
+        "--type --command-timeout --other-user --auth-type --login-class",
         assigns=True,
         inert="-l --list -v --validate -K -V",
     ),
-    "doas": wrapper("-u -C", assigns=True),
+    "doas": wrapper("-u -C -a", assigns=True),
     "pkexec": wrapper("--user"),
-    "chroot": wrapper(skip=1),
-    "unshare": wrapper("-S --setuid -G --setgid -R --root -w --wd --propagation --setgroups --kill-child -l"),
+    "chroot": wrapper("--groups --userspec", skip=1),
+    "unshare": wrapper(
+        "-S --setuid -G --setgid -R --root -w --wd --propagation --setgroups -l --load-interp --map-user --map-group "
+        "--map-users --map-groups --monotonic --boottime"
+    ),
     "nsenter": wrapper("-t --target -S --setuid -G --setgid -W --wdns"),
-    "setpriv": wrapper("--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig"),
+    "setpriv": wrapper(
+        "--reuid --regid --ruid --euid --rgid --egid --groups --inh-caps --ambient-caps --bounding-set --securebits "
+        "--pdeathsig --selinux-label --apparmor-profile --seccomp-filter --landlock-access --landlock-rule"
+    ),
     "capsh": wrapper(each=True),
     "flock": wrapper("-w --wait --timeout -E --conflict-exit-code", skip=1, shell="-c --command"),
-    "script": wrapper("-E -I -O -B -T -o -m", shell="-c --command"),
-    "watch": wrapper("-n --interval -q --equexit", joins=True),
+    "script": wrapper(
+        "-E --echo -I --log-in -O --log-out -B --log-io -T --log-timing -m --logging-format -o --output-limit",
+        skip=1,
+        shell="-c --command",
+    ),
+    "watch": wrapper("-n --interval -q --equexit -s --shotsdir", joins=True),
     "flatpak-spawn": wrapper(),
     "time": wrapper("-f --format -o --output"),
-    "strace": wrapper("-e -o -s -a -P -u -E -b -p -I -O -S -U -X", inert="-V --version"),
-    "ltrace": wrapper("-e -o -s -a -u -p -n -A -D -l -x"),
+    "strace": wrapper(
+        "-e -o -s -a -P -u -E -b -p -I -O -S -U -X --abbrev --argv0 --attach --columns --detach-on --env --fault "
+        "--inject --interruptible --kvm --output --raw --read --signal --signals --status --string-limit "
+        "--summary-sort-by --summary-columns --summary-syscall-overhead --trace --trace-path --user --verbose --write "
+        "--const-print-style",
+        inert="-V --version",
+    ),
+    "ltrace": wrapper(
+        "-e -o --output -s -a --align -u -p -n --indent -A -D --debug -F --config -l --library -w --where -x"
+    ),
     "valgrind": wrapper(),
     "catchsegv": wrapper(),
-    "xvfb-run": wrapper("-e -f -n -p -s -w"),
+    "xvfb-run": wrapper(
+        "-e --error-file -f --auth-file -n --server-num -p --xauth-protocol -s --server-args -w --wait"
+    ),
     "dbus-run-session": wrapper("--config-file --dbus-daemon"),
     "dbus-launch": wrapper(),
     "entr": wrapper(),
@@ -83,8 +107,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "lldb": wrapper("-o -s -p -n"),
     "torify": wrapper(),
     "tsocks": wrapper(),
-    "nocache": wrapper(),
-    "trickle": wrapper("-d -u -w -t -l -n"),
+    "nocache": wrapper("-n"),
+    "trickle": wrapper("-d -u -w -t -l -n -P -L"),
     "schedtool": wrapper("-a -n -p"),
     "envdir": wrapper(skip=1),
     "envuidgid": wrapper(skip=1),
@@ -94,30 +118,35 @@ WRAPPERS: dict[str, Wrapper] = {
     "daemonize": wrapper("-c -e -o -p -l -u -E"),
     "daemon": wrapper("-n -u -p -o -l"),
     "cgexec": wrapper("-g"),
-    "aa-exec": wrapper("-p -n"),
+    "aa-exec": wrapper("-p --profile -n --namespace"),
     "ssh-agent": wrapper("-a -E -t -P", inert="-k"),
     "dtruss": wrapper(),
     "ktrace": wrapper("-f -t"),
     "truss": wrapper("-o -s -p"),
-    "heaptrack": wrapper("-o"),
+    "heaptrack": wrapper("-o --output -p --pid -a --analyze"),
     "ccache": wrapper("-F -M -o"),
-    "scan-build": wrapper("-o"),
+    "scan-build": wrapper("-o --use-cc --use-c++ --use-analyzer --html-title -enable-checker -disable-checker"),
     "bear": wrapper("-o --output"),
     "cross-env": wrapper(assigns=True),
     "cross-env-shell": wrapper(joins=True, assigns=True),
-    "sem": wrapper("-j --jobs --id", joins=True),
+    "sem": wrapper("-j --jobs --id --semaphore-name --st --semaphore-timeout", joins=True),
     "uftrace": wrapper(),
-    "systemd-run": wrapper("-p -u -M -H --property --unit --slice --uid --gid"),
-    "systemd-inhibit": wrapper(),
+    "systemd-run": wrapper(
+        "-p -u -M -H -E --machine --host --property --unit --slice --uid --gid --description --service-type --nice "
+        "--setenv "
+        "--working-directory --path-property --socket-property --on-active --on-boot --on-startup --on-unit-active "
+        "--on-unit-inactive --on-calendar --timer-property --background --job-mode"
+    ),
+    "systemd-inhibit": wrapper("--what --who --why --mode"),
     "firejail": wrapper(),
-    "proot": wrapper("-r -b -w -q"),
-    "fakeroot": wrapper("-l -s -i -b"),
-    "faketime": wrapper(skip=1),
+    "proot": wrapper("-r --rootfs -b --bind -m --mount -w --cwd --pwd -q --qemu -k -R -S -i"),
+    "fakeroot": wrapper("-l --lib -s -i -b --fd-base --faked"),
+    "faketime": wrapper("-p --pid", skip=1),
     "eatmydata": wrapper(),
-    "rlwrap": wrapper("-f -b -H -C -D -l -p -P -q -s -S -t -w"),
+    "rlwrap": wrapper("-f -b -H -C -D -l -P -q -s -S -t -w -g -O -M -z"),
     "unbuffer": wrapper(),
     "caffeinate": wrapper("-t -w"),
-    "torsocks": wrapper(),
+    "torsocks": wrapper("-a --address -P --port -u --user -p --pass"),
     "proxychains": wrapper("-f"),
     "proxychains4": wrapper("-f"),
     "busybox": wrapper(inert="--list --list-full --help"),
@@ -127,7 +156,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "pee": wrapper(each=True),
     "mispipe": wrapper(each=True),
     "xargs": wrapper(
-        "-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars -R -J", adds=True
+        "-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars -R -J --process-slot-var",
+        adds=True,
     ),
     "run-one": wrapper(),
     "softlimit": wrapper("-a -c -d -f -l -m -o -p -r -s -t"),
@@ -136,10 +166,10 @@ WRAPPERS: dict[str, Wrapper] = {
     "su-exec": wrapper(skip=1),
     "gosu": wrapper(skip=1),
     "sg": wrapper(skip=1, shell="-c", joins=True),
-    "dumb-init": wrapper(),
+    "dumb-init": wrapper("-r --rewrite"),
     "sshpass": wrapper("-f -d -p -P"),
     "systemd-nspawn": wrapper("-D --directory -i --image -M --machine -u --user --bind --bind-ro --setenv -E"),
-    "schroot": wrapper("-c --chroot -u --user -d --directory"),
+    "schroot": wrapper("-c --chroot -u --user -d --directory -s --shell -n --session-name -o --option"),
     "tini": wrapper("-p -e"),
     **{name: wrapper() for name in _ARCHITECTURES.split()},
 }
@@ -149,7 +179,13 @@ RUNNERS: dict[str, tuple[str, Wrapper]] = {
     "pipenv": ("run", wrapper()),
     "uv": (
         "run",
-        wrapper("--with --python -p --extra --group --env-file --project --directory --package --with-editable"),
+        wrapper(
+            "--with --python -p --extra --group --env-file --project --directory --package --with-editable "
+            "--with-requirements --no-extra --no-group --only-group --index --default-index -i --index-url "
+            "--extra-index-url -f --find-links --cache-dir --config-file --link-mode -C --config-setting "
+            "--refresh-package -P --upgrade-package --resolution --prerelease --exclude-newer --color "
+            "--index-strategy --keyring-provider",
+        ),
     ),
     "hatch": ("run", wrapper()),
     "pdm": ("run", wrapper("-p --project")),
@@ -161,7 +197,7 @@ RUNNERS: dict[str, tuple[str, Wrapper]] = {
     "rbenv": ("exec", wrapper()),
     "pyenv": ("exec", wrapper()),
     "asdf": ("exec", wrapper()),
-    "mise": ("exec x", wrapper("-c -j")),
+    "mise": ("exec x", wrapper("-j --jobs -C --cd", shell="-c --command")),
     "direnv": ("exec", wrapper(skip=1)),
     "op": ("run", wrapper("--env-file")),
     "doppler": ("run", wrapper("-p -c --project --config", shell="--command")),
@@ -169,7 +205,7 @@ RUNNERS: dict[str, tuple[str, Wrapper]] = {
     "chamber": ("exec", wrapper(skip=1)),
     "dotenv": ("run", wrapper("-f --file")),
     "dotenvx": ("run", wrapper("-f")),
-    "perf": ("stat record trace", wrapper("-e -o -F -p -C -r -g -c")),
+    "perf": ("stat record trace", wrapper("-e -o -F -p -C -r -c -t -u -m -D -G -j -x")),
     "rr": ("record", wrapper("-o")),
     "rustup": ("run", wrapper(skip=1)),
     "stack": ("exec", wrapper()),

@@ -19,7 +19,11 @@ _FINDS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _BATCHES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
 _SWITCH = wrapper("-s --shell -g -G -u --user -w", shell="-c --command --session-command")
 _PARALLEL = wrapper(
-    "-j --jobs -a --arg-file -I -n -N -S --colsep --delay --timeout --joblog -P -L -d --tmpdir --results"
+    "-j --jobs -a --arg-file -I -n -N -S --colsep --delay --timeout --joblog -P -L -d --tmpdir --results "
+    "--retries --env --workdir --wd --halt --load --memfree --max-args --max-lines --max-procs --basefile --bf "
+    "--sshlogin --sshloginfile --slf --tempdir --block --recstart --recend --nice --return --rpl --seqreplace "
+    "--arg-sep --arg-file-sep -E --max-chars -s --profile -J --tagstring --termseq --memsuspend --limit --trc "
+    "--compress-program"
 )
 _PACKAGE_RUN = wrapper("-p --package", shell="-c --call")
 _LOADER = wrapper("--library-path --preload --audit --argv0")
@@ -67,7 +71,11 @@ def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner
     operands = [at for at, word in enumerate(words) if at and not (word.value or "").startswith("-")]
     if not operands or words[operands[0]].value not in subcommands.split():
         return []
-    return [Tool(each) if isinstance(each, list) else each for each in _wrapped(how, words[operands[0] :])]
+    found = _wrapped(how, words[operands[0] :])
+    mark = next((at for at, word in enumerate(words) if at > operands[0] and word.text == "--"), len(words))
+    if words[mark + 1 :]:
+        found.append(list(words[mark + 1 :]))  # what stands before `--` may be the runner's own
+    return [Tool(each) if isinstance(each, list) else each for each in found]
 
 
 def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
