@@ -1,7 +1,7 @@
 """Brings the catalogs up to date with the program's sentences, and compiles them: `make catalogs`.
 
-A sentence is what `say`, `told` and `sentence` are given. One that is gone from the program leaves the catalogs; a new
-one stands in them without a translation until somebody writes it (a test says which).
+A sentence is what `say`, `told` and `sentence` are given, and a reason in the policy's tables. One that is gone from the
+program leaves the catalogs; a new one stands in them without a translation until somebody writes it (a test says which).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+
+from dogu.policy.sentences import policy_sentences
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "dogu"
@@ -51,6 +53,8 @@ def sentences() -> dict[str, list[tuple[str, int]]]:
     for file in sorted(SOURCES.rglob("*.py")):
         for message, line in _said_in(file):
             found.setdefault(message, []).append((file.relative_to(ROOT).as_posix(), line))
+    for message in policy_sentences():
+        found.setdefault(message, []).append(("src/dogu/policy/programs.py", 0))
     return found
 
 
