@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import pexpect
@@ -62,7 +62,7 @@ def _make_sessions(home: str, root: str) -> None:
 
 
 @contextmanager
-def _talking(home: str, root: str, server: FakeGemini, *words: str) -> Iterator[pexpect.spawn[str]]:
+def _talking(home: str, root: str, server: FakeGemini, *words: str) -> Generator[pexpect.spawn[str]]:
     child = _spawn(home, root, server, *words)
     child.expect("›")
     try:

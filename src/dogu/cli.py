@@ -85,7 +85,7 @@ def _parser_of(name: str) -> ArgumentParser:
     from dogu.commands import about
     from dogu.language import say
 
-    vars(argparse)["_"] = say  # its own headings and errors, which it would look up in the system's catalogs
+    setattr(argparse, "_", say)  # noqa: B010  (its own headings and errors; the name is no public one of its module)
 
     program = f"dogu {name}".strip()
     description = about()[name] if name else _overview()

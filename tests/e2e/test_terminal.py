@@ -257,3 +257,26 @@ def test_commands_and_their_mistakes(program: Program, talk: Talk):
     child.expect("read_file")
     say(child, "/quit")
     child.expect(pexpect.EOF)
+
+
+def test_a_call_without_a_model_asks_at_the_terminal(program: Program) -> None:
+    def write(content: str, answer: str) -> int:
+        words = ["call", "write_file", "file_path=note.txt", f"content={content}"]
+        child: pexpect.spawn[str] = pexpect.spawn(
+            PROGRAM[0],
+            [*PROGRAM[1:], *words],
+            cwd=str(program.root),
+            env=program.environ(NO_COLOR="1"),
+            encoding="utf-8",
+            timeout=20,
+        )
+        child.expect(r"\[y\]es")
+        child.send(f"{answer}\n")
+        child.expect(pexpect.EOF)
+        child.close()
+        return child.exitstatus or 0
+
+    assert write("hello", "y") == 0
+    assert (program.root / "note.txt").read_text() == "hello"
+    assert write("other", "n") == 56
+    assert (program.root / "note.txt").read_text() == "hello"

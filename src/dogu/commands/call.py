@@ -25,8 +25,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Run one call, or calls from JSON lines, without a model."""
+    import anyio
+
     from dogu.serve.call import call_lines, call_once
     from dogu.serve.terminal.confirm import TerminalConfirm
+    from dogu.serve.terminal.plain_screen import PlainScreen
+    from dogu.serve.terminal.style import Style
 
     if not space.jsonl and not space.tool:
         tell([say("Which tool? dogu tools lists them; dogu call read_file path=README.md")])
@@ -34,11 +38,22 @@ def run(options: Options, space: Namespace) -> int:
     has_person = not space.jsonl and not space.json and sys.stdin.isatty() and sys.stderr.isatty()
 
     async def call() -> int:
-        confirm = TerminalConfirm(sys.stderr) if has_person else None
-        async with open_runtime(options, confirm=confirm) as runtime:
+        async with open_runtime(options) as runtime:
             tell(runtime.notes)
             if space.jsonl:
                 return await call_lines(runtime, sys.stdin.buffer)
             return await call_once(runtime, space.tool, space.arguments, as_json=space.json)
 
-    return run_async(call)
+    async def call_asking() -> int:
+        code = 130
+        screen = PlainScreen(Style.of(sys.stderr), sys.stderr)
+        confirm = TerminalConfirm(screen)
+        async with anyio.create_task_group() as group:
+            group.start_soon(screen.hear_answers)
+            async with open_runtime(options, confirm=confirm, enquire=confirm.enquire) as runtime:
+                tell(runtime.notes)
+                code = await call_once(runtime, space.tool, space.arguments, as_json=False)
+            group.cancel_scope.cancel()
+        return code
+
+    return run_async(call_asking if has_person else call)

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from typing import TextIO
 
 import anyio
 
@@ -26,8 +27,9 @@ class PlainScreen:
 
     is_live = False
 
-    def __init__(self, style: Style) -> None:
+    def __init__(self, style: Style, out: TextIO | None = None) -> None:
         self.style = style
+        self._out = out or sys.stdout
         self._doings: Doings | None = None
         self._lines: list[str] = []
         self._changed = anyio.Event()
@@ -40,15 +42,15 @@ class PlainScreen:
     def columns(self) -> int:
         """How wide the terminal says it is."""
         try:
-            return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+            return os.get_terminal_size(self._out.fileno()).columns or 80
         except OSError:
             return 80
 
     def print(self, text: str) -> None:
         """Print at once."""
         try:
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+            self._out.write(text + "\n")
+            self._out.flush()
         except OSError:  # the terminal was closed
             self.end()
 
@@ -110,6 +112,14 @@ class PlainScreen:
             self._changed.set()
             doings.leave()
 
+    async def hear_answers(self) -> None:
+        """Read lines only as answers to what is asked, where there is no conversation; until it is cancelled."""
+        try:
+            await self._read()
+        finally:
+            self._is_ended = True
+            self._changed.set()
+
     def end(self) -> None:
         """Stop reading."""
         self._is_ended = True
@@ -140,16 +150,18 @@ class PlainScreen:
             self._prompt()
 
     def _prompt(self) -> None:
-        sys.stdout.write("› ")
-        sys.stdout.flush()
+        if self._doings is None:
+            return
+        self._out.write("› ")
+        self._out.flush()
 
     async def _ask(self, words: str) -> str | None:
         """Ask with what was typed before left out: it had another meaning."""
         _forget_typed()
         self._lines.clear()
         self._is_asking = True
-        sys.stdout.write(words + " ")
-        sys.stdout.flush()
+        self._out.write(words + " ")
+        self._out.flush()
         try:
             while not self._lines:
                 if self._is_ended:
