@@ -113,6 +113,15 @@ def test_what_a_command_writes(program: Program, locale: Path, words: tuple[str,
     assert untranslated(text, *commands, *_PROGRAMS, *_FOR_MODELS) == []
 
 
+def test_why_a_command_is_judged_so(program: Program, locale: Path) -> None:
+    settings = program.home / "strict.json"
+    settings.write_text('{"tools": {"core": ["run_shell_command(git)", "run_shell_command(find)"]}}')
+    command = "git bisect run ls; git -c a.b=c log; find . -delete; $X a; rm -rf build; ls >"
+    for words in (command, command.removesuffix("; ls >"), "git log > /etc/x; git push $(find . -exec x)"):
+        text = run(program, locale, "policy", "explain", "--settings", str(settings), words)
+        assert untranslated(text, *words.split("; "), "find . -exec x") == []
+
+
 def test_bad_settings(program: Program, locale: Path) -> None:
     folder = program.home / ".dogu"
     folder.mkdir()

@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from dogu.language import say
+
 
 class FileDiff(msgspec.Struct, frozen=True):
     """A change to one file.
@@ -62,11 +64,11 @@ def markdown_of(display: Display) -> str:
         case str():
             return display
         case FileDiff(unified=unified, notes=notes):
-            return "\n".join([*notes, f"```diff\n{unified}```"])
+            return "\n".join([*map(say, notes), f"```diff\n{unified}```"])
         case TerminalOutput(command=command, output=output, notes=notes):
-            return "\n".join([f"```\n$ {command}\n{output}\n```", *notes])
+            return "\n".join([f"```\n$ {command}\n{output}\n```", *map(say, notes)])
         case CommandPreview(command=command, directory=directory, reasons=reasons):
-            return "\n".join([f"```\n{command}\n```", f"in `{directory}`", *reasons])
+            return "\n".join([f"```\n{command}\n```", say("in `{folder}`", folder=directory), *map(say, reasons)])
         case TodoList(todos=todos):
             marks = {"completed": "x", "in_progress": "-", "pending": " ", "cancelled": "~"}
             return "\n".join(f"- [{marks[todo.status]}] {todo.text}" for todo in todos)
