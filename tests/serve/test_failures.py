@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,17 @@ from dogu.contract import ErrorKind
 from dogu.contract.result import ToolFailure
 from dogu.language import PSEUDO, speak
 from dogu.serve.failures import failure_words
+from sentences import write_known_catalog
+
+
+@pytest.fixture(scope="module")
+def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_known_catalog(tmp_path_factory.mktemp("locale"))
 
 
 @pytest.fixture(autouse=True)
-def english_again() -> Iterator[None]:
+def english_again(catalogs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("dogu.language._CATALOGS", str(catalogs))
     yield
     speak("en")
 
