@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import msgspec
@@ -16,7 +16,9 @@ from dogu.contract.declaration import schema_of
 from dogu.models.contents import user_content
 from dogu.models.events import Finished, ModelError, Usage
 from dogu.models.model import Model
-from dogu.workspace.edit_match.repair import SYSTEM, RepairRequest, repair_prompt
+
+if TYPE_CHECKING:
+    from dogu.workspace.edit_match.repair import RepairRequest
 
 TIMEOUT_S = 30.0
 
@@ -54,6 +56,8 @@ class EditRepair:
         return answer.old_string, answer.new_string
 
     async def _ask(self, request: RepairRequest) -> _Repaired | None:
+        from dogu.workspace.edit_match.repair import SYSTEM, repair_prompt
+
         history = [user_content(repair_prompt(request))]
         async with self._model.stream(f"{SYSTEM}\n\n{_HOW_TO_ANSWER}", history, [_ANSWER]) as events:
             async for event in events:
