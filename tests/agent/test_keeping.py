@@ -120,7 +120,7 @@ async def test_helpers_count_and_stop_too(tmp_path: Path):
         end = await agent.agent.run("delegate")
         spent = await said(agent, "stats")
     assert (end.reason, len(model.requests)) == (EndReason.BUDGET, 3)
-    error = end.answers[0].result.error
+    error = next(answer.result.error for answer in end.answers if answer.call.name == "run_subagent")
     assert error is not None
     assert "may use no more of what the user allows" in error.message
     assert "scripted: 3 requests, 1,400,010 tokens in" in spent

@@ -182,3 +182,13 @@ def wait_for(condition: Any, deadline_s: float = 20) -> None:
     while not condition():
         assert time.monotonic() < until, "the condition did not come true"
         time.sleep(0.01)
+
+
+def test_what_it_cost_is_told_where_the_price_is_known(program: Program):
+    def cost(model: str) -> float | None:
+        with FakeGemini([Turn(text="Hello.", prompt_tokens=1000)]) as server:
+            done = program.run("-p", "hi", "--model", model, "--output-format", "json", environ=key(server))
+        return json.loads(done.stdout)["stats"]["cost_usd"]
+
+    assert cost("gemini-2.5-pro") == pytest.approx(0.00126, rel=0.05)
+    assert cost("gemini-2.5-unheard-of") is None

@@ -54,6 +54,10 @@ class Keeping(Upkeep):
         """Say why the budget allows no further request."""
         return self.budget.why_stop()
 
+    def cost_usd(self) -> float | None:
+        """Return what the budget's models have cost."""
+        return None if self.budget.unpriced else self.budget.cost_usd
+
     def count(self, model: str, usage: Usage) -> None:
         """Count a request's tokens and cost."""
         self.budget.add(model, usage)

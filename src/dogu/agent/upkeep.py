@@ -21,6 +21,10 @@ class Upkeep:
         """Say for the person why no further request may be sent; empty when it may."""
         return ""
 
+    def cost_usd(self) -> float | None:
+        """Return what all requests have cost so far; None when a price isn't known."""
+        return None
+
     def count(self, model: str, usage: Usage) -> None:
         """Take note of a request's tokens: the conversation's own, a helper's, a repair's or a summary's."""
 

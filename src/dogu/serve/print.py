@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -20,6 +21,8 @@ from dogu.runtime.events import CallFinished, CallStarted, Noted
 from dogu.serve.exit_codes import ExitCode, of_model_error, of_turn
 from dogu.serve.failures import failure_words
 from dogu.serve.wire import display_json, to_line
+
+Cost: TypeAlias = Callable[[], float | None]
 
 
 class OutputFormat(StrEnum):
@@ -37,7 +40,7 @@ async def print_answer(agent: Agent, prompt: Content, output_format: OutputForma
         OutputFormat.JSON: _JsonPrinter,
         OutputFormat.STREAM_JSON: _StreamPrinter,
     }
-    printer = printers[output_format](agent.model.name, session_id)
+    printer = printers[output_format](agent.model.name, session_id, agent.upkeep.cost_usd)
     printer.begin(text_of(prompt))
     try:
         end = await agent.run(prompt, printer.event)
@@ -53,7 +56,7 @@ async def print_answer(agent: Agent, prompt: Content, output_format: OutputForma
 class _TextPrinter:
     """The answer on standard output, a step at a time; what went wrong on standard error."""
 
-    def __init__(self, model: str, session_id: str) -> None:
+    def __init__(self, model: str, session_id: str, cost_usd: Cost) -> None:
         self._text = ""
 
     def begin(self, prompt: str) -> None: ...
@@ -104,9 +107,10 @@ class _TextPrinter:
 class _JsonPrinter:
     """One object at the end: `{response, toolCalls, stats, error?, note?, exitCode}`."""
 
-    def __init__(self, model: str, session_id: str) -> None:
+    def __init__(self, model: str, session_id: str, cost_usd: Cost) -> None:
         self._model = model
         self._session_id = session_id
+        self._cost_usd = cost_usd
         self._started = time.monotonic()
         self._answers: list[ToolAnswer] = []
 
@@ -123,7 +127,7 @@ class _JsonPrinter:
         self._print(end.text, end.usage, code, {"note": end.note} if end.note else {})
 
     def _print(self, response: str, usage: Usage, code: ExitCode, more: dict[str, Any]) -> None:
-        stats = _stats(self._model, usage, self._started, self._answers)
+        stats = {**_stats(self._model, usage, self._started, self._answers), "cost_usd": self._cost_usd()}
         calls = [_call_json(answer) for answer in self._answers]
         head = {"session_id": self._session_id, "response": response}
         print(to_line({**head, "toolCalls": calls, "stats": stats, **more, "exitCode": int(code)}), flush=True)
@@ -132,9 +136,10 @@ class _JsonPrinter:
 class _StreamPrinter:
     """A line an event: init, message, tool_use, tool_result, retry, error, result."""
 
-    def __init__(self, model: str, session_id: str) -> None:
+    def __init__(self, model: str, session_id: str, cost_usd: Cost) -> None:
         self._model = model
         self._session_id = session_id
+        self._cost_usd = cost_usd
         self._started = time.monotonic()
         self._answers: list[ToolAnswer] = []
 
@@ -179,7 +184,7 @@ class _StreamPrinter:
         self._result("success" if end.reason is EndReason.DONE else str(end.reason), end.usage, code)
 
     def _result(self, status: str, usage: Usage, code: ExitCode) -> None:
-        stats = _stats(self._model, usage, self._started, self._answers)
+        stats = {**_stats(self._model, usage, self._started, self._answers), "cost_usd": self._cost_usd()}
         self._line("result", status=status, exit_code=int(code), stats=stats)
 
     def _line(self, event_type: str, /, **more: Any) -> None:
