@@ -59,3 +59,12 @@ def test_a_rule_that_names_a_program_does_not_cover_what_it_overwrites(command: 
 )
 def test_options_of_a_wrapper_hide_no_program(command: str) -> None:
     assert gate(command, None, ["make"]) == "deny"
+
+
+@pytest.mark.parametrize(
+    "nested", ["npm exec -- ", "poetry run npm exec -- ", "uv run ", "env -S env ", "mise exec node@20 -- ", "nice "]
+)
+def test_wrappers_around_wrappers_are_followed_so_far_and_never_twice(nested: str) -> None:
+    judged = judge_command(nested * 300 + "make", None, ())
+    assert len(judged.commands) < 50
+    assert gate(nested * 300 + "make", None, ["make"]) != "allow"

@@ -283,7 +283,7 @@ class _Judge:
     def _tool(self, words: Sequence[Word], command: Command, depth: int) -> None:
         """What a project's runner starts: refused when excluded; under a list of allowed commands a question."""
         if self._core is None:
-            self._words(words, command, depth)
+            self._wrapped(words, command, depth)
             return
         name = _program(words[0].value) if words else None
         if name is None or self._by_lists(name, words)[0] is not Decision.ALLOW:

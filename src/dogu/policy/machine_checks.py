@@ -10,10 +10,7 @@ from dogu.policy import shell_checks
 from dogu.policy.effects import Danger, Effect
 from dogu.workspace.shell_syntax import Word
 
-_NAMES_PROGRAM = re.compile(
-    r"(?:-D)?CMAKE_\w*(?:COMPILER|LAUNCHER|PROGRAM|LINKER|TOOLCHAIN|COMMAND|EMULATOR|MODULE_PATH|INCLUDE)\w*(?::\w+)?=.*",
-    re.DOTALL,
-)
+_NAMES_PROGRAM = re.compile("COMPILER|LAUNCHER|PROGRAM|LINKER|TOOLCHAIN|COMMAND|EMULATOR|MODULE_PATH|INCLUDE")
 _ELSEWHERE = re.compile(r"[^/:]+:.*|rsync://.*", re.DOTALL)
 _READS = ("describe", "list", "get", "ls", "show", "info", "version", "help", "head", "wait", "tail", "search", "du")
 
@@ -21,7 +18,8 @@ _READS = ("describe", "list", "get", "ls", "show", "info", "version", "help", "h
 def cmake(words: Sequence[Word]) -> Iterator[Danger]:
     """Yield the variables that name programs."""
     for at, word in enumerate(words[1:], 1):
-        if _NAMES_PROGRAM.fullmatch(word.text):
+        name, equals, _ = word.text.partition("=")
+        if equals and name.removeprefix("-D").startswith("CMAKE_") and _NAMES_PROGRAM.search(name):
             yield Danger(at, Effect.RUNS, told("names a program to run"))
 
 

@@ -73,9 +73,15 @@ def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner
         return []
     found = _wrapped(how, words[operands[0] :])
     mark = next((at for at, word in enumerate(words) if at > operands[0] and word.text == "--"), len(words))
-    if words[mark + 1 :]:
-        found.append(list(words[mark + 1 :]))  # what stands before `--` may be the runner's own
+    behind = list(words[mark + 1 :])
+    if behind and not any(isinstance(each, list) and _is_wrapper(each[0]) for each in found):
+        found.append(behind)  # what stands before `--` may be the runner's own
     return [Tool(each) if isinstance(each, list) else each for each in found]
+
+
+def _is_wrapper(word: Word) -> bool:
+    name = (word.value or "").rpartition("/")[2]
+    return name in RUNNERS or name in WRAPPERS or name in _SPECIAL
 
 
 def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
