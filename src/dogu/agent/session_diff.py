@@ -4,37 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dogu.contract.display import FileDiff
 from dogu.language import say
 from dogu.runtime.journal_net import NetChange
 
 _MOST_CHARS = 200_000
 
 
-def diff_text(changes: Iterable[NetChange], roots: Sequence[str]) -> str:
-    """Return the diffs, one after another, paths relative to their root; past 200,000 characters only names."""
-    parts: list[str] = []
+def session_diffs(changes: Iterable[NetChange], roots: Sequence[str]) -> tuple[FileDiff, ...]:
+    """Return a diff a file, its path relative to its root, its heading its note; past 200,000 characters no lines."""
+    diffs: list[FileDiff] = []
     size = 0
     for change in changes:
         path = _relative(change.path, roots)
-        part = _heading(change, path) if size > _MOST_CHARS else _diff(change, path)
-        parts.append(part)
-        size += len(part)
-    return "\n".join(part.rstrip("\n") for part in parts)
+        unified, note = ("", "") if size > _MOST_CHARS else _diff(change, path)
+        diffs.append(FileDiff(path, None, "", unified, (f"{_heading(change, path)} {note}".rstrip(),)))
+        size += len(unified)
+    return tuple(diffs)
 
 
-def _diff(change: NetChange, path: str) -> str:
+def diff_text(diffs: Sequence[FileDiff]) -> str:
+    """Return the diffs as one text."""
+    return "\n".join(f"{diff.notes[0]}\n{diff.unified}".rstrip("\n") for diff in diffs)
+
+
+def _diff(change: NetChange, path: str) -> tuple[str, str]:
+    """Return the unified diff, and a word on why there is none."""
     from dogu.workspace.diff import unified_diff
     from dogu.workspace.media import is_binary
     from dogu.workspace.text import decode
 
     contents = [content for content in (change.old, change.new) if content is not None]
-    heading = _heading(change, path)
     if change.problem or not contents:
-        return heading
+        return "", ""
     if any(is_binary(content[:8192]) for content in contents):
-        return heading + " " + say("(binary)")
-    diff = unified_diff(decode(change.old or b"").text, decode(change.new or b"").text, path)
-    return f"{heading}\n{diff}" if diff else heading
+        return "", say("(binary)")
+    return unified_diff(decode(change.old or b"").text, decode(change.new or b"").text, path), ""
 
 
 def _heading(change: NetChange, path: str) -> str:

@@ -11,13 +11,18 @@ from typing import TypeAlias
 import msgspec
 
 from dogu.contract.content import Content
+from dogu.contract.display import FileDiff
 from dogu.language import say
 
 
 class Said(msgspec.Struct, frozen=True):
-    """An answer for the person: plain text, several lines at most a screen or two; foreign text is not yet escaped."""
+    """An answer for the person: plain text, several lines at most a screen or two; foreign text is not yet escaped.
+
+    `diffs` are the same for a door that can draw diffs.
+    """
 
     text: str
+    diffs: tuple[FileDiff, ...] = ()
 
 
 class Send(msgspec.Struct, frozen=True):

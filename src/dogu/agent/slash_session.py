@@ -65,10 +65,11 @@ class _SessionCommands:
         return Said("\n".join(line for entry in entries for line in entry_lines(entry)) or say("Nothing was changed."))
 
     async def diff(self, _rest: str) -> Said:
-        from dogu.agent.session_diff import diff_text
+        from dogu.agent.session_diff import diff_text, session_diffs
 
         changes = await to_thread.run_sync(self._journal.net)
-        return Said(diff_text(changes, self._runtime.roots) or say("Nothing was changed."))
+        diffs = session_diffs(changes, self._runtime.roots)
+        return Said(diff_text(diffs) or say("Nothing was changed."), diffs)
 
     async def fork(self, _rest: str) -> Said:
         try:

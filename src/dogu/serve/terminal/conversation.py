@@ -23,6 +23,7 @@ from dogu.serve.exit_codes import ExitCode
 from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
+from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.feed import Feed
 from dogu.serve.terminal.inbox import Inbox
 from dogu.serve.terminal.own_commands import AT_ONCE, own_commands
@@ -126,8 +127,8 @@ class Conversation:
         if text.startswith("/") and not message.blobs:
             self._echo(message)
             match await self._cancellable(partial(self._talk.slash.run, text[1:])):
-                case Said(text=answer):
-                    self._print(answer)
+                case Said() as answer:
+                    self._answer(answer)
                 case Send(content=content):
                     await self._turn(message, content)
                 case _:
@@ -186,10 +187,17 @@ class Conversation:
     async def _say(self, command: str) -> None:
         """Run a `/` command beside the turn under way."""
         match await self._talk.slash.run(command):
-            case Said(text=answer):
-                self._print(answer)
+            case Said() as answer:
+                self._answer(answer)
             case _:
                 pass
+
+    def _answer(self, said: Said) -> None:
+        """Print what a command answered; diffs as diffs are drawn."""
+        if not said.diffs:
+            self._print(said.text)
+        for diff in said.diffs:
+            self._screen.print(draw(diff, self._screen.style, whole=True))
 
     def _cancel(self) -> bool:
         if self._scope is None or self._scope.cancel_called:
