@@ -258,7 +258,7 @@ def test_whatever_the_conversation_calls_keep_their_answers_and_the_newest_stays
         if done.problem:
             assert new == contents
             return
-        assert sum(map(len, new)) < sum(map(len, contents))
+        assert sum(map(estimated_tokens, new)) < sum(map(estimated_tokens, contents))
         signed = [content for content in contents if b"thoughtSignature" in content]
         kept = [content for content in new if b"thoughtSignature" in content]
         assert kept == signed[len(signed) - len(kept) :]
