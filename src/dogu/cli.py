@@ -6,7 +6,7 @@ import sys
 
 TYPE_CHECKING = False  # typing's own costs 8 ms, a third of `dogu --version`
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
 
@@ -48,12 +48,14 @@ def _run(words: list[str]) -> int:
     from dogu.settings import SettingsError
 
     _choose_language(words)
+    given, words = _common_before_command(words)
     name = words[0] if words and words[0] in about() else ""
     command = import_module(f"dogu.commands.{name.replace('-', '_') or 'terminal'}")
     parser = _parser_of(name)
     command.add_arguments(parser)
     _common(parser)
-    space = parser.parse_intermixed_args(words[1:] if name else words)
+    parser.usage = _usage_of(parser)
+    space = parser.parse_intermixed_args(words[1:] if name else words, given)
     try:
         return command.run(Options.of(space), space)
     except SettingsError as error:
@@ -76,6 +78,27 @@ def _choose_language(words: list[str]) -> None:
         elif word.startswith("--lang="):
             wished = word.removeprefix("--lang=")
     speak(wished or language_of_settings() or language_of_locale())
+
+
+def _common_before_command(words: list[str]) -> tuple[Namespace | None, list[str]]:
+    """Take the common options that stand before a command's name: `dogu --root DIR doctor`."""
+    from argparse import ArgumentParser
+
+    from dogu.commands import about
+
+    if not words or not words[0].startswith("--"):
+        return None, words
+    parser = ArgumentParser(prog="dogu", add_help=False, allow_abbrev=False)
+    _common(parser)
+    given, rest = parser.parse_known_args(words)
+    return (given, rest) if rest and rest[0] in about() else (None, words)
+
+
+def _usage_of(parser: ArgumentParser) -> str:
+    """Work the usage out here: argparse would cut an English heading's length from it, whatever the language."""
+    from dogu.language import say
+
+    return parser.format_usage().removeprefix(say("usage: ")).strip().replace("%", "%%")
 
 
 def _parser_of(name: str) -> ArgumentParser:
