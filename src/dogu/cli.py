@@ -68,8 +68,10 @@ def _run(words: list[str]) -> int:
 
 def _choose_language(words: list[str]) -> None:
     """Speak the language of `--lang`, else of the settings, else of the locale, before the first word is said."""
+    import argparse
+
     from dogu.app.options import language_of_settings
-    from dogu.language import language_of_locale, speak
+    from dogu.language import language_of_locale, say, speak
 
     wished = ""
     for word, following in zip(words, [*words[1:], ""], strict=False):
@@ -78,6 +80,7 @@ def _choose_language(words: list[str]) -> None:
         elif word.startswith("--lang="):
             wished = word.removeprefix("--lang=")
     speak(wished or language_of_settings() or language_of_locale())
+    setattr(argparse, "_", say)  # noqa: B010  (its own headings and errors; the name is no public one of its module)
 
 
 def _common_before_command(words: list[str]) -> tuple[Namespace | None, list[str]]:
@@ -102,13 +105,9 @@ def _usage_of(parser: ArgumentParser) -> str:
 
 
 def _parser_of(name: str) -> ArgumentParser:
-    import argparse
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
     from dogu.commands import about
-    from dogu.language import say
-
-    setattr(argparse, "_", say)  # noqa: B010  (its own headings and errors; the name is no public one of its module)
 
     program = f"dogu {name}".strip()
     description = about()[name] if name else _overview()
