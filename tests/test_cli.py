@@ -41,5 +41,5 @@ def test_the_usage_is_whole_in_every_language(language: str, capsys: pytest.Capt
     assert ended.value.code == 2
     first, *_, last = capsys.readouterr().err.splitlines()
     assert " dogu undo [-h]" in first
-    assert last.startswith("dogu undo: ")
+    assert last.startswith("dogu undo")
     assert "--turn" in last

@@ -148,6 +148,6 @@ def _check_settings(options: Options, settings: Settings) -> list[Check]:
     none = say("built in (none in {home} or {root})", home=options.home, root=options.absolute_root)
     checks = [
         Check("settings", Health.GOOD, ", ".join(found) or none),
-        Check("folder", Health.GOOD, say("trust: {trust}", trust=settings.trust)),
+        Check("folder", Health.GOOD, settings.trust.words),
     ]
     return checks + [Check("settings", Health.POOR, say(str(warning))) for warning in settings.warnings]

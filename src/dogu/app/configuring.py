@@ -19,7 +19,7 @@ def show_settings(options: Options) -> int:
         for name, value in msgspec.structs.asdict(getattr(settings, group)).items():
             shown = "(set)" if name == _HIDDEN and value else value
             print(make_visible(f"{group}.{name} = {shown!r}", keep=""))
-    print(f"folder: {settings.trust}")
+    print(say("folder: {trust}", trust=settings.trust.words))
     for key, origin in sorted(settings.origins.items()):
         print(make_visible(say("{key} is set in {origin}", key=key, origin=origin), keep=""))
     for warning in settings.warnings:

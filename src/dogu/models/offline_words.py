@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_TRADITIONAL = re.compile("[檔執尋讀寫換顯開搜儲這個請裡說為內與專閱覽詢錄]")
+_TRADITIONAL = re.compile("[檔執尋讀寫換顯開儲這個請裡說為內與專閱覽詢錄]")
 
 
 def language_of(text: str) -> str:
@@ -63,7 +63,7 @@ _SENTENCES: Mapping[str, Mapping[str, str]] = {
         "en": "`{what}` ended with exit code {code}.",
         "ja": "`{what}` は終了コード {code} で終わりました。",
         "ko": "`{what}` 명령이 종료 코드 {code}(으)로 끝났습니다.",
-        "zh-CN": "`{what}` 已结束，退出码 {code}。",
+        "zh-CN": "`{what}` 已结束，退出代码 {code}。",
         "zh-TW": "`{what}` 已結束，結束代碼 {code}。",
     },
     "silent": {

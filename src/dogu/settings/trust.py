@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from dogu.language import say
+
 
 class Trust(StrEnum):
     """What the person said of a folder."""
@@ -15,6 +17,17 @@ class Trust(StrEnum):
     TRUSTED = "TRUST_FOLDER"
     DISTRUSTED = "DO_NOT_TRUST"
     UNKNOWN = "UNKNOWN"
+
+    @property
+    def words(self) -> str:
+        """What that means for the folder's own settings."""
+        match self:
+            case Trust.TRUSTED:
+                return say("trusted: its own settings count like yours")
+            case Trust.DISTRUSTED:
+                return say("not trusted: its own settings can only restrict")
+            case Trust.UNKNOWN:
+                return say("its own settings can only restrict, until you say `dogu config trust`")
 
 
 def trust_of(root: str, home: str) -> Trust:
