@@ -43,7 +43,7 @@ def animated_svg(events: Sequence[tuple[float, str]], columns: int, rows: int) -
     )
     style = (
         f"text{{font:14px ui-monospace,'SF Mono',Menlo,Consolas,'Noto Sans Mono CJK JP','Noto Sans Mono CJK SC',"
-        f"'Noto Sans Mono CJK TC','Noto Sans Mono CJK KR',monospace;fill:{_TEXT};white-space:pre}}"
+        f"'Noto Sans Mono CJK TC','Noto Sans Mono CJK KR',monospace;white-space:pre}}"
         f".s{{animation:play {total_s:.2f}s steps(1,end) infinite}}@keyframes play{{{steps}}}"
         "@media (prefers-reduced-motion:reduce){.s{animation-play-state:paused}}"
     )
@@ -51,7 +51,7 @@ def animated_svg(events: Sequence[tuple[float, str]], columns: int, rows: int) -
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="dogu"><style>{style}</style>'
         f'<rect width="100%" height="100%" rx="8" fill="{_BACKGROUND}"/><defs>{defined}</defs>'
-        f'<svg width="{width:.0f}" height="{height:.0f}"><g class="s">{strip}</g></svg></svg>\n'
+        f'<svg width="{width:.0f}" height="{height:.0f}"><g class="s" fill="{_TEXT}">{strip}</g></svg></svg>\n'
     )
 
 
@@ -95,8 +95,7 @@ def _line(line: tuple[Char, ...]) -> str:
             kept = text.rstrip()
             cells_kept = len(cells) - (len(text) - len(kept))
             drawn.append(
-                f'<text x="{x:.1f}" y="13.5" textLength="{cells_kept * _CELL_WIDTH:.1f}" '
-                f'lengthAdjust="spacingAndGlyphs"{marks}>{escape(kept)}</text>'
+                f'<text x="{x:.1f}" y="13.5" textLength="{cells_kept * _CELL_WIDTH:.1f}"{marks}>{escape(kept)}</text>'
             )
         column += len(cells)
     return "".join(drawn)
