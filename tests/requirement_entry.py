@@ -17,5 +17,5 @@ class Requirement:
     deferred: str = ""
 
 
-COMMANDS = "Commands and paths under control: judged, contained, never hanging"
+WINDOWS = "Windows, once there is a machine to try it on"
 MEMORY = "What an agent remembers, reads and reaches: sessions, context, memory, the web"

@@ -1,6 +1,6 @@
 """The shell tool's document (Simplified Chinese), sentence by sentence."""
 
-from requirement_entry import COMMANDS, Requirement
+from requirement_entry import WINDOWS, Requirement
 
 
 def _zh(section: str) -> tuple[str, ...]:
@@ -18,7 +18,7 @@ RUNNING = {
         _zh("description"),
         "On Windows the command is run by cmd.exe /c.",
         divergence="Commands run on Linux; elsewhere the tool says that it can't start one.",
-        deferred=COMMANDS,
+        deferred=WINDOWS,
     ),
     "shell.bash": Requirement(_zh("description"), "On other platforms the command is run by bash -c."),
     "shell.command": Requirement(_zh("parameters"), "command (string, required) is the exact shell command."),
