@@ -18,4 +18,3 @@ class Requirement:
 
 
 WINDOWS = "Windows, once there is a machine to try it on"
-MEMORY = "What an agent remembers, reads and reaches: sessions, context, memory, the web"
