@@ -68,6 +68,8 @@ def _parenthesised(reader: Reader, quoted: bool) -> Part:
         reader.differs("$(( that is no arithmetic")
     reader.position += 1
     script, source = reader.script_until(")")
+    if reader.text[second : second + 1] == "(":
+        check_read_twice(source)
     return Part(PartKind.COMMAND, source, quoted, script=script)
 
 
@@ -83,6 +85,12 @@ def try_arithmetic(reader: Reader, second: int, quoted: bool = False) -> Part | 
         reader.position, reader.depth, reader.pending, reader.outer_pending = saved
         del reader.pending[owed:]
         return None
+
+
+def check_read_twice(text: str) -> None:
+    """Raise `UnprovenError` for what bash, that took it for arithmetic first, reads otherwise the second time."""
+    if "<<" in text or "#" in text:
+        raise UnprovenError(told("bash reads a here-document or a comment behind (( in its own way"))
 
 
 def read_process(reader: Reader) -> Part:

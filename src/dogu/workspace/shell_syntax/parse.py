@@ -11,7 +11,7 @@ from dogu.language import told
 from dogu.workspace.shell_syntax.assignments import as_assignment
 from dogu.workspace.shell_syntax.compound import COMPOUNDS
 from dogu.workspace.shell_syntax.dialects import Dialect, check_command, check_text
-from dogu.workspace.shell_syntax.expansions import try_arithmetic
+from dogu.workspace.shell_syntax.expansions import check_read_twice, try_arithmetic
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_newline, read_redirect
 from dogu.workspace.shell_syntax.reserved import CLOSERS, check_name
@@ -26,6 +26,7 @@ from dogu.workspace.shell_syntax.tree import (
 from dogu.workspace.shell_syntax.words import read_word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PLAIN_NAME = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*(?![^\s;|&()])")
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly", "alias", "eval"))
 _DEEPEST_GROUP = 220
 _MOST_FRAMES = 4_000  # a group takes five, a substitution ten
@@ -190,8 +191,8 @@ class Parser:
                 raise NotBashError(told("no command after {word!r}", word=word))
 
     def _skip_options_of_time(self) -> None:
-        if self.reader.peek() == "-":
-            self.reader.differs("options of time")
+        if not _PLAIN_NAME.match(self.reader.text, self.reader.position):
+            self.reader.differs("what follows time")  # mksh finds the option -p behind redirections and assignments too
         for option in ("-p", "--"):
             if self.bare_word_ahead() == option:
                 self.take_word(option)
@@ -227,7 +228,8 @@ class Parser:
         second = first + 1
         if reader.text[second : second + 1] == "(":
             reader.differs("(( as a command")
-        if reader.text[second : second + 1] == "(" and second not in reader.not_arithmetic:
+        is_double = reader.text[second : second + 1] == "("
+        if is_double and second not in reader.not_arithmetic:
             part = try_arithmetic(reader, second)
             if part is not None:
                 self.add(Command(CommandKind.ARITHMETIC, [Word((part,), part.text)]))
@@ -235,6 +237,8 @@ class Parser:
                 return
         reader.take()
         self.list_until(frozenset(")"))
+        if is_double:
+            check_read_twice(reader.text[second : reader.position])
         self.redirects()
 
     def _function_keyword(self) -> None:
