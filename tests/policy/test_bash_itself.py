@@ -112,6 +112,7 @@ def test_bash_runs_rm_and_the_judge_knows(text: str, playground: Playground) -> 
         ("mksh", "time A=1 -p eval rm"),
         ("zsh", "=rm"),
         ("zsh", "true; - rm"),
+        ("zsh", "true && {rm\t,x}"),
         ("zsh", "noglob rm"),
         ("zsh", "repeat 1 rm"),
         ("zsh", "emulate sh -c rm"),

@@ -77,6 +77,8 @@ def check_command(command: Command) -> None:
         return
     if any(_is_bare(part) and "=" in part.text for part in first.parts):
         raise UnprovenError(told("some shells read it as an assignment"))
+    if first.parts and _is_bare(first.parts[0]) and first.parts[0].text.startswith("{"):
+        raise UnprovenError(told("zsh begins a group at a brace with no blank behind it"))
     name = first.text.rpartition("/")[2]
     if name in _ONLY_SOME:
         raise UnprovenError(told("{name} means something else to another shell", name=name))
