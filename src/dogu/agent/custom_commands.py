@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import msgspec
 
 from dogu.agent.command_template import Piece, TemplateError, parse_template
 from dogu.language import told
+from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 256 * 1024
 _MOST_FILES = 500
@@ -64,7 +64,7 @@ def read_command(file: str, name: str) -> CustomCommand | BadCommand:
     import tomllib
 
     try:
-        text = _text(file)
+        text = read_small_file(file, _LARGEST_BYTES).decode("utf-8-sig")
     except OSError as error:
         return BadCommand(name, file, f"{file}: {error.strerror}")
     except UnicodeDecodeError:
@@ -111,17 +111,6 @@ def _facts(entry: os.DirEntry[str]) -> os.stat_result | None:
         return entry.stat()
     except OSError:
         return None
-
-
-def _text(file: str) -> str:
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, told("is not a regular file"))
-        data = stream.read(_LARGEST_BYTES + 1)
-    if len(data) > _LARGEST_BYTES:
-        raise OSError(0, told("is larger than {limit} bytes", limit=_LARGEST_BYTES))
-    return data.decode("utf-8-sig")
 
 
 def _prompt(values: dict[str, Any]) -> str:

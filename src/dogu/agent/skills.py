@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -17,6 +16,7 @@ from dogu.agent.slash import Said, SlashCommand
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say, told
 from dogu.tools.activate_skill import Skill, SkillText
+from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 256 * 1024
 _MOST_SKILLS = 200
@@ -56,7 +56,7 @@ class Skills:
 
         file = f"{skill.folder}/SKILL.md"
         try:
-            data = _data(file)
+            data = read_small_file(file, _LARGEST_BYTES)
             body = split_frontmatter(data.decode("utf-8"))[1]
         except OSError as error:
             message = told(
@@ -98,7 +98,7 @@ def read_skill(folder: str, *, is_project: bool) -> Skill | str:
     """Read the head of a folder's SKILL.md; what is wrong with it is a sentence."""
     file = f"{folder}/SKILL.md"
     try:
-        head, _ = split_frontmatter(_data(file).decode("utf-8"))
+        head, _ = split_frontmatter(read_small_file(file, _LARGEST_BYTES).decode("utf-8"))
     except OSError as error:
         return f"{file}: {error.strerror}"
     except UnicodeDecodeError:
@@ -127,17 +127,6 @@ def _skill_folders(folder: str) -> Iterator[tuple[str, os.stat_result]]:
             yield path, os.stat(f"{path}/SKILL.md")
         except OSError:
             continue  # a file, or a folder that is no skill
-
-
-def _data(file: str) -> bytes:
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, told("is not a regular file"))
-        data = stream.read(_LARGEST_BYTES + 1)
-    if len(data) > _LARGEST_BYTES:
-        raise OSError(0, told("is larger than {limit} bytes", limit=_LARGEST_BYTES))
-    return data
 
 
 def _files(folder: str) -> Iterator[str]:
