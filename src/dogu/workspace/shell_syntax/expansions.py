@@ -187,10 +187,24 @@ def read_live_dollar(reader: Reader, parts: PartList) -> None:
     read_dollar(reader, parts, in_double_quotes=True)
 
 
+def read_live(reader: Reader, parts: PartList) -> bool:
+    """Read a quotation or an expansion where arithmetic is, a subscript too; False, and nothing read, at others."""
+    match reader.text[reader.position]:
+        case "'":
+            read_live_quote(reader, parts)
+        case "$":
+            read_live_dollar(reader, parts)
+        case "\\" | '"' | "`":
+            from dogu.workspace.shell_syntax.words import read_quoted_or_expansion
+
+            read_quoted_or_expansion(reader, parts)
+        case _:
+            return False
+    return True
+
+
 def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
     """Read up to and past `close`, `))` or `]`. Raises `NotBashError` where it turns out to be no arithmetic."""
-    from dogu.workspace.shell_syntax.words import read_quoted_or_expansion
-
     parts = PartList()
     start = reader.position
     opener = "(" if close == "))" else "["
@@ -198,14 +212,7 @@ def read_arithmetic(reader: Reader, close: str, quoted: bool = False) -> Part:
     while reader.position < len(reader.text):
         character = reader.text[reader.position]
         reader.differs_on(character, "'\"\\[#;", "in arithmetic")
-        if character == "'":
-            read_live_quote(reader, parts)
-            continue
-        if character == "$":
-            read_live_dollar(reader, parts)
-            continue
-        if character in '\\"`':
-            read_quoted_or_expansion(reader, parts)
+        if read_live(reader, parts):
             continue
         reader.position += 1
         if character == close[0]:

@@ -9,8 +9,7 @@ from dogu.workspace.shell_syntax.dialects import check_word
 from dogu.workspace.shell_syntax.expansions import (
     read_backquotes,
     read_dollar,
-    read_live_dollar,
-    read_live_quote,
+    read_live,
     read_process,
 )
 from dogu.workspace.shell_syntax.parts import PartList
@@ -153,14 +152,7 @@ def _read_subscript(reader: Reader, parts: PartList) -> None:
     open_brackets = 1
     while reader.position < len(reader.text):
         character = reader.text[reader.position]
-        if character == "'":
-            read_live_quote(reader, parts)
-            continue
-        if character == "$":
-            read_live_dollar(reader, parts)
-            continue
-        if character in '\\"`':
-            read_quoted_or_expansion(reader, parts)
+        if read_live(reader, parts):
             continue
         open_brackets += (character == "[") - (character == "]")
         parts.add(character, quoted=False)
