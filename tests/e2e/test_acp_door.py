@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import acp
 import anyio
 import pytest
@@ -143,7 +145,7 @@ async def test_modes_are_set_by_the_client_and_by_a_command(program: Program):
 
 
 async def test_output_is_told_while_the_command_runs_and_cancelling_ends_it(program: Program):
-    command = "echo first; echo $$ > pid; sleep 1000"
+    command = "echo $$ > pid; echo first; sleep 1000"
     editor = Editor("allow-once")
     with FakeGemini([Turn(calls=[call("run_shell_command", command=command)]), "done"]) as server:
         async with connected(program, editor, server) as connection:
@@ -163,7 +165,7 @@ async def test_output_is_told_while_the_command_runs_and_cancelling_ends_it(prog
     assert "first" in shown[0]
     assert editor.call("echo first").status == "failed"
     pid = (program.root / "pid").read_text().strip()
-    assert not (program.root / f"/proc/{pid}").exists()
+    assert not Path(f"/proc/{pid}").exists()
 
 
 async def test_cancelling_while_asked_is_a_no(program: Program):
