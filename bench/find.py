@@ -18,9 +18,9 @@ from dogu.workspace.glob import GlobPattern, GlobQuery
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, Ignore
 from dogu.workspace.roots import Roots
 from dogu.workspace.search import ContentSearch
-from dogu.workspace.search_process import find_program
-from dogu.workspace.search_query import SearchQuery
-from dogu.workspace.search_ripgrep import BASE_FLAGS
+from dogu.workspace.search.program import find_program
+from dogu.workspace.search.query import SearchQuery
+from dogu.workspace.search.ripgrep import BASE_FLAGS
 from dogu.workspace.walk import Walk
 
 Case = Callable[[], object]

@@ -6,7 +6,7 @@ import statistics
 import time
 
 from bench.measure import row
-from dogu.policy.command_judge import judge_command
+from dogu.policy.commands.judge import judge_command
 from dogu.policy.rules import Rules
 
 _COMMANDS = (

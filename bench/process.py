@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from bench.measure import row
-from dogu.workspace.process import LocalProcesses, ShellCommand
-from dogu.workspace.sandbox import Sandbox, SandboxSettings, Step
-from dogu.workspace.sandbox_watch import Watch
+from dogu.workspace.process.local import LocalProcesses, ShellCommand
+from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
+from dogu.workspace.sandbox.watch import Watch
 
 ROUNDS = 60
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}

@@ -10,8 +10,8 @@ import msgspec
 
 from bench.measure import Run, row, several
 from dogu.agent.history import History
-from dogu.agent.session import Session
-from dogu.agent.session_events import PromptGiven
+from dogu.agent.session.events import PromptGiven
+from dogu.agent.session.live import Session
 from dogu.contract.result import ToolResult
 from dogu.models.events import Finished, FinishReason, FunctionCallEvent, TextDelta, Usage
 from dogu.runtime.calls import ToolCall

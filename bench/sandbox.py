@@ -11,8 +11,8 @@ from types import ModuleType
 import anyio
 
 from bench.measure import row
-from dogu.workspace.process import LocalProcesses
-from dogu.workspace.sandbox import Step
+from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.sandbox.ladder import Step
 
 _PROBES = Path(__file__).parent.parent / "tests" / "workspace" / "sandbox_probes.py"
 _REACH = {Step.NONE: "", Step.SECCOMP: "", Step.LANDLOCK: "37 of 45", Step.BUBBLEWRAP: "44 of 45"}

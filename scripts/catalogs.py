@@ -55,7 +55,7 @@ def sentences() -> dict[str, list[tuple[str, int]]]:
         for message, line in _said_in(file):
             found.setdefault(message, []).append((file.relative_to(ROOT).as_posix(), line))
     for message in policy_sentences():
-        found.setdefault(message, []).append(("src/dogu/policy/programs.py", 0))
+        found.setdefault(message, []).append(("src/dogu/policy/commands/programs.py", 0))
     return found
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dogu.agent.custom_commands import CustomCommand, CustomCommands
-from dogu.agent.skills import SkillFolder, Skills
+from dogu.agent.extensions.commands import CustomCommand, CustomCommands
+from dogu.agent.extensions.skills import SkillFolder, Skills
 from dogu.app import Options, open_runtime
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

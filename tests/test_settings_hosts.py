@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogu.settings.values import ValueProblem, hosts
-from dogu.workspace.sandbox_hosts import AllowedHosts
+from dogu.workspace.sandbox.hosts import AllowedHosts
 
 
 @pytest.mark.parametrize(

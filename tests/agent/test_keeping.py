@@ -14,7 +14,7 @@ import dogu
 from dogu.agent.budget import Budget
 from dogu.agent.loop import EndReason
 from dogu.agent.prices import LIST_PRICES, Price, price_of
-from dogu.agent.session_events import Compacted
+from dogu.agent.session.events import Compacted
 from dogu.agent.slash import Said
 from dogu.app.opening import Opened
 from dogu.models.events import ModelError, ModelErrorKind, Usage

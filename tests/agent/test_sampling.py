@@ -7,7 +7,7 @@ import pytest
 from dogu.agent.sampling import ModelSampling
 from dogu.contract import ErrorKind, Text, ToolError
 from dogu.models.events import ModelError, ModelErrorKind, Usage
-from dogu.runtime.discovery.mcp_host import Sampled, SamplingRequest
+from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
 from dogu.testing import ScriptedModel, Turn
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ import pytest
 
 import dogu
 from dogu.agent.loop import Agent, EndReason, TurnEnd
-from dogu.agent.session_events import Within
-from dogu.agent.session_record import read_record
+from dogu.agent.session.events import Within
+from dogu.agent.session.record import read_record
 from dogu.agent.subagent import Subagents
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolResult
 from dogu.models.events import ModelError, ModelErrorKind

@@ -16,7 +16,7 @@ import keyring.backend
 import pytest
 
 from dogu.agent.slash import Said
-from dogu.agent.slash_model import KeyCheck, LocalServer, ModelList, model_commands
+from dogu.agent.slash.model import KeyCheck, LocalServer, ModelList, model_commands
 from dogu.app import Options, open_agent, read_settings
 from dogu.app.checks import checks_of
 from dogu.app.credentials import keep_key, kept_key, key_in_keyring

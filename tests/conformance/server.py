@@ -19,10 +19,10 @@ import msgspec
 
 from dogu.app import Options, open_runtime
 from dogu.contract import Blob, Content, ErrorKind, FunctionTool, Kind, Text, ToolError, ToolResult, function_tool
-from dogu.serve.mcp import serve_mcp
-from dogu.serve.mcp_asking import ElicitationConfirm
-from dogu.serve.mcp_caller import caller, sampling_request
-from dogu.serve.mcp_offers import OfferedArgument, OfferedPrompt, OfferedResource, OfferedTemplate, Offers
+from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.caller import caller, sampling_request
+from dogu.serve.mcp.door import serve_mcp
+from dogu.serve.mcp.offers import OfferedArgument, OfferedPrompt, OfferedResource, OfferedTemplate, Offers
 
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

@@ -10,7 +10,7 @@ import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
-from dogu.workspace.sandbox import UNCONFINED
+from dogu.workspace.sandbox.ladder import UNCONFINED
 from e2e.acp_client import Editor, ask, capabilities, connected, new_session
 from e2e.program import Program
 

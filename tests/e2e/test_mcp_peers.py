@@ -17,8 +17,8 @@ import dogu
 from conformance.peer import peers
 from dogu.contract import Blob
 from dogu.runtime.discovery.mcp import McpServers, mcp_tools
-from dogu.runtime.discovery.mcp_entries import read_entries
-from dogu.runtime.discovery.mcp_host import Host, Sampled, SamplingRequest
+from dogu.runtime.discovery.mcp.entries import read_entries
+from dogu.runtime.discovery.mcp.host import Host, Sampled, SamplingRequest
 from dogu.runtime.questions import Enquiry, Given
 from dogu.runtime.runtime import Runtime
 

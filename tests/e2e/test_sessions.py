@@ -15,7 +15,7 @@ import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
-from dogu.workspace.sandbox import Sandbox, SandboxSettings, Step
+from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from e2e.program import PROGRAM, Program
 
 KEY = "a-key-that-is-a-secret"

@@ -12,7 +12,7 @@ from dogu.models.gemini_grounding import read_grounded
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.fake_gemini_web import grounding, url_context
 from dogu.testing.turn import Turn
-from dogu.workspace.web_grounding import Citation, Grounded, Source, character_offset, source_list, with_citations
+from dogu.workspace.web.grounding import Citation, Grounded, Source, character_offset, source_list, with_citations
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore")]
 

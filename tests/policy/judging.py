@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dogu.policy.command_judge import judge_command
+from dogu.policy.commands.judge import judge_command
 from dogu.policy.rules import SHELL_TOOL, Rules
 
 

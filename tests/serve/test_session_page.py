@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
-from dogu.agent.session import Session
-from dogu.agent.session_events import PromptGiven, QuestionAnswered, QuestionAsked, StateChanged, TurnFailed, Within
+from dogu.agent.session.events import PromptGiven, QuestionAnswered, QuestionAsked, StateChanged, TurnFailed, Within
+from dogu.agent.session.live import Session
 from dogu.contract.content import Blob, Text
 from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList
 from dogu.contract.errors import ErrorKind, ToolError

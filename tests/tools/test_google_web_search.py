@@ -5,7 +5,7 @@ import pytest
 from dogu.contract import ErrorKind, ToolError
 from dogu.testing.workspace import executor_for, run_tool
 from dogu.tools.google_web_search import GoogleWebSearch
-from dogu.workspace.web_grounding import Citation, Grounded, Source
+from dogu.workspace.web.grounding import Citation, Grounded, Source
 
 pytestmark = pytest.mark.anyio
 

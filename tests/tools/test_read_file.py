@@ -19,7 +19,7 @@ from dogu.testing.workspace import check_tool, executor_for, run_tool
 from dogu.tools import read_file
 from dogu.tools.read_file import ReadFile
 from dogu.workspace.files import LocalFiles
-from dogu.workspace.ignore_lookup import why_ignored
+from dogu.workspace.ignore.lookup import why_ignored
 from dogu.workspace.roots import Roots
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from dogu.contract.result import ToolResult
 from dogu.testing.workspace import check_tool, run_tool
 from dogu.tools.read_many_files import ReadManyFiles
 from dogu.workspace.files import LocalFiles
-from dogu.workspace.ignore_lookup import why_ignored
+from dogu.workspace.ignore.lookup import why_ignored
 from dogu.workspace.roots import Roots
 
 pytestmark = pytest.mark.anyio

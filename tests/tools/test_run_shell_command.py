@@ -17,11 +17,11 @@ from dogu.runtime.events import CallOutput
 from dogu.runtime.questions import Approved, Declined, Outcome, Question
 from dogu.testing.workspace import check_tool, executor_for, run_tool
 from dogu.tools.run_shell_command import RunShellCommand, RunShellCommandArgs, ShellLimits
-from dogu.workspace import sandbox_places
 from dogu.workspace.environment import command_environment
-from dogu.workspace.process import LocalProcesses
+from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
-from dogu.workspace.sandbox import UNCONFINED, Sandbox, Step
+from dogu.workspace.sandbox import places
+from dogu.workspace.sandbox.ladder import UNCONFINED, Sandbox, Step
 
 pytestmark = [
     pytest.mark.anyio,
@@ -165,7 +165,7 @@ async def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     sandbox = Sandbox.detect()
     if sandbox.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
         pytest.skip("this machine has no sandbox for files")
-    monkeypatch.setattr(sandbox_places, "_TEMPORARY", ())
+    monkeypatch.setattr(places, "_TEMPORARY", ())
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     (tmp_path / "root").mkdir()
     async with LocalProcesses() as processes:

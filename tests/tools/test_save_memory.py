@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dogu
-from dogu.agent.context_files import DEFAULT_NAMES
+from dogu.agent.context.files import DEFAULT_NAMES
 from dogu.contract import ErrorKind, FileDiff
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question

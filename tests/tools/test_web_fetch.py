@@ -14,10 +14,10 @@ from dogu.runtime.questions import Approved, Confirm, Outcome, Question
 from dogu.runtime.registry import ToolRegistry
 from dogu.testing.workspace import run_tool
 from dogu.tools.web_fetch import WebFetch
-from dogu.workspace.web_client import WebClient
-from dogu.workspace.web_grounding import Citation, Grounded, Source
-from dogu.workspace.web_reader import WebReader
-from workspace.web_server import LoopbackWeb, page, redirect
+from dogu.workspace.web.client import WebClient
+from dogu.workspace.web.grounding import Citation, Grounded, Source
+from dogu.workspace.web.reader import WebReader
+from workspace.web.server import LoopbackWeb, page, redirect
 
 pytestmark = pytest.mark.anyio
 
@@ -235,6 +235,6 @@ class LoopbackWebless:
 
     @staticmethod
     def client() -> WebClient:
-        from dogu.workspace.web_address import HostRules
+        from dogu.workspace.web.address import HostRules
 
         return WebClient(HostRules())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dogu.workspace import lines
 from dogu.workspace.lines import slice_of_bytes, slice_of_stream
-from dogu.workspace.text_detect import Encoding
+from dogu.workspace.text.detect import Encoding
 
 ENOUGH = 1 << 20
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from anyio import to_thread
 
 from dogu.agent.budget import Budget
-from dogu.agent.compaction import Compaction, Limits
-from dogu.agent.context_files import ContextFiles
-from dogu.agent.context_window import ContextFill, estimated_fixed
+from dogu.agent.context.compaction import Compaction, Limits
+from dogu.agent.context.files import ContextFiles
+from dogu.agent.context.window import ContextFill, estimated_fixed
 from dogu.agent.history import AllReplaced, CutBack, History, HistoryChange
 from dogu.agent.loop import Agent
-from dogu.agent.session_events import Compacted
+from dogu.agent.session.events import Compacted
 from dogu.agent.tally import Tally
 from dogu.agent.upkeep import Upkeep
 from dogu.contract.content import Text, parts_of

@@ -17,7 +17,7 @@ import msgspec
 from dogu.agent.breathing import breathing
 from dogu.agent.history import History
 from dogu.agent.loop_detection import LoopDetection
-from dogu.agent.session_events import PromptGiven, TurnCancelled, TurnFailed
+from dogu.agent.session.events import PromptGiven, TurnCancelled, TurnFailed
 from dogu.agent.upkeep import Upkeep
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError

@@ -11,7 +11,7 @@ from dogu.contract import ErrorKind, ToolError, text_of
 from dogu.models.contents import RawContent, join_user_contents, model_content, user_content
 from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
 from dogu.models.model import Model
-from dogu.runtime.discovery.mcp_host import Sampled, SamplingRequest
+from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
 
 TIMEOUT_S = 120.0
 _CHARS_PER_TOKEN = 4

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 
 from dogu.agent.loop import Agent, EndReason, TurnEnd
-from dogu.agent.session_events import Within
+from dogu.agent.session.events import Within
 from dogu.agent.upkeep import Upkeep
 from dogu.contract import CallContext, ErrorKind, ToolError
 from dogu.models.events import ModelError, Usage

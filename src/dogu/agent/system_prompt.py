@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dogu.agent.context_files import ContextFile
+from dogu.agent.context.files import ContextFile
 
 _INTRODUCTION = """\
 You are dogu, a coding agent that works in a person's project with tools.

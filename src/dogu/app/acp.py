@@ -103,7 +103,7 @@ class AcpSessions:
 
 def _refuse_in_use(kept: KeptSession) -> None:
     """Refuse a session that another process has open: resuming it would go on with a copy, under another id."""
-    from dogu.agent.session_lines import InUseError, LineFile
+    from dogu.agent.session.lines import InUseError, LineFile
 
     try:
         LineFile(os.path.join(kept.path, RECORD_NAME)).close()
@@ -124,7 +124,7 @@ def _modes(settings: Settings) -> tuple[str, ...]:
 
 
 def _row(kept: KeptSession, root: str) -> KeptRow:
-    from dogu.agent.session_record import summarize
+    from dogu.agent.session.record import summarize
 
     folder = root or (kept.facts.roots[0] if kept.facts.roots else "/")
     try:

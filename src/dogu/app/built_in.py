@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from dogu.workspace.edit_match.repair import Repair
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.memory_file import MemoryFile
-    from dogu.workspace.process import LocalProcesses, Processes
+    from dogu.workspace.process.local import LocalProcesses, Processes
     from dogu.workspace.roots import Roots
-    from dogu.workspace.sandbox import Sandbox
+    from dogu.workspace.sandbox.ladder import Sandbox
 
 
 def _nothing() -> None:
@@ -70,7 +70,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     from dogu.tools.web_fetch import WebFetch
     from dogu.tools.write_file import WriteFile
     from dogu.tools.write_todos import WriteTodos
-    from dogu.workspace.ignore_lookup import hidden_from_models, why_ignored
+    from dogu.workspace.ignore.lookup import hidden_from_models, why_ignored
     from dogu.workspace.search import ContentSearch
 
     roots, files, shell = parts.roots, parts.files, settings.shell
@@ -118,14 +118,14 @@ def open_sandbox(settings: Settings) -> Sandbox | None:
 
     Raises `ToolError` (START_FAILED) when settings demand one and the machine has none.
     """
-    from dogu.workspace import sandbox
+    from dogu.workspace.sandbox import ladder
 
     chosen = settings.sandbox
     if chosen.mode == "off":
         return None
-    wishes = sandbox.SandboxSettings(chosen.network_is_allowed, chosen.allowed_hosts, chosen.allowed_paths)
-    found = sandbox.Sandbox.detect(wishes)
-    if chosen.mode == "on" and found.step is sandbox.Step.NONE:
+    wishes = ladder.SandboxSettings(chosen.network_is_allowed, chosen.allowed_hosts, chosen.allowed_paths)
+    found = ladder.Sandbox.detect(wishes)
+    if chosen.mode == "on" and found.step is ladder.Step.NONE:
         message = told("The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run.")
         raise ToolError(ErrorKind.START_FAILED, message)
     return found

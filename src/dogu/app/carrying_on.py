@@ -14,7 +14,7 @@ from dogu.settings import Settings
 
 if TYPE_CHECKING:
     from dogu.agent.loop import Agent
-    from dogu.agent.session_resume import Interrupted, Restored
+    from dogu.agent.session.resume import Interrupted, Restored
     from dogu.app.sessions import OpenedSession
     from dogu.runtime.calls import ToolCall
     from dogu.runtime.journal import Journal
@@ -31,7 +31,7 @@ async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, option
     if restored is None:
         session.watch(agent.history)
         return
-    from dogu.agent.session_resume import reopen
+    from dogu.agent.session.resume import reopen
 
     changed = await to_thread.run_sync(_changes_by_call, runtime.journal, restored.turn)
     runtime.journal.turn = restored.turn

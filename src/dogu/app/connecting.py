@@ -10,7 +10,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.agent.loop import Agent
-from dogu.agent.slash_model import KeyCheck, LocalServer, ModelList
+from dogu.agent.slash.model import KeyCheck, LocalServer, ModelList
 from dogu.app.credentials import keep_key
 from dogu.app.model_choice import open_model, provider_of
 from dogu.app.options import Options

@@ -21,13 +21,13 @@ from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings, Trust
 
 if TYPE_CHECKING:
+    from dogu.agent.extensions.skills import Skills
     from dogu.agent.loop import Agent
-    from dogu.agent.skills import Skills
     from dogu.agent.slash import SlashCommands
     from dogu.runtime.hooks import Hooks
-    from dogu.runtime.hooks_config import Hook
+    from dogu.runtime.hooks.config import Hook
     from dogu.tools.activate_skill import Skill
-    from dogu.workspace.process import LocalProcesses
+    from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
 
 
@@ -46,7 +46,7 @@ def skills_of(options: Options, settings: Settings) -> Skills | None:
     places = _places(options, settings, ".gemini/skills", ".dogu/skills", ".agents/skills") if chosen.is_enabled else []
     if not places:
         return None
-    from dogu.agent.skills import SkillFolder, Skills
+    from dogu.agent.extensions.skills import SkillFolder, Skills
 
     return Skills([SkillFolder(folder, is_project) for folder, is_project in places], chosen.disabled)
 
@@ -91,11 +91,11 @@ async def extended(runtime: Runtime, options: Options, settings: Settings) -> As
 
 def _notify(runtime: Runtime, hooks: Hooks) -> None:
     """Tell the hooks of questions, if some want to be told and somebody is asked."""
-    from dogu.runtime.hooks_config import Moment
+    from dogu.runtime.hooks.config import Moment
 
     approval = runtime.executor.approval
     if approval.confirm is not None and any(hook.moment is Moment.NOTIFICATION for hook in hooks.hooks):
-        from dogu.runtime.hooks_notify import notifying
+        from dogu.runtime.hooks.notify import notifying
 
         approval.confirm = notifying(approval.confirm, hooks)
 
@@ -105,7 +105,7 @@ def extend_agent(agent: Agent, slash: SlashCommands, runtime: Runtime, options: 
     from dogu.runtime.hooks import Hooks
 
     if isinstance(runtime.executor.hooks, Hooks):
-        from dogu.agent.turn_hooks import TurnHooks
+        from dogu.agent.extensions.turn_hooks import TurnHooks
 
         turn_hooks = TurnHooks(runtime.executor.hooks)
         agent.around_turn = turn_hooks
@@ -133,8 +133,8 @@ def _tell_what_waits(runtime: Runtime, options: Options, settings: Settings) -> 
 
 
 def _add_commands(slash: SlashCommands, runtime: Runtime, options: Options, settings: Settings) -> None:
-    from dogu.agent.custom_commands import BadCommand, CustomCommands
-    from dogu.agent.slash_custom import CustomSlashCommands
+    from dogu.agent.extensions.commands import BadCommand, CustomCommands
+    from dogu.agent.slash.custom import CustomSlashCommands
 
     home, root = options.home, options.real_root
     folders = [os.path.join(home, name, "commands") for name in (".gemini", ".dogu")]
@@ -155,10 +155,10 @@ def _hooks(runtime: Runtime, options: Options, settings: Settings) -> tuple[Loca
     if not chosen.is_enabled or not chosen.files:
         return None
     from dogu.runtime.hooks import HookPlace, Hooks
-    from dogu.runtime.hooks_config import HookFile, disabled_names, read_hooks
+    from dogu.runtime.hooks.config import HookFile, disabled_names, read_hooks
     from dogu.runtime.session_folder import RECORD_NAME
     from dogu.workspace.environment import command_environment
-    from dogu.workspace.process import LocalProcesses
+    from dogu.workspace.process.local import LocalProcesses
 
     if any(file.value.get("enabled") is False for file in chosen.files):
         return None

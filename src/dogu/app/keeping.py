@@ -14,7 +14,7 @@ from dogu.settings import ModelSettings, Settings, SettingsError, Trust
 
 if TYPE_CHECKING:
     from dogu.agent.budget import Budget
-    from dogu.agent.context_files import ContextFiles
+    from dogu.agent.context.files import ContextFiles
     from dogu.agent.loop import Agent
     from dogu.agent.slash import SlashCommand
     from dogu.runtime.runtime import Runtime
@@ -52,10 +52,10 @@ class SessionKeeping:
 
     def keep(self, agent: Agent) -> list[SlashCommand]:
         """Keep the agent going from now on, and return the commands that belong to it."""
-        from dogu.agent.compaction import Limits
-        from dogu.agent.context_window import window_of
+        from dogu.agent.context.compaction import Limits
+        from dogu.agent.context.window import window_of
         from dogu.agent.keeping import Keeping
-        from dogu.agent.slash_context import context_commands
+        from dogu.agent.slash.context import context_commands
 
         self._agent = agent
         model = self._settings.model
@@ -73,7 +73,7 @@ class SessionKeeping:
 
 def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) -> ContextFiles:
     """Read the context files; those of a folder that the person said not to trust are left out."""
-    from dogu.agent.context_files import ContextFiles, ContextSources
+    from dogu.agent.context.files import ContextFiles, ContextSources
 
     trust = settings.trust
     return ContextFiles(

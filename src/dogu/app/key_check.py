@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio
 
-from dogu.agent.slash_model import KeyCheck
+from dogu.agent.slash.model import KeyCheck
 from dogu.app.model_choice import DEFAULT_MODEL
 from dogu.language import say
 from dogu.models.retry import RetryPolicy

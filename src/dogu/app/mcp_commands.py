@@ -22,8 +22,8 @@ from dogu.settings import Settings
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp import McpServers
-    from dogu.runtime.discovery.mcp_entries import ServerEntry
-    from dogu.runtime.discovery.mcp_server import McpServer
+    from dogu.runtime.discovery.mcp.entries import ServerEntry
+    from dogu.runtime.discovery.mcp.server import McpServer
 
 _GROUP = "mcpServers"
 _LOOK_S = 40.0
@@ -73,8 +73,8 @@ async def look_at(options: Options, alias: str = "") -> tuple[list[ServerState],
 
 async def log_in(options: Options, alias: str, show: Callable[[str], Awaitable[bool]]) -> int:
     """Log in to a server; `show` is given the address to open. Return how many tools it has. Raises `ToolError`."""
-    from dogu.runtime.discovery.mcp_login import log_in as log_in_to
-    from dogu.runtime.discovery.mcp_tokens import TokenStore
+    from dogu.runtime.discovery.mcp.login import log_in as log_in_to
+    from dogu.runtime.discovery.mcp.tokens import TokenStore
 
     entry = _far_entry(options, alias)
     host = host_of(read_settings(options), (options.absolute_root,), options.state_folder)
@@ -84,7 +84,7 @@ async def log_in(options: Options, alias: str, show: Callable[[str], Awaitable[b
 
 def log_out(options: Options, alias: str) -> bool:
     """Forget a server's login; return whether there was one. Raises `ToolError` and `OSError`."""
-    from dogu.runtime.discovery.mcp_tokens import TokenStore
+    from dogu.runtime.discovery.mcp.tokens import TokenStore
 
     entry = _far_entry(options, alias)
     return TokenStore(options.state_folder).forget(entry.http_url or entry.url)
@@ -92,7 +92,7 @@ def log_out(options: Options, alias: str) -> bool:
 
 def add_entry(options: Options, alias: str, row: Mapping[str, Any], *, in_folder: bool) -> str:
     """Write an entry into the person's settings, or the folder's; return the file. Raises `ToolError`."""
-    from dogu.runtime.discovery.mcp_entries import read_entries
+    from dogu.runtime.discovery.mcp.entries import read_entries
     from dogu.settings.edit import with_entry
 
     _, problems = read_entries({alias: row})

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dogu.agent.slash import SlashCommands
     from dogu.policy.rules import Rules
     from dogu.runtime.discovery.mcp import McpServers
-    from dogu.runtime.discovery.mcp_entries import ServerEntry
-    from dogu.runtime.discovery.mcp_host import Enquire, Host, Sample
+    from dogu.runtime.discovery.mcp.entries import ServerEntry
+    from dogu.runtime.discovery.mcp.host import Enquire, Host, Sample
     from dogu.runtime.executor import Executor
     from dogu.runtime.registry import ToolRegistry
 
@@ -51,7 +51,7 @@ async def mcp_servers(
 
 def entries_of(settings: Settings) -> tuple[list[ServerEntry], list[str]]:
     """Return the servers that the settings name and let in, and what is wrong with the others."""
-    from dogu.runtime.discovery.mcp_entries import read_entries
+    from dogu.runtime.discovery.mcp.entries import read_entries
 
     mcp = settings.mcp
 
@@ -70,7 +70,7 @@ def host_of(
     sample: Sample | None = None,
 ) -> Host:
     """Make what the servers are offered; with no `enquire` nobody is there to be asked."""
-    from dogu.runtime.discovery.mcp_host import Host, ask_nobody
+    from dogu.runtime.discovery.mcp.host import Host, ask_nobody
     from dogu.workspace.environment import command_environment
 
     def environment() -> Mapping[str, str]:
@@ -92,7 +92,7 @@ def offer_to_person(servers: McpServers | None, slash: SlashCommands, reader: Pr
     if servers is None:
         return
     from dogu.agent.at_resources import PromptResources
-    from dogu.agent.slash_mcp import prompt_commands
+    from dogu.agent.slash.mcp import prompt_commands
 
     slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt))
     reader.resources = PromptResources(executor, lambda alias: servers.get(alias) is not None, servers.read_resource)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import anyio
 import msgspec
 
-from dogu.agent.slash_model import LocalServer, ModelList
+from dogu.agent.slash.model import LocalServer, ModelList
 from dogu.app.credentials import KEYRING, key_in_keyring
 from dogu.app.model_choice import gemini_key, provider_of
 from dogu.settings import ModelSettings

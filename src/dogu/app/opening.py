@@ -31,15 +31,15 @@ from dogu.settings import Settings, SettingsError
 if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
     from dogu.agent.loop import Agent, AskToGoOn
-    from dogu.agent.session import Session
+    from dogu.agent.session.live import Session
     from dogu.agent.slash import SlashCommands
-    from dogu.agent.slash_model import Connections
+    from dogu.agent.slash.model import Connections
     from dogu.app.sessions import OpenedSession
     from dogu.models.events import Usage
     from dogu.models.model import Model
     from dogu.runtime.journal import Journal
     from dogu.workspace.files import LocalFiles
-    from dogu.workspace.process import LocalProcesses
+    from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
 
 
@@ -158,10 +158,10 @@ async def _open(
     powers: Powers | None = None,
 ) -> Runtime:
     from dogu.agent.asking import PersonAsked
-    from dogu.agent.session import SessionRecorder
+    from dogu.agent.session.live import SessionRecorder
     from dogu.policy.remembered import RememberedRules
     from dogu.runtime.journal import Journal, tidy
-    from dogu.workspace.process import LocalProcesses
+    from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
 
     folder, session = kept.folder, kept.session

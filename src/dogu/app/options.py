@@ -13,7 +13,7 @@ from dogu.settings import Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from dogu.workspace.editor_files import Editor
-    from dogu.workspace.process import Processes
+    from dogu.workspace.process.local import Processes
 
 
 class Options(msgspec.Struct, frozen=True):

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from anyio import to_thread
 
-from dogu.agent.session_events import QuestionAnswered
-from dogu.agent.session_record import read_record
+from dogu.agent.session.events import QuestionAnswered
+from dogu.agent.session.record import read_record
 from dogu.app.built_in import Parts, built_in_tools
 from dogu.app.options import Options
 from dogu.app.undoing import entries_and_contents
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dogu.runtime.executor import Executor
     from dogu.runtime.questions import Outcome, Question
     from dogu.workspace.memory_file import MemoryFile
-    from dogu.workspace.sandbox import Sandbox
+    from dogu.workspace.sandbox.ladder import Sandbox
 
 _AGAIN = frozenset(
     "list_directory read_file read_many_files glob grep_search replace write_file run_shell_command".split()
@@ -97,7 +97,7 @@ def copied_workspace(options: Options, kept: KeptSession) -> Generator[Replay]:
 async def replay_calls(replay: Replay, settings: Settings) -> AsyncGenerator[Replayed]:
     """Run the calls again, in their order, and give each with its answer of then and now."""
     from dogu.workspace.files import LocalFiles
-    from dogu.workspace.process import LocalProcesses
+    from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
 
     base = os.path.dirname(replay.root)
@@ -123,7 +123,7 @@ async def replay_calls(replay: Replay, settings: Settings) -> AsyncGenerator[Rep
 
 def _find_sandbox() -> Sandbox | None:
     """Find a sandbox in which a command can write the copy alone and reach nothing; None where there is none."""
-    from dogu.workspace.sandbox import Sandbox, SandboxSettings, Step
+    from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 
     found = Sandbox.detect(SandboxSettings(network=False, temporary=False))
     return found if found.step in (Step.BUBBLEWRAP, Step.LANDLOCK) else None
@@ -246,8 +246,8 @@ def _is_skipped(path: str, state: str) -> bool:
 
 def _put_back(options: Options, kept: KeptSession, origin: str, root: str) -> list[str]:
     """Bring what the session changed back to before its first call; say what can't be."""
-    from dogu.runtime.journal_entries import net_changes
-    from dogu.runtime.journal_undo import Restorer
+    from dogu.runtime.journal.entries import net_changes
+    from dogu.runtime.journal.undo import Restorer
     from dogu.workspace.atomic_write import AtomicWriter
     from dogu.workspace.pending_writes import PendingWrites
     from dogu.workspace.roots import Roots

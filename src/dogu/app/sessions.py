@@ -16,10 +16,10 @@ from dogu.runtime.session_folder import RECORD_NAME, KeptSession, SessionFolder,
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
-    from dogu.agent.session import Session
-    from dogu.agent.session_resume import Restored
+    from dogu.agent.session.live import Session
+    from dogu.agent.session.resume import Restored
     from dogu.runtime.runtime import Runtime
-    from dogu.workspace.process_jobs import Jobs
+    from dogu.workspace.process.jobs import Jobs
 
 
 _USES_BETWEEN = 10
@@ -92,7 +92,7 @@ def find_kept(options: Options, session_id: str) -> KeptSession:
 
 def open_session(options: Options, settings: Settings) -> OpenedSession:
     """Open the session that `options` (of `at_session`) wish. Raises `ToolError`."""
-    from dogu.agent.session_lines import InUseError
+    from dogu.agent.session.lines import InUseError
 
     secrets = [*secrets_of(settings)]
     if options.resume is not None:
@@ -104,7 +104,7 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
             return _forked(kept, secrets, note)
     if options.fork is not None:
         return _forked(find_recorded(options, options.fork), secrets)
-    from dogu.agent.session import Session
+    from dogu.agent.session.live import Session
 
     folder = SessionFolder(options.state_folder, [options.real_root])
     return OpenedSession(folder, Session(folder.path, [options.real_root], secrets=secrets))
@@ -112,8 +112,8 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
 
 def copy_session(path: str) -> str:
     """Copy the session of the folder `path` as its record stands, and return the copy's id. Raises OSError."""
-    from dogu.agent.session import Session
-    from dogu.agent.session_events import SessionForked
+    from dogu.agent.session.events import SessionForked
+    from dogu.agent.session.live import Session
 
     facts = read_facts(path)
     folder = _copied(KeptSession(path, facts))
@@ -136,7 +136,7 @@ def _copied(kept: KeptSession) -> SessionFolder:
 
 
 def _reopened(kept: KeptSession, secrets: list[str]) -> OpenedSession:
-    from dogu.agent.session import Session
+    from dogu.agent.session.live import Session
 
     session = Session(kept.path, kept.facts.roots, secrets=secrets)
     try:
@@ -150,8 +150,8 @@ def _reopened(kept: KeptSession, secrets: list[str]) -> OpenedSession:
 
 
 def _forked(kept: KeptSession, secrets: list[str], note: str = "") -> OpenedSession:
-    from dogu.agent.session import Session
-    from dogu.agent.session_events import SessionForked
+    from dogu.agent.session.events import SessionForked
+    from dogu.agent.session.live import Session
 
     restored = _restored(kept)
     folder = _copied(kept)
@@ -162,8 +162,8 @@ def _forked(kept: KeptSession, secrets: list[str], note: str = "") -> OpenedSess
 
 
 def _restored(kept: KeptSession) -> Restored:
-    from dogu.agent.session_lines import VERSION
-    from dogu.agent.session_resume import restore
+    from dogu.agent.session.lines import VERSION
+    from dogu.agent.session.resume import restore
 
     restored = restore(kept.path)
     if restored.version > VERSION:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dogu.agent.loop import Agent
-from dogu.agent.session import Session
+from dogu.agent.session.live import Session
 from dogu.agent.slash import SlashCommands
-from dogu.agent.slash_commands import general_commands
-from dogu.agent.slash_model import Connections, model_commands
-from dogu.agent.slash_session import session_commands
+from dogu.agent.slash.commands import general_commands
+from dogu.agent.slash.model import Connections, model_commands
+from dogu.agent.slash.session import session_commands
 from dogu.app.sessions import copy_session
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings

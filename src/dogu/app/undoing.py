@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dogu.runtime.journal import Journal
-    from dogu.runtime.journal_entries import Entry
-    from dogu.runtime.journal_log import State
-    from dogu.runtime.journal_undo import UndoReport
+    from dogu.runtime.journal.entries import Entry
+    from dogu.runtime.journal.log import State
+    from dogu.runtime.journal.undo import UndoReport
 
 
 def find_session(options: Options, session_id: str) -> KeptSession:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from dogu.models.model import Model
     from dogu.tools.google_web_search import Search
     from dogu.tools.web_fetch import UrlContext
-    from dogu.workspace.web_client import WebClient
-    from dogu.workspace.web_grounding import Grounded
-    from dogu.workspace.web_reader import WebReader
+    from dogu.workspace.web.client import WebClient
+    from dogu.workspace.web.grounding import Grounded
+    from dogu.workspace.web.reader import WebReader
 
 _HOW_TO_SEARCH = (
     "No web search is set up here. The user can set GEMINI_API_KEY and use a Gemini model, or set in "
@@ -51,7 +51,7 @@ class Web:
     @property
     def reader(self) -> WebReader:
         """What reads pages."""
-        from dogu.workspace.web_reader import WebReader
+        from dogu.workspace.web.reader import WebReader
 
         return WebReader(self._client(), trusts_proxy=self._settings.web.trusts_proxy)
 
@@ -77,7 +77,7 @@ class Web:
         return await found(query)
 
     def _search(self) -> Search | None:
-        from dogu.workspace.web_search import Brave, SearXNG
+        from dogu.workspace.web.search import Brave, SearXNG
 
         web = self._settings.web
         brave_key = web.api_key or os.environ.get("BRAVE_API_KEY", "").strip()
@@ -95,9 +95,9 @@ class Web:
         return None
 
     def _client(self, *hosts: str) -> WebClient:
-        from dogu.workspace.web_address import HostRules
-        from dogu.workspace.web_client import WebClient, WebLimits
-        from dogu.workspace.web_proxy import environment_proxy
+        from dogu.workspace.web.address import HostRules
+        from dogu.workspace.web.client import WebClient, WebLimits
+        from dogu.workspace.web.proxy import environment_proxy
 
         web = self._settings.web
         limits = WebLimits(total_s=web.timeout_s)
@@ -139,6 +139,6 @@ class Web:
 
 
 def _host_of(url: str) -> list[str]:
-    from dogu.workspace.web_url import parse_url
+    from dogu.workspace.web.url import parse_url
 
     return [parse_url(url).host]

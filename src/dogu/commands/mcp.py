@@ -29,9 +29,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the person."""
-    from dogu.serve.mcp import serve_mcp
-    from dogu.serve.mcp_asking import ElicitationConfirm
-    from dogu.serve.mcp_enquiry import enquire_client
+    from dogu.serve.mcp.asking import ElicitationConfirm
+    from dogu.serve.mcp.door import serve_mcp
+    from dogu.serve.mcp.enquiry import enquire_client
 
     asking = ElicitationConfirm()
 

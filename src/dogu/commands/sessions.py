@@ -95,8 +95,8 @@ def _delete(options: Options, space: Namespace) -> int:
 
 
 def _verify(options: Options, space: Namespace) -> int:
-    from dogu.agent.session_lines import verify
-    from dogu.agent.session_record import record_file
+    from dogu.agent.session.lines import verify
+    from dogu.agent.session.record import record_file
     from dogu.serve.record import print_chain
 
     kept = _one(options, space, is_recorded=True)

@@ -13,7 +13,7 @@ import msgspec
 from dogu.language import told
 from dogu.models.events import ModelError, ModelErrorKind, Usage
 from dogu.models.gemini_wire import WireCounts, WireFeedback
-from dogu.workspace.web_grounding import Citation, Grounded, Source, character_offset
+from dogu.workspace.web.grounding import Citation, Grounded, Source, character_offset
 
 _READ = "URL_RETRIEVAL_STATUS_SUCCESS"
 

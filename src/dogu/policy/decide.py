@@ -63,9 +63,9 @@ def judge_text(facts: CallFacts, core: tuple[Rule, ...] | None, exclude: tuple[R
     """Judge the call's text as the shell that would read it."""
     text = facts.command or ""
     if facts.shell == "cmd":
-        from dogu.policy.cmd_judge import judge_for_cmd
+        from dogu.policy.commands.cmd_exe import judge_for_cmd
 
         return judge_for_cmd(text, core, exclude)
-    from dogu.policy.command_judge import judge_command
+    from dogu.policy.commands.judge import judge_command
 
     return judge_command(text, core, exclude)

@@ -41,7 +41,7 @@ class Policy:
 
     def narrow_rule(self, facts: CallFacts) -> Rule | None:
         """Return the narrowest rule that would allow this call from now on; show it before it is saved."""
-        from dogu.policy.narrow import narrow_rule
+        from dogu.policy.commands.narrow import narrow_rule
 
         return narrow_rule(facts)
 

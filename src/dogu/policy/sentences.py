@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def policy_sentences() -> tuple[str, ...]:
     """Return every reason that a row gives, each once, sorted."""
-    from dogu.policy.programs import ROWS
+    from dogu.policy.commands.programs import ROWS
 
     return tuple(sorted({row.reason for row in ROWS}))

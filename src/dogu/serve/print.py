@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from dogu.agent.loop import Agent, EndReason, TurnEnd
-from dogu.agent.session_events import Compacted, PromptGiven
+from dogu.agent.session.events import Compacted, PromptGiven
 from dogu.contract.content import Content, text_of
 from dogu.language import say
 from dogu.models.events import Finished, ModelError, Retrying, TextDelta, ThoughtDelta, Usage

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from dogu.agent.session_lines import ChainReport
-from dogu.agent.session_record import RecordSummary, summarize
+from dogu.agent.session.lines import ChainReport
+from dogu.agent.session.record import RecordSummary, summarize
 from dogu.language import say
-from dogu.runtime.journal_entries import Entry
-from dogu.runtime.journal_undo import UndoReport
-from dogu.runtime.journal_words import entry_lines, undo_lines
+from dogu.runtime.journal.entries import Entry
+from dogu.runtime.journal.undo import UndoReport
+from dogu.runtime.journal.words import entry_lines, undo_lines
 from dogu.runtime.session_expiry import size_bytes
 from dogu.runtime.session_folder import KeptSession
 from dogu.serve.exit_codes import ExitCode

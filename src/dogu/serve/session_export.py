@@ -10,8 +10,8 @@ from html import escape
 
 import msgspec
 
-from dogu.agent.session_lines import parse_line, raw_lines
-from dogu.agent.session_record import RecordSummary, read_record, record_file
+from dogu.agent.session.lines import parse_line, raw_lines
+from dogu.agent.session.record import RecordSummary, read_record, record_file
 from dogu.language import LANGUAGES, say, spoken
 from dogu.runtime.session_folder import KeptSession
 from dogu.serve.record import session_json, summary_of

@@ -10,7 +10,7 @@ from html import escape
 import msgspec
 
 from dogu.agent.loop import TurnEnded
-from dogu.agent.session_events import (
+from dogu.agent.session.events import (
     Compacted,
     PromptGiven,
     QuestionAnswered,

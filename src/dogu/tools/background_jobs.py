@@ -11,7 +11,7 @@ from anyio import to_thread
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 if TYPE_CHECKING:
-    from dogu.workspace.process_jobs import Job, Jobs
+    from dogu.workspace.process.jobs import Job, Jobs
 
 _MOST_BYTES = 40_000
 _LONGEST_COMMAND_CHARS = 200

@@ -9,7 +9,7 @@ import msgspec
 
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 from dogu.workspace.truncation import middle_left_out
-from dogu.workspace.web_grounding import Grounded, source_list, with_citations
+from dogu.workspace.web.grounding import Grounded, source_list, with_citations
 
 Search: TypeAlias = Callable[[str], Awaitable[Grounded]]
 

@@ -11,7 +11,7 @@ from dogu.contract import CallContext, Kind, Tool, ToolResult, say, sentence, to
 from dogu.workspace.search import ContentSearch
 
 if TYPE_CHECKING:
-    from dogu.workspace.search_query import FileMatches, SearchQuery, SearchResult
+    from dogu.workspace.search.query import FileMatches, SearchQuery, SearchResult
 
 DEFAULT_MAX_MATCHES = 500
 MOST_CONTEXT_LINES = 50
@@ -75,7 +75,7 @@ class GrepSearch(Tool[GrepSearchArgs]):
 
     async def execute(self, args: GrepSearchArgs, context: CallContext) -> ToolResult:
         """Search in a thread that ends, with its program, when the call is cancelled."""
-        from dogu.workspace.search_query import SearchQuery
+        from dogu.workspace.search.query import SearchQuery
 
         query = SearchQuery(
             pattern=args.pattern,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dogu.workspace.edit_match import Edit, Refusal, Repair, RepairRequest
     from dogu.workspace.files import Files
     from dogu.workspace.roots import Roots
-    from dogu.workspace.text_change import TextChange
+    from dogu.workspace.text.change import TextChange
 
 _MOST_ATTEMPTS = 3
 
@@ -88,7 +88,7 @@ class Replace(Tool[ReplaceArgs]):
 
     async def execute(self, args: ReplaceArgs, context: CallContext) -> ToolResult:
         """Write what was approved, merged into what others changed elsewhere meanwhile, or fail as stale."""
-        from dogu.workspace.text_change import TextChange
+        from dogu.workspace.text.change import TextChange
 
         if isinstance(context.approved, TextChange):
             return await to_thread.run_sync(self._write, context.approved)
@@ -98,7 +98,7 @@ class Replace(Tool[ReplaceArgs]):
 
     async def _propose(self, args: ReplaceArgs) -> TextChange:
         from dogu.workspace.edit_match import refusal_error
-        from dogu.workspace.text_change import stale_error
+        from dogu.workspace.text.change import stale_error
 
         path = self._absolute(args.file_path)
         expected = args.expected_replacements
@@ -124,7 +124,7 @@ class Replace(Tool[ReplaceArgs]):
     ) -> TextChange | _Unplaced:
         """Work out the change, or say why not; `strings` put right must be there exactly."""
         from dogu.workspace.edit_match import Refusal, match_edit, receipt
-        from dogu.workspace.text_change import base_of, change_text, read_text
+        from dogu.workspace.text.change import base_of, change_text, read_text
 
         content, text = read_text(self._files, path)
         found = match_edit(text.text, *strings, expected, exact_only=repaired)
@@ -150,7 +150,7 @@ class Replace(Tool[ReplaceArgs]):
 
     def _creation(self, path: str, text: str) -> TextChange:
         from dogu.workspace.edit_match import refuse_omission
-        from dogu.workspace.text_change import create_text
+        from dogu.workspace.text.change import create_text
 
         if self._files.exists(path):
             what = "Send the text to replace as old_string, or use write_file to give the file a new content."
@@ -177,7 +177,7 @@ class Replace(Tool[ReplaceArgs]):
         )
 
     def _revised(self, proposal: TextChange, text: str) -> TextChange:
-        from dogu.workspace.text_change import edited_note, revise_text
+        from dogu.workspace.text.change import edited_note, revise_text
 
         if proposal.base is None:
             new = self._creation(proposal.path, text)
@@ -188,7 +188,7 @@ class Replace(Tool[ReplaceArgs]):
     # the write
 
     def _write(self, proposal: TextChange) -> ToolResult:
-        from dogu.workspace.text_change import merge_text
+        from dogu.workspace.text.change import merge_text
 
         for _ in range(_MOST_ATTEMPTS):
             try:

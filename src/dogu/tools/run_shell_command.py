@@ -25,12 +25,12 @@ from dogu.contract import (
     sentence,
     told,
 )
-from dogu.workspace.process import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
+from dogu.workspace.process.local import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
 
 if TYPE_CHECKING:
     from dogu.workspace.roots import Roots
-    from dogu.workspace.sandbox import Sandbox
-    from dogu.workspace.sandbox_watch import Signature, Watch
+    from dogu.workspace.sandbox.ladder import Sandbox
+    from dogu.workspace.sandbox.watch import Signature, Watch
 
 _LONGEST_DESCRIPTION_CHARS = 120
 _MOST_SHOWN = 10
@@ -110,7 +110,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
 
     @cached_property
     def _watch(self) -> Watch:
-        from dogu.workspace.sandbox_watch import Watch
+        from dogu.workspace.sandbox.watch import Watch
 
         return Watch(self._roots.all)
 
@@ -146,7 +146,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         return await to_thread.run_sync(self._question, ApprovedCommand(args, is_outside), revise)
 
     def _question(self, proposal: ApprovedCommand, revise: Callable[[str], Confirmation]) -> Confirmation:
-        from dogu.workspace.sandbox import UNCONFINED
+        from dogu.workspace.sandbox.ladder import UNCONFINED
 
         args, is_outside = proposal.args, proposal.is_outside
         sandbox = self._find_sandbox()
@@ -164,7 +164,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
 
     async def execute(self, args: RunShellCommandArgs, context: CallContext) -> ToolResult:
         """Run it; cancelled, everything it started is ended first."""
-        from dogu.workspace.sandbox_watch import changes
+        from dogu.workspace.sandbox.watch import changes
 
         is_outside = False
         if isinstance(context.approved, ApprovedCommand):
@@ -203,7 +203,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     def _surroundings(
         self, is_outside: bool
     ) -> tuple[Mapping[str, str], Mapping[str, Any] | None, dict[str, Signature]]:
-        from dogu.workspace.sandbox_watch import fixed_places
+        from dogu.workspace.sandbox.watch import fixed_places
 
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots.all
         confinement = None

@@ -10,7 +10,7 @@ from anyio import to_thread
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 if TYPE_CHECKING:
-    from dogu.workspace.process_jobs import Jobs
+    from dogu.workspace.process.jobs import Jobs
 
 
 class StopBackgroundJobArgs(msgspec.Struct, kw_only=True):

@@ -20,9 +20,9 @@ from dogu.contract import (
     say,
     text_of,
 )
-from dogu.workspace.web_grounding import Grounded, Source, source_list, with_citations
-from dogu.workspace.web_reader import WebReader, address_list, parts_of_pages
-from dogu.workspace.web_url import WebUrl
+from dogu.workspace.web.grounding import Grounded, Source, source_list, with_citations
+from dogu.workspace.web.reader import WebReader, address_list, parts_of_pages
+from dogu.workspace.web.url import WebUrl
 
 UrlContext: TypeAlias = Callable[[str], Awaitable[Grounded]]
 

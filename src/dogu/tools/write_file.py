@@ -12,7 +12,7 @@ from dogu.workspace.files import FileContent, Files
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
-    from dogu.workspace.overwrite import Overwrite
+    from dogu.workspace.text.overwrite import Overwrite
 
 
 class WriteFileArgs(msgspec.Struct, kw_only=True):
@@ -74,7 +74,7 @@ class WriteFile(Tool[WriteFileArgs]):
 
     def _revised(self, proposal: Overwrite, text: str) -> Overwrite:
         """Take the text as the person edited it, for the file as it was shown."""
-        from dogu.workspace.text_change import edited_note, stale_error
+        from dogu.workspace.text.change import edited_note, stale_error
 
         revised = self._propose(proposal.path, text)
         if revised.expected != proposal.expected:
@@ -83,7 +83,7 @@ class WriteFile(Tool[WriteFileArgs]):
         return msgspec.structs.replace(revised, note=note)
 
     def _write(self, args: WriteFileArgs, approved: object) -> ToolResult:
-        from dogu.workspace.overwrite import Overwrite
+        from dogu.workspace.text.overwrite import Overwrite
 
         proposal = approved if isinstance(approved, Overwrite) else self._propose(args.file_path, args.content)
         self._files.write(proposal.path, proposal.data, proposal.expected)
@@ -92,7 +92,7 @@ class WriteFile(Tool[WriteFileArgs]):
         return ToolResult(f"{done}: {proposal.path}{note}", proposal.display)
 
     def _propose(self, path: str, content: str) -> Overwrite:
-        from dogu.workspace.overwrite import plan_overwrite
+        from dogu.workspace.text.overwrite import plan_overwrite
 
         located = self._roots.locate(path)
         return plan_overwrite(located, self._current(located), content, self._roots.relative(located))

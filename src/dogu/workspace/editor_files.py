@@ -179,8 +179,8 @@ def _reading(editor: Editor, path: str, saved: bytes) -> tuple[bytes, bool]:
 
 
 def _edited(path: str, saved: bytes, text: str) -> tuple[bytes, bool]:
-    from dogu.workspace.rewrite import rewrite
     from dogu.workspace.text import decode
+    from dogu.workspace.text.rewrite import rewrite
 
     old = decode(saved)
     if "\ufffd" in text and "\ufffd" not in old.text:

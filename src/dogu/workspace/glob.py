@@ -17,7 +17,7 @@ import msgspec
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.glob_braces import expand_braces
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
-from dogu.workspace.ignore_pattern import NeverMatchesError, has_wildcard, regex_of, tokens_of
+from dogu.workspace.ignore.pattern import NeverMatchesError, has_wildcard, regex_of, tokens_of
 from dogu.workspace.walk import Walk, WalkCounts, WalkedFolder
 
 _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

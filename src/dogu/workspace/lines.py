@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from dogu.workspace.text_detect import Encoding, detect
-from dogu.workspace.text_layout import lay_out
+from dogu.workspace.text.detect import Encoding, detect
+from dogu.workspace.text.layout import lay_out
 from dogu.workspace.truncation import LONGEST_LINE_CHARS, cut_line
 
 COUNTED_REST_BYTES = 128 << 20

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from dogu.workspace.text_detect import has_bom, wide_codec
+from dogu.workspace.text.detect import has_bom, wide_codec
 
 HEAD_BYTES = 8192
 """How many of a file's first bytes `sniff` and `is_binary` want; fewer will do for a shorter file."""

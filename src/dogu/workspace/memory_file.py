@@ -18,7 +18,7 @@ from dogu.workspace.files import FileContent, LocalFiles
 from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.roots import Roots
 from dogu.workspace.text import DecodedText, decode, dominant_line_ending, line_ending_at
-from dogu.workspace.text_change import file_notes, hidden_notes
+from dogu.workspace.text.change import file_notes, hidden_notes
 from dogu.workspace.visible import strip_escapes
 
 HEADING = "## Gemini Added Memories"

@@ -14,8 +14,8 @@ import dogu
 from dogu.app.mcp_servers import offer_on_demand
 from dogu.contract import ErrorKind, ToolFailure, ToolResult
 from dogu.runtime.discovery.mcp import mcp_tools
-from dogu.runtime.discovery.mcp_entries import read_entries
-from dogu.runtime.discovery.mcp_host import Enquire, Host, ask_nobody
+from dogu.runtime.discovery.mcp.entries import read_entries
+from dogu.runtime.discovery.mcp.host import Enquire, Host, ask_nobody
 from dogu.runtime.questions import Confirm
 from dogu.runtime.runtime import Runtime
 from dogu.testing import hostile_mcp

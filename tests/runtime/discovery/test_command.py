@@ -17,7 +17,7 @@ from dogu.runtime.discovery.command import CommandRunner, Discovered, discover
 from dogu.runtime.registry import ToolRegistry
 from dogu.testing.workspace import check_tool, run_tool
 from dogu.tools.find_tools import FindTools
-from dogu.workspace.process import LocalProcesses
+from dogu.workspace.process.local import LocalProcesses
 
 pytestmark = pytest.mark.anyio
 

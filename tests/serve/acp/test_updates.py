@@ -7,7 +7,7 @@ from typing import Any
 from acp import schema
 
 from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
-from dogu.agent.session_events import PromptGiven, Rewound
+from dogu.agent.session.events import PromptGiven, Rewound
 from dogu.contract.content import Blob
 from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList
 from dogu.contract.errors import ErrorKind, ToolError

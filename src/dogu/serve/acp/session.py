@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from dogu.agent.loop import EndReason, TurnEnd
-from dogu.agent.session_events import PromptGiven, Rewound
+from dogu.agent.session.events import PromptGiven, Rewound
 from dogu.agent.slash import Said, Send
 from dogu.contract.content import Content, Part, Text, parts_of
 from dogu.language import say
@@ -116,7 +116,7 @@ class AcpSession:
 
     async def play_again(self) -> None:
         """Tell the client all that was said and done in the session."""
-        from dogu.agent.session_record import read_record
+        from dogu.agent.session.record import read_record
 
         def events() -> list[object]:
             return [recorded.event for recorded in read_record(self._parts.record)]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dogu.agent.loop import TurnEnded
-from dogu.agent.session_events import Compacted, PromptGiven, TurnFailed
+from dogu.agent.session.events import Compacted, PromptGiven, TurnFailed
 from dogu.contract.content import Blob, text_of
 from dogu.contract.display import TodoList
 from dogu.contract.errors import ErrorKind, ToolError

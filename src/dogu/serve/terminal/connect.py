@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dogu.agent.slash import Said, SlashCommand
-from dogu.agent.slash_model import Connections, LocalServer
+from dogu.agent.slash.model import Connections, LocalServer
 from dogu.language import say
 from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.screen import Choice, Screen

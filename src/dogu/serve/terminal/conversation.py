@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 
 from dogu.agent.loop import Agent
 from dogu.agent.slash import Said, Send, SlashCommands
-from dogu.agent.slash_model import Connections
+from dogu.agent.slash.model import Connections
 from dogu.contract import Content
 from dogu.contract.content import parts_of
 from dogu.language import say

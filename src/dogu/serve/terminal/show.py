@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from dogu.agent.loop import TurnEnd, TurnEnded
-from dogu.agent.session_events import Compacted
+from dogu.agent.session.events import Compacted
 from dogu.contract import Display
 from dogu.language import say
 from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta

@@ -16,7 +16,7 @@ from dogu.workspace.edit_match.folded import folded_places
 from dogu.workspace.edit_match.folding import FoldedText
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
 from dogu.workspace.edit_match.weave import UncleanError, weave
-from dogu.workspace.omission import is_elision
+from dogu.workspace.text.omission import is_elision
 
 STAGE = sentence("elision")
 

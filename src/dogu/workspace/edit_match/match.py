@@ -22,7 +22,7 @@ from dogu.workspace.edit_match.nearest import nearest
 from dogu.workspace.edit_match.readings import find_read
 from dogu.workspace.edit_match.result import OVERLAP, Found, Outcome, Refused, Replacement, Why, lie_apart
 from dogu.workspace.edit_match.views import View, with_newlines
-from dogu.workspace.omission import find_omission
+from dogu.workspace.text.omission import find_omission
 
 LineSpan = tuple[int, int]
 

@@ -6,7 +6,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
 from dogu.workspace.edit_match.match import Edit, LineSpan, Refusal
 from dogu.workspace.edit_match.result import Why
-from dogu.workspace.omission import find_omission
+from dogu.workspace.text.omission import find_omission
 
 _MOST_PLACES = 20
 _KINDS = {

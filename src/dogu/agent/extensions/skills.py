@@ -1,0 +1,147 @@
+"""Skills: folders with a SKILL.md, of the person and of the project.
+
+Source: the open Agent Skills specification (agentskills.io/specification).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from dogu.agent.extensions.frontmatter import FrontmatterError, split_frontmatter
+from dogu.agent.slash import Said, SlashCommand
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say, told
+from dogu.tools.activate_skill import Skill, SkillText
+from dogu.workspace.small_file import read_small_file
+
+_LARGEST_BYTES = 256 * 1024
+_MOST_SKILLS = 200
+_MOST_FILES = 200
+_DEEPEST = 5
+_LONGEST_DESCRIPTION = 1024
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+class SkillFolder(msgspec.Struct, frozen=True):
+    """Where skills are looked for: a folder (absolute) that has a folder for each."""
+
+    path: str
+    is_project: bool = False
+
+
+class Skills:
+    """The skills of these folders (those that win last) but for the `disabled` ones, looked at anew each time."""
+
+    def __init__(self, folders: Sequence[SkillFolder], disabled: Sequence[str] = ()) -> None:
+        self._folders = tuple(folders)
+        self._disabled = frozenset(disabled)
+        self._read: dict[str, tuple[tuple[int, ...], Skill | str]] = {}
+
+    def all(self) -> list[Skill]:
+        """Return the skills that can be activated, sorted by name."""
+        found = {skill.name: skill for skill in self._entries() if isinstance(skill, Skill)}
+        return [found[name] for name in sorted(found) if name not in self._disabled]
+
+    def problems(self) -> list[str]:
+        """Say what is wrong with the skills that can't be used, each with file and line."""
+        return [problem for problem in self._entries() if isinstance(problem, str)]
+
+    def load(self, skill: Skill) -> SkillText:
+        """Read a skill's instructions and find its files. Raises `ToolError` when they can't be read any more."""
+        from dogu.workspace.digest import digest_of
+
+        file = f"{skill.folder}/SKILL.md"
+        try:
+            data = read_small_file(file, _LARGEST_BYTES)
+            body = split_frontmatter(data.decode("utf-8"))[1]
+        except OSError as error:
+            message = told(
+                "The skill {name} can't be read: {file}: {why}.", name=skill.name, file=file, why=error.strerror
+            )
+            raise ToolError(ErrorKind.IO_ERROR, message) from error
+        except (UnicodeDecodeError, FrontmatterError) as error:
+            message = told(
+                "The skill {name} has changed and can't be used: {file}: {why}.", name=skill.name, file=file, why=error
+            )
+            raise ToolError(ErrorKind.WRONG_FILE_TYPE, message) from error
+        return SkillText(body, tuple(_files(skill.folder)), digest_of(data))
+
+    async def tell(self, _rest: str = "") -> Said:
+        """List the skills and what is wrong, for the person."""
+        rows = [f"  {skill.name}: {skill.description} ({skill.folder})" for skill in self.all()]
+        rows += [say("  can't be used: {problem}", problem=problem) for problem in self.problems()]
+        return Said("\n".join(rows) or say("There are no skills."))
+
+    def command(self) -> SlashCommand:
+        """Make the command `/skills`."""
+        return SlashCommand("skills", say("the skills the model may use"), self.tell, "[list]")
+
+    def _entries(self) -> list[Skill | str]:
+        entries: list[Skill | str] = []
+        kept: dict[str, tuple[tuple[int, ...], Skill | str]] = {}
+        for folder in self._folders:
+            for path, facts in _skill_folders(folder.path):
+                signature = (facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size)
+                known = self._read.get(path)
+                entry = known[1] if known and known[0] == signature else read_skill(path, is_project=folder.is_project)
+                kept[path] = (signature, entry)
+                entries.append(entry)
+        self._read = kept
+        return entries
+
+
+def read_skill(folder: str, *, is_project: bool) -> Skill | str:
+    """Read the head of a folder's SKILL.md; what is wrong with it is a sentence."""
+    file = f"{folder}/SKILL.md"
+    try:
+        head, _ = split_frontmatter(read_small_file(file, _LARGEST_BYTES).decode("utf-8"))
+    except OSError as error:
+        return f"{file}: {error.strerror}"
+    except UnicodeDecodeError:
+        return told("{file}: is not UTF-8", file=file)
+    except FrontmatterError as error:
+        return f"{file}:{error.line}: {error}"
+    name, description = head.get("name", ""), " ".join(head.get("description", "").split())
+    if not _NAME.fullmatch(name) or len(name) > 64:
+        return told(
+            "{file}: name must be 1 to 64 of a-z, 0-9 and single hyphens, not {name!r}", file=file, name=name[:80]
+        )
+    if not description:
+        return told("{file}: description is missing: say what the skill does and when to use it", file=file)
+    return Skill(name, description[:_LONGEST_DESCRIPTION], folder, is_project)
+
+
+def _skill_folders(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries)
+    except OSError:
+        return
+    for name in names[:_MOST_SKILLS]:
+        path = f"{folder}/{name}"
+        try:
+            yield path, os.stat(f"{path}/SKILL.md")
+        except OSError:
+            continue  # a file, or a folder that is no skill
+
+
+def _files(folder: str) -> Iterator[str]:
+    """Give the paths of a skill's other files, bounded in number and depth, links not followed."""
+    count = 0
+    base = folder.count("/")
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if place.count("/") - base >= _DEEPEST:
+            folders.clear()
+        for name in sorted(names):
+            if place == folder and name == "SKILL.md":
+                continue
+            if count == _MOST_FILES:
+                yield f"... and more than {_MOST_FILES} files in all"
+                return
+            count += 1
+            yield f"{place}/{name}"

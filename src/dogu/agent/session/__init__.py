@@ -1,0 +1,1 @@
+"""Sessions: recorded as they happen, read again, resumed."""

@@ -1,0 +1,256 @@
+"""Events as JSON and back: what a line of the record holds, by kind.
+
+A call's arguments stand with its beginning, the model's whole answer with the history that it is added to: neither is
+repeated with the events that follow, `EventReader` puts them together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from dogu.agent.history import AllReplaced, ContentAdded, CutBack, LastReplaced
+from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
+from dogu.agent.session import events as ours
+from dogu.contract.content import Blob, Content, Part, Text
+from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, TodoList, markdown_of
+from dogu.contract.errors import ErrorKind
+from dogu.contract.result import ToolFailure, ToolResult
+from dogu.models.events import Finished, FinishReason, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+
+_LARGEST_TEXTS_CHARS = 256 * 1024
+_T = TypeVar("_T")
+
+# Events whose fields are JSON as they are.
+_PLAIN: dict[str, type] = {
+    "begun": ours.SessionBegun,
+    "forked": ours.SessionForked,
+    "resumed": ours.SessionResumed,
+    "turn_failed": ours.TurnFailed,
+    "turn_cancelled": ours.TurnCancelled,
+    "answered": ours.QuestionAnswered,
+    "state": ours.StateChanged,
+    "rewound": ours.Rewound,
+    "compacted": ours.Compacted,
+    "gap": ours.RecordGap,
+    "text": TextDelta,
+    "thought": ThoughtDelta,
+    "retrying": Retrying,
+    "usage": Usage,
+    "call_output": CallOutput,
+    "noted": Noted,
+}
+_KINDS = {event_type: kind for kind, event_type in _PLAIN.items()}
+_DISPLAYS: dict[str, type] = {
+    "diff": FileDiff,
+    "terminal": TerminalOutput,
+    "command": CommandPreview,
+    "todos": TodoList,
+}
+
+
+class EventWriter:
+    """Turns events into `(kind, data)`; knows which calls' arguments are written already."""
+
+    def __init__(self) -> None:
+        self._begun: set[str] = set()
+
+    def encode(self, event: object) -> tuple[str, Any] | None:
+        """Return the kind and what `msgspec.json` can encode; None for an event that another one holds already."""
+        kind = _KINDS.get(type(event))
+        if kind is not None:
+            return kind, event
+        match event:
+            case FunctionCallEvent():
+                return None
+            case CallStarted() | CallFinished():
+                return self._call(event)
+            case ours.Within(call_id=call_id, event=inner):
+                encoded = self.encode(inner)
+                return encoded and ("within", {"call_id": call_id, "kind": encoded[0], "data": encoded[1]})
+            case msgspec.Struct():
+                return _encode_struct(event)
+            case _:
+                return None
+
+    def _call(self, event: CallStarted | CallFinished) -> tuple[str, Any]:
+        call = event.call
+        data: dict[str, Any] = {"call_id": call.call_id, "name": call.name, "display_name": event.display_name}
+        if isinstance(event, CallStarted):
+            self._begun.add(call.call_id)
+            return "call_started", {**data, "description": event.description, "args": call.args}
+        if call.call_id not in self._begun:
+            data |= {"args": call.args, "problem": call.problem}
+        self._begun.discard(call.call_id)
+        return "call_finished", {**data, "result": result_data(event.result)}
+
+
+def _encode_struct(event: msgspec.Struct) -> tuple[str, Any]:
+    known = _WRITERS.get(type(event))
+    return known(event) if known is not None else (f"{type(event).__module__}.{type(event).__qualname__}", event)
+
+
+def _line_of(content: bytes) -> msgspec.Raw:
+    """A content without line breaks: JSON has them between its words only."""
+    return msgspec.Raw(content.replace(b"\n", b" ").replace(b"\r", b" "))
+
+
+def _cut_data(change: CutBack) -> dict[str, Any]:
+    return {"length": change.length, "last": _line_of(change.last) if change.length else None}
+
+
+def _end_data(ended: TurnEnded) -> dict[str, Any]:
+    return {"reason": ended.end.reason, "note": ended.end.note, "usage": ended.end.usage}
+
+
+_WRITERS: dict[type, Callable[[Any], tuple[str, Any]]] = {
+    ContentAdded: lambda event: ("history_added", _line_of(event.content)),
+    LastReplaced: lambda event: ("history_last", _line_of(event.content)),
+    CutBack: lambda event: ("history_cut", _cut_data(event)),
+    AllReplaced: lambda event: ("history_all", [_line_of(content) for content in event.contents]),
+    ours.PromptGiven: lambda event: ("prompt", {"turn": event.turn, "content": content_data(event.content)}),
+    ours.QuestionAsked: lambda event: ("asked", _question(event)),
+    Finished: lambda event: ("finished", {"reason": event.reason, "note": event.note}),
+    TurnEnded: lambda event: ("turn_ended", _end_data(event)),
+}
+
+
+def _question(event: ours.QuestionAsked) -> dict[str, Any]:
+    display = event.display
+    if isinstance(display, FileDiff):
+        display = _without_texts(display)
+    names = {"call_id": event.call_id, "tool": event.tool, "title": event.title}
+    return {**names, "display": display_data(display), "reasons": event.reasons}
+
+
+class EventReader:
+    """Turns `(kind, data)` back into events, in their order: a call that ends is given what its beginning said."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, ToolCall] = {}
+        self._readers: dict[str, Callable[[Any], object]] = {
+            "call_started": self._started,
+            "call_finished": self._finished,
+            "within": self._within,
+            "history_added": _added,
+            "history_last": _last,
+            "history_cut": _cut,
+            "history_all": _all,
+            "prompt": lambda data: ours.PromptGiven(content_of(data["content"]), data["turn"]),
+            "asked": _asked,
+            "finished": lambda data: Finished(FinishReason(data["reason"]), b"", (), data["note"]),
+            "turn_ended": _turn_ended,
+        }
+
+    def decode(self, kind: str, data: msgspec.Raw) -> object:
+        """Return the event. Raises `msgspec.ValidationError`, `KeyError` or `ValueError` for data that isn't one."""
+        if kind in _PLAIN:
+            return cast("object", msgspec.json.decode(data, type=_PLAIN[kind]))
+        reader = self._readers.get(kind)
+        if reader is None:
+            return ours.UnknownEvent(kind, msgspec.json.decode(data))
+        return reader(data if kind.startswith("history_") else msgspec.json.decode(data))
+
+    def _started(self, data: dict[str, Any]) -> CallStarted:
+        call = ToolCall(data["call_id"], data["name"], data["args"])
+        self._begun[call.call_id] = call
+        return CallStarted(call, data["display_name"], data["description"])
+
+    def _finished(self, data: dict[str, Any]) -> CallFinished:
+        call = self._begun.pop(data["call_id"], None)
+        if call is None or "args" in data:
+            call = ToolCall(data["call_id"], data["name"], data.get("args"), data.get("problem", ""))
+        return CallFinished(call, data["display_name"], result_of(data["result"]))
+
+    def _within(self, data: dict[str, Any]) -> ours.Within:
+        inner = self.decode(data["kind"], msgspec.Raw(msgspec.json.encode(data["data"])))
+        return ours.Within(data["call_id"], inner)
+
+
+def content_data(content: Content) -> Any:
+    """Return the content as JSON: a text, or a list of `{"text"}` and `{"media_type", "data", "name"}`."""
+    if isinstance(content, str):
+        return content
+    return [part if isinstance(part, Blob) else {"text": part.text} for part in content]
+
+
+def content_of(data: Any) -> Content:
+    """Return the content of its JSON."""
+    if isinstance(data, str):
+        return data
+    return [_part(part) for part in cast("list[dict[str, Any]]", data)]
+
+
+def result_data(result: ToolResult) -> dict[str, Any]:
+    """Return the result as JSON."""
+    data: dict[str, Any] = {"llm": content_data(result.llm_content), "display": display_data(result.return_display)}
+    return data | {"error": result.error} if result.error else data
+
+
+def result_of(data: Mapping[str, Any]) -> ToolResult:
+    """Return the result of its JSON."""
+    error = data.get("error")
+    failure = ToolFailure(ErrorKind(error["kind"]), error["message"]) if error else None
+    return ToolResult(content_of(data["llm"]), display_of(data["display"]), failure)
+
+
+def display_data(display: Display) -> Any:
+    """Return the display as JSON; the texts of a large diff are left out, its unified form stays."""
+    if isinstance(display, FileDiff) and len(display.old_text or "") + len(display.new_text) > _LARGEST_TEXTS_CHARS:
+        display = _without_texts(display)
+    for kind, display_type in _DISPLAYS.items():
+        if isinstance(display, display_type):
+            return {kind: display}
+    return display if isinstance(display, str) else markdown_of(display)
+
+
+def display_of(data: Any) -> Display:
+    """Return the display of its JSON."""
+    if isinstance(data, str):
+        return data
+    ((kind, fields),) = cast("dict[str, Any]", data).items()
+    return cast("Display", msgspec.convert(fields, _DISPLAYS[kind]))
+
+
+def _without_texts(diff: FileDiff) -> FileDiff:
+    return FileDiff(diff.path, None if diff.old_text is None else "", "", diff.unified, diff.notes)
+
+
+def _part(data: dict[str, Any]) -> Part:
+    return Text(data["text"]) if "text" in data else msgspec.convert(data, Blob)
+
+
+def _added(data: msgspec.Raw) -> ContentAdded:
+    return ContentAdded(bytes(data))
+
+
+def _last(data: msgspec.Raw) -> LastReplaced:
+    return LastReplaced(bytes(data))
+
+
+def _cut(data: msgspec.Raw) -> CutBack:
+    cut = msgspec.json.decode(data, type=_Cut)
+    return CutBack(cut.length, bytes(cut.last) if cut.length else b"")
+
+
+def _all(data: msgspec.Raw) -> AllReplaced:
+    return AllReplaced(tuple(bytes(content) for content in msgspec.json.decode(data, type=list[msgspec.Raw])))
+
+
+class _Cut(msgspec.Struct):
+    length: int
+    last: msgspec.Raw
+
+
+def _asked(data: dict[str, Any]) -> ours.QuestionAsked:
+    display, reasons = display_of(data["display"]), tuple(data["reasons"])
+    return ours.QuestionAsked(data["call_id"], data["tool"], data["title"], display, reasons)
+
+
+def _turn_ended(data: dict[str, Any]) -> TurnEnded:
+    usage = msgspec.convert(data["usage"], Usage)
+    return TurnEnded(TurnEnd(EndReason(data["reason"]), "", (), usage, data["note"]))

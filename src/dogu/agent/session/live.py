@@ -1,0 +1,233 @@
+"""A session: everything that happens in it, recorded as it happens and before anybody sees it.
+
+The record is `record.jsonl` in the session's folder (`lines` says how), from which `resume` makes the
+conversation again and `record` gives the events to whoever shows them. Nothing can fail here: where the record
+can't be written, the session goes on without and says so once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
+
+import msgspec
+
+from dogu.agent.history import AllReplaced, History, HistoryChange
+from dogu.agent.loop import TurnEnded
+from dogu.agent.session.codec import EventWriter
+from dogu.agent.session.events import (
+    PromptGiven,
+    QuestionAnswered,
+    QuestionAsked,
+    RecordGap,
+    SessionBegun,
+    SessionResumed,
+    StateChanged,
+    Within,
+)
+from dogu.agent.session.lines import VERSION, InUseError, LineFile
+from dogu.agent.session.secrets import Secrets
+from dogu.agent.session.streams import HeldBack
+from dogu.language import say
+from dogu.runtime.events import CallFinished, Emit
+from dogu.runtime.executor import ChangeRecorder
+from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Declined, Outcome, Question
+from dogu.runtime.session_folder import RECORD_NAME
+from dogu.version import __version__
+
+
+def _say_nothing(_note: str) -> None:
+    return None
+
+
+class Session:
+    """The session of the folder `path` (absolute); its record is begun with the first event, and is one's own.
+
+    `secrets` never get into it. `tell` is told once, in a sentence for the person, that it can't be written. `mode`
+    and `jobs` are asked for the approval mode and the commands in the background, which carry on with it.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        roots: Sequence[str] = (),
+        *,
+        secrets: Sequence[str] = (),
+        tell: Callable[[str], None] = _say_nothing,
+    ) -> None:
+        self.path = path
+        self.session_id = os.path.basename(path)
+        self.tell = tell
+        self.model = ""
+        self.mode: Callable[[], str] = str
+        self.jobs: Callable[[], tuple[str, ...]] = tuple
+        self._roots = tuple(roots)
+        self._secrets = Secrets(secrets)
+        self._streams = HeldBack(self._secrets.held_back)
+        self._writer = EventWriter()
+        self._file: LineFile | None = None
+        self._history: History | None = None
+        self._last_state: StateChanged | None = None
+        self._is_broken = False
+        self.has_prompts = False
+
+    @property
+    def record_path(self) -> str:
+        """The record's file; there from the first event on."""
+        return os.path.join(self.path, RECORD_NAME)
+
+    def take(self) -> None:
+        """Take hold of a record that is there, for this process alone. Raises `InUseError`, and OSError."""
+        if self._file is None:
+            self._file = LineFile(self.record_path)
+
+    def carry_on(self, state: StateChanged) -> None:
+        """Go on with the record of a session that had come to this state."""
+        self.has_prompts = True
+        self._last_state = state
+        self.event(SessionResumed(__version__))
+
+    def event(self, event: object) -> None:
+        """Record an event, whole, before anybody is told of it; it outlives this process then."""
+        if isinstance(event, PromptGiven | CallFinished | TurnEnded):
+            self.has_prompts = self.has_prompts or isinstance(event, PromptGiven)
+            self.note_state()
+        for each in self._streams.passed_on(event):
+            self._record(each)
+
+    def within(self, call_id: str) -> Emit:
+        """Return what records the events of a call's helper, which are no part of this conversation."""
+        return lambda event: self.event(Within(call_id, event))
+
+    def watch(self, history: History) -> None:
+        """Record each change of the conversation from now on."""
+        self._history = history
+        history.observe(self._changed)
+
+    def recorded(self, confirm: Confirm) -> Confirm:
+        """Return a `confirm` that records the question and the answer."""
+
+        async def ask(question: Question) -> Outcome:
+            confirmation = question.confirmation
+            call_id = question.call.call_id
+            reasons = confirmation.reasons or (question.verdict.reason,)
+            self.event(
+                QuestionAsked(call_id, question.call.name, confirmation.title, confirmation.display, tuple(reasons))
+            )
+            outcome = await confirm(question)
+            self.event(_answered(question, outcome))
+            return outcome
+
+        return ask
+
+    def close(self) -> None:
+        """Write what is held back, and let others write the record."""
+        for each in self._streams.rest():
+            self._record(each)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _changed(self, change: HistoryChange) -> None:
+        self.event(change)
+
+    def note_state(self) -> None:
+        """Record what carries on besides the conversation, when it has changed."""
+        state = StateChanged(self.mode(), self.model, self.jobs())
+        if state != self._last_state:
+            self._last_state = state
+            self._record(state)
+
+    def _record(self, event: object) -> None:
+        if self._is_broken and not (isinstance(event, PromptGiven) and self._is_mended()):
+            return
+        encoded = self._writer.encode(event)
+        if encoded is None:
+            return
+        try:
+            self._write(*encoded)
+        except (OSError, InUseError) as error:
+            self._give_up(error)
+
+    def _write(self, kind: str, data: object) -> None:
+        if self._file is None:
+            self._file = LineFile(self.record_path)
+        if self._file.seq == 0:
+            begun = SessionBegun(VERSION, self.session_id, self._roots, __version__)
+            self._file.add("begun", time.time(), msgspec.json.encode(begun))
+        self._file.add(kind, time.time(), self._secrets.mask(_encode(data)))
+
+    def _give_up(self, error: Exception) -> None:
+        """Stop recording until the next prompt; what is lost until then is told by a gap."""
+        why = error.strerror or str(error) if isinstance(error, OSError) else say("another process writes it")
+        if not self._is_broken:
+            self.tell(say("This session can't be recorded ({why}): it goes on, and may not be resumed.", why=why))
+        self._is_broken = True
+
+    def _is_mended(self) -> bool:
+        """Try to go on after a failure: first of all the whole conversation, from which changes went missing."""
+        contents = tuple(self._history.contents) if self._history is not None else ()
+        try:
+            self._write("gap", RecordGap("it could not be written"))
+            encoded = self._writer.encode(AllReplaced(contents))
+            if encoded is not None:
+                self._write(*encoded)
+        except (OSError, InUseError):
+            return False
+        self._is_broken = False
+        return True
+
+
+class SessionRecorder:
+    """What an executor is given: changes go to the journal, events to the session; see `Recorder`."""
+
+    def __init__(self, session: Session, changes: ChangeRecorder) -> None:
+        self._session = session
+        self._changes = changes
+
+    def next_turn(self) -> int:
+        """Count one more prompt of the user."""
+        return self._changes.next_turn()
+
+    def call(self, call_id: str, title: str, *, snapshot: bool) -> AbstractAsyncContextManager[None]:
+        """Record the changes made inside the context as this call's."""
+        return self._changes.call(call_id, title, snapshot=snapshot)
+
+    def event(self, event: object) -> None:
+        """Record an event."""
+        self._session.event(event)
+
+
+def _answered(question: Question, outcome: Outcome) -> QuestionAnswered:
+    call_id, rule = question.call.call_id, question.always_rule
+    match outcome:
+        case Declined(reason=reason, stop=stop):
+            return QuestionAnswered(call_id, "declined", reason, stop)
+        case Approved(edited=str(text)):
+            return QuestionAnswered(call_id, "edited", text)
+        case ApprovedAlways():
+            return QuestionAnswered(call_id, "always", rule=rule.text if rule is not None else "")
+        case _:
+            return QuestionAnswered(call_id, "approved")
+
+
+def _encode(data: object) -> bytes:
+    """Encode as JSON; names of files may hold bytes that are no characters, which JSON can't carry."""
+    try:
+        return msgspec.json.encode(data)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_writable(msgspec.to_builtins(data)))
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        table = cast("dict[Any, Any]", value)
+        return {_writable(key): _writable(each) for key, each in table.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(each) for each in cast("list[Any]", value)]
+    return value

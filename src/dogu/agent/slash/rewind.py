@@ -1,0 +1,98 @@
+"""`/rewind`: back to before a turn, the files by the journal and the conversation by the record, together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from anyio import to_thread
+
+from dogu.agent.loop import Agent
+from dogu.agent.session.events import Rewound
+from dogu.agent.session.live import Session
+from dogu.agent.session.record import RecordSummary, TurnSummary, summarize
+from dogu.agent.session.resume import restore
+from dogu.agent.slash import Said
+from dogu.contract.content import text_of
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
+from dogu.runtime.journal.undo import UndoReport
+from dogu.runtime.journal.words import undo_lines
+from dogu.runtime.runtime import Runtime
+
+
+class RewindCommand:
+    """Lists the turns, or goes back to before one; where a file was changed by somebody else since, nothing is done."""
+
+    def __init__(self, agent: Agent, runtime: Runtime, session: Session) -> None:
+        self._agent = agent
+        self._runtime = runtime
+        self._session = session
+
+    async def __call__(self, rest: str) -> Said:
+        """Take `[TURN] [--keep-files] [--force]`."""
+        if self._agent.is_in_turn:
+            return Said(say("A turn is under way: cancel it first."))
+        flags = {word for word in rest.split() if word.startswith("--")}
+        words = [word for word in rest.split() if not word.startswith("--")]
+        summary = await to_thread.run_sync(self._summary)
+        if summary is None or not summary.turns:
+            return Said(say("There is no turn to go back to."))
+        if not words:
+            return Said(await to_thread.run_sync(self._listed, summary.turns))
+        found = [turn for turn in summary.turns if words == [str(turn.turn)]]
+        if not found or not flags <= {"--keep-files", "--force"}:
+            usage = "/rewind TURN [--keep-files] [--force]"
+            return Said(say("{usage}: TURN is one that /rewind lists.", usage=usage))
+        try:
+            return Said(await self._rewind(found[0].turn, summary, flags))
+        except ToolError as error:
+            return Said(error.message)
+
+    def complete(self, start: str) -> Sequence[str]:
+        """Offer the turns."""
+        summary = self._summary()
+        turns = [str(turn.turn) for turn in summary.turns] if summary else []
+        return [turn for turn in turns if turn.startswith(start)]
+
+    def _summary(self) -> RecordSummary | None:
+        try:
+            return summarize(self._session.path)
+        except OSError:
+            return None
+
+    def _listed(self, turns: Sequence[TurnSummary]) -> str:
+        entries = self._runtime.journal.entries()
+        lines: list[str] = []
+        for turn in turns:
+            open_ones = [each for each in entries if each.turn == turn.turn and not each.is_undone and not each.is_undo]
+            files = len({change.path for entry in open_ones for change in entry.changes})
+            when = time.strftime("%H:%M:%S", time.localtime(turn.time_s))
+            what = say("calls: {calls}, files changed: {files}", calls=turn.calls, files=files)
+            lines.append(f"{turn.turn:>4}  {when}  {turn.prompt[:80]}  ({what})")
+        return "\n".join([*lines, say("/rewind TURN goes back to before it.")])
+
+    async def _rewind(self, turn: int, summary: RecordSummary, flags: set[str]) -> str:
+        told: list[str] = []
+        if "--keep-files" not in flags:
+            report = await to_thread.run_sync(self._undo, turn, "--force" in flags)
+            if report is not None:
+                told += undo_lines(report)
+                if not report.done:
+                    return "\n".join([*told, say("The conversation stays where it is.")])
+        restored = await to_thread.run_sync(restore, self._session.path, turn)
+        prompt = text_of(restored.next_prompt)
+        self._agent.history.go_back(restored.contents)
+        self._session.event(Rewound(turn))
+        told.append(say("The conversation stands before turn {turn}, which said: {prompt}", turn=turn, prompt=prompt))
+        if turn <= summary.forked_after:
+            told.append(say("Files stay as they were when this copy was made of {id}.", id=summary.origin))
+        return "\n".join(told)
+
+    def _undo(self, turn: int, is_forced: bool) -> UndoReport | None:
+        try:
+            return self._runtime.journal.undo(since=turn, force=is_forced)
+        except ToolError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                return None
+            raise

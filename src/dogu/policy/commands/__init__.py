@@ -1,0 +1,1 @@
+"""Judging a command: which programs it runs, and what their arguments run or overwrite. Pure, mostly tables."""

@@ -1,0 +1,176 @@
+"""Which words of a command run or overwrite something that a bare prefix doesn't cover."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from dogu.language import told
+from dogu.policy.commands import machine_checks, program_checks, shell_checks
+from dogu.policy.commands.effects import Danger, Effect, Row
+from dogu.policy.commands.git_checks import git_dangers
+from dogu.policy.commands.names import GIT_VALUE_OPTIONS
+from dogu.policy.commands.programs import ROWS, VALUE_LETTERS
+from dogu.policy.commands.scripts import awk_dangers, sed_dangers
+from dogu.workspace.shell_syntax import PartKind, Redirect, Word
+
+_SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
+_LOOKS_ONLY = ("--help", "--version", "--test", "--list")
+_ROWS_OF: dict[str, list[Row]] = {}
+for _row in ROWS:
+    for _program in _row.programs.split():
+        _ROWS_OF.setdefault(_program, []).append(_row)
+
+
+def dangers_of(name: str, words: Sequence[Word]) -> Iterator[Danger]:
+    """Yield what is dangerous about the words, whose program is `name`."""
+    versioned = _VERSIONED.fullmatch(name)
+    name = versioned[1] if versioned else name
+    rows = _ROWS_OF.get(name, [])
+    if name == "git":
+        yield from git_dangers(words, *_subcommand(name, words))
+    subcommand_at, subcommand = _subcommand(name, words)
+    for row in rows:
+        yield from _by_row(row, words, subcommand_at, subcommand)
+    checker = _CHECKERS.get(name)
+    if checker is not None:
+        yield from checker(words)
+    if rows:
+        yield from _unknown_words(name, words)
+
+
+def redirect_danger(redirect: Redirect) -> str:
+    """Say why a redirection needs a question; '' when it doesn't."""
+    target = redirect.target.value
+    if redirect.operator in ("<<", "<<<"):
+        return ""
+    if redirect.operator in (">&", "<&") and target is not None and re.fullmatch(r"\d*-?", target):
+        return ""
+    if target is not None and (target in _SAFE_TARGETS or re.fullmatch(r"/dev/fd/\d+", target)):
+        return ""
+    if redirect.operator in ("<", "<&"):
+        is_network = target is None or target.startswith(("/dev/tcp/", "/dev/udp/"))
+        return told("it reads from {target}", target=redirect.target.text) if is_network and target is not None else ""
+    return told("it writes to {target}", target=redirect.target.text)
+
+
+def _subcommand(name: str, words: Sequence[Word]) -> tuple[int, str]:
+    """Where the first operand stands, and it with the one after it."""
+    at = 1
+    while at < len(words):
+        value = words[at].value
+        if value is None:
+            return at, ""
+        if not value.startswith("-"):
+            second = words[at + 1].value if at + 1 < len(words) else None
+            return at, f"{value} {second or ''}".rstrip()
+        at += 2 if name == "git" and value in GIT_VALUE_OPTIONS else 1
+    return len(words), ""
+
+
+def _by_row(row: Row, words: Sequence[Word], subcommand_at: int, subcommand: str) -> Iterator[Danger]:
+    if row.under and row.under not in (subcommand, subcommand.split(" ", maxsplit=1)[0]):
+        return
+    if not row.options:
+        if any(word.value in _LOOKS_ONLY for word in words[1:2]):
+            return
+        # A rule that names the subcommand covers it; one that names but the program doesn't.
+        yield Danger(subcommand_at + row.under.count(" ") if row.under else 1, row.effect, row.reason)
+        return
+    start = subcommand_at + 1 if row.under else 1
+    options = row.options.split()
+    values = VALUE_LETTERS.get(row.programs.split()[0], "")
+    # git's own options stand before the subcommand, where -c means another thing than after it
+    end = subcommand_at if row.programs == "git" and row.is_exact else len(words)
+    for index in range(start, end):
+        value = words[index].value
+        text = words[index].prefix if value is None else value
+        if value == "--" and not row.is_exact:
+            return
+        if any(_matches(option, text, values, is_exact=row.is_exact) for option in options):
+            yield Danger(
+                index, row.effect, told("{option} {reason}", option=text.split("=")[0][:30], reason=row.reason)
+            )
+
+
+def _matches(option: str, text: str, values: str, *, is_exact: bool) -> bool:
+    """Whether a word is this option, abbreviated, with a value attached, or in a cluster of short ones."""
+    if option in ("=", "+"):
+        return option in text if option == "=" else text.startswith("+")
+    if option.endswith("*"):
+        return text.startswith(option[:-1])
+    if option.startswith("--"):
+        given = text.split("=", maxsplit=1)[0]
+        return given == option or (len(given) > 3 and given.startswith("--") and option.startswith(given))
+    if is_exact or len(option) != 2:
+        return text == option or text.startswith(f"{option}=")
+    return text.startswith("-") and not text.startswith("--") and option[1] in _cluster(text, values)
+
+
+def _cluster(text: str, values: str) -> str:
+    """The letters of a short-option word up to what must be a value."""
+    letters = re.split(r"[^A-Za-z0-9]", text[1:])[0]
+    ends = [place for place, letter in enumerate(letters, 1) if letter in values]
+    return letters[: ends[0]] if ends else letters
+
+
+def _unknown_words(name: str, words: Sequence[Word]) -> Iterator[Danger]:
+    """A word that can't be known may be a dangerous option, unless `--` or its beginning says that it isn't."""
+    if not any(row.options for row in _ROWS_OF[name]):
+        return
+    for index, word in enumerate(words[1:], 1):
+        if word.value == "--":
+            return
+        is_value = name == "find" and words[index - 1].text.startswith("-") and not word.may_split
+        if word.value is None and not is_value and not _is_no_option(name, word):
+            yield Danger(
+                index, Effect.WRITES, told("{word} may be an option of {name}", word=word.text[:30], name=name)
+            )
+
+
+def _is_no_option(name: str, word: Word) -> bool:
+    is_process = bool(word.parts) and word.parts[0].kind is PartKind.PROCESS
+    return bool(word.prefix) or word.has_tilde or is_process or (name in _REMOVES and word.is_plain)
+
+
+_REMOVES = ("rm", "unlink")  # a file named like an option makes them do no more than they say
+_EVALUATORS = "unset test [ read declare typeset local export readonly let mapfile readarray getopts wait"
+_CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
+    **dict.fromkeys(("sed", "gsed"), sed_dangers),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), awk_dangers),
+    **dict.fromkeys(_EVALUATORS.split(), shell_checks.evaluates),
+    **dict.fromkeys(("cd", "pushd", "popd"), shell_checks.leaves),
+    **dict.fromkeys(("uniq", "xxd"), shell_checks.second_operand),
+    **dict.fromkeys(("env", "doas"), shell_checks.environment),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), shell_checks.tar),
+    **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh"), shell_checks.shells),
+    **dict.fromkeys(("mkdir", "touch"), shell_checks.places),
+    **dict.fromkeys(("cp", "mv", "ln", "install", "link"), shell_checks.copies),
+    **dict.fromkeys(("rm", "rmdir"), shell_checks.removes),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), program_checks.containers),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), program_checks.npm),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), program_checks.compiler),
+    **dict.fromkeys(("make", "gmake"), program_checks.make),
+    **dict.fromkeys(("ssh", "rsh"), program_checks.ssh),
+    "printf": shell_checks.printf_sets,
+    "set": shell_checks.sets_options,
+    "tee": shell_checks.tee,
+    "cmake": machine_checks.cmake,
+    "sudo": machine_checks.sudo,
+    "rsync": machine_checks.rsync,
+    **dict.fromkeys(("aws", "gcloud", "az", "gsutil"), machine_checks.cloud),
+    "curl": program_checks.curl,
+    "wget": program_checks.wget,
+    "go": program_checks.go,
+    "cargo": program_checks.cargo,
+    "kubectl": program_checks.kubectl,
+    "gh": program_checks.gh,
+    "sqlite3": program_checks.sqlite,
+    **{
+        name: partial(program_checks.interpreter, how)
+        for known, how in program_checks.INTERPRETERS.items()
+        for name in (("node", "nodejs") if known == "node" else (known,))
+    },
+}
+_VERSIONED = re.compile(r"(python|pypy|pip|perl|ruby|lua|php|gcc|g\+\+|clang|clang\+\+|node|nodejs)-?[0-9.]+")

@@ -1,0 +1,337 @@
+"""The commands inside of a command: what a wrapper runs besides itself.
+
+Pure: words in, the commands inside of them out. What isn't listed here is taken to run only itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from dogu.policy.commands.elsewhere import Elsewhere, Place, find_place
+from dogu.policy.commands.inner import DATA, UNKNOWN, Inner, ShellText, Tool
+from dogu.policy.commands.shell_texts import SHELLS, shell_text
+from dogu.policy.commands.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
+from dogu.workspace.shell_syntax import Word
+
+_CALLBACKS = wrapper("-d -n -O -s -u -c", shell="-C")
+_FINDS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+_BATCHES = frozenset(("-x", "--exec", "-X", "--exec-batch"))
+_SWITCH = wrapper("-s --shell -g -G -u --user -w", shell="-c --command --session-command")
+_PARALLEL = wrapper(
+    "-j --jobs -a --arg-file -I -n -N -S --colsep --delay --timeout --joblog -P -L -d --tmpdir --results "
+    "--retries --env --workdir --wd --halt --load --memfree --max-args --max-lines --max-procs --basefile --bf "
+    "--sshlogin --sshloginfile --slf --tempdir --block --recstart --recend --nice --return --rpl --seqreplace "
+    "--arg-sep --arg-file-sep -E --max-chars -s --profile -J --tagstring --termseq --memsuspend --limit --trc "
+    "--compress-program"
+)
+_PACKAGE_RUN = wrapper("-p --package", shell="-c --call")
+_LOADER = wrapper("--library-path --preload --audit --argv0")
+_SPLIT_ITS_WAY = re.compile(r"[\\$#\v\f\r]")
+_IS_LOADER = re.compile(r"ld(?:-linux|-musl)?[^/]*\.so[^/]*")
+
+
+def inner_commands(name: str, words: Sequence[Word]) -> list[Inner]:
+    """Return what the command `words`, whose program is `name`, would run besides itself; most often nothing."""
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(words)
+    found_place = find_place(name, words)
+    if found_place is not None:
+        return _elsewhere(found_place[0], words[found_place[1] - 1 :])
+    runner = RUNNERS.get(name)
+    if runner is not None:
+        return _run_by(*runner, words)
+    found = WRAPPERS.get(name) or (_LOADER if _IS_LOADER.fullmatch(name) else None)
+    if found is None:
+        return []
+    return _wrapped(found, _with_data(words) if found.adds else words)
+
+
+def _elsewhere(place: Place, words: Sequence[Word]) -> list[Inner]:
+    """The command for elsewhere, after a word that stands for the program."""
+    command: list[Word] = []
+    marks = [at for at, word in enumerate(words) if word.text == "--"] if place.is_marked else []
+    if marks:
+        return [Elsewhere(list(words[marks[0] + 1 :]))] if words[marks[0] + 1 :] else []
+    for inner in _wrapped(place.how, words):
+        if not isinstance(inner, list):
+            return [UNKNOWN]
+        start = next((at for at, word in enumerate(inner) if not word.text.startswith("-")), len(inner))
+        command = inner if place.entry else inner[start:]
+    for at, word in enumerate(words if place.entry else ()):
+        option, equals, attached = word.text.partition("=")
+        if option == place.entry:
+            command = [Word.literal(attached) if equals else words[min(at + 1, len(words) - 1)], *command]
+            break
+    return [Elsewhere(command, place.is_text)] if command else []
+
+
+def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner]:
+    operands = [at for at, word in enumerate(words) if at and not (word.value or "").startswith("-")]
+    if not operands or words[operands[0]].value not in subcommands.split():
+        return []
+    found = _wrapped(how, words[operands[0] :])
+    mark = next((at for at, word in enumerate(words) if at > operands[0] and word.text == "--"), len(words))
+    behind = list(words[mark + 1 :])
+    if behind and not any(isinstance(each, list) and _is_wrapper(each[0]) for each in found):
+        found.append(behind)  # what stands before `--` may be the runner's own
+    return [Tool(each) if isinstance(each, list) else each for each in found]
+
+
+def _is_wrapper(word: Word) -> bool:
+    name = (word.value or "").rpartition("/")[2]
+    return name in RUNNERS or name in WRAPPERS or name in _SPECIAL
+
+
+def _wrapped(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
+    at = 1
+    while at < len(words):
+        value = words[at].value
+        if value is None:
+            return [UNKNOWN]
+        if value == "-" and wrapper.assigns:
+            at += 1
+            continue
+        if not value.startswith("-") or value == "-":
+            break
+        at += 1
+        if value == "--":
+            break
+        step = _option(wrapper, value, words[at:])
+        if not isinstance(step, int):
+            return step
+        at += step
+    return _operands(wrapper, words[at:])
+
+
+def _option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> list[Inner] | int:
+    """How many more words the option takes; or what it runs, when that settles it."""
+    option, equals, attached = value.partition("=")
+    if option in wrapper.inert:
+        return []
+    if _is_one_of(option, wrapper.splits) and len(option) > 2:
+        text = attached if equals else following[0].value if following else None
+        return _split(wrapper, text, following if equals else following[1:])
+    if value.startswith("--"):
+        if _is_one_of(option, wrapper.shell):
+            return [ShellText(attached if equals else following[0].value if following else None)]
+        return 0 if equals or not _is_one_of(option, wrapper.values) else 1
+    if option in wrapper.values and len(option) > 2:
+        return 0 if equals else 1
+    return _cluster_option(wrapper, value, following)
+
+
+def _cluster_option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> list[Inner] | int:
+    """The same for a word of short options, such as `-nu`."""
+    for place, letter in enumerate(value[1:], 2):
+        short = f"-{letter}"
+        if short in wrapper.inert:
+            return []
+        rest = value[place:]
+        if short in wrapper.splits:
+            text = rest or (following[0].value if following else None)
+            return _split(wrapper, text, following if rest else following[1:])
+        if short in wrapper.shell:
+            return [ShellText(rest.removeprefix("=") or (following[0].value if following else None))]
+        if short in wrapper.values:
+            return 0 if rest else 1
+    return 0
+
+
+def _split(wrapper: Wrapper, text: str | None, rest: Sequence[Word]) -> list[Inner]:
+    """What `env -S TEXT` runs: it splits the text by rules of its own, and reads options in it too."""
+    import shlex
+
+    if text is None or _SPLIT_ITS_WAY.search(text):
+        return [UNKNOWN]
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return [UNKNOWN]
+    return _wrapped(wrapper, [DATA, *map(Word.literal, words), *rest])
+
+
+def _is_one_of(option: str, options: frozenset[str]) -> bool:
+    """Whether a long option is among these, abbreviated perhaps."""
+    return option in options or any(each.startswith(option) for each in options if len(option) > 3)
+
+
+def _with_data(words: Sequence[Word]) -> list[Word]:
+    """Put what can't be known where xargs would put data: in place of the text that `-I` names."""
+    texts = [word.text for word in words]
+    marks = [texts[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-I", "-J")]
+    marks += [text[2:] or "{}" for text in texts if text.startswith(("-I", "-i")) and text != "-I"]
+    marks += [text.partition("=")[2] or "{}" for text in texts if text.startswith("--replace")]
+    if not marks:
+        return list(words)
+    options = {at for at, text in enumerate(texts) if text.startswith("-") or texts[at - 1] in ("-I", "-J")}
+    return [
+        DATA if at not in options and any(mark in word.text for mark in marks) else word
+        for at, word in enumerate(words)
+    ]
+
+
+def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
+    rest = list(words)
+    while wrapper.assigns and rest and "=" in rest[0].text:
+        rest.pop(0)
+    del rest[: wrapper.skip]
+    if wrapper.shell and rest and (rest[0].value or "") in wrapper.shell:
+        return [ShellText(rest[1].value if len(rest) > 1 else None)]
+    if not rest:
+        return []
+    if wrapper.each:
+        return [ShellText(word.value) for word in rest]
+    if wrapper.joins:
+        return _joined(rest)
+    return [[*rest, DATA] if wrapper.adds and _runs_more(rest[0]) else rest]
+
+
+def _runs_more(word: Word) -> bool:
+    """Whether what follows the word may be code: then appended data counts."""
+    name = (word.value or "").rpartition("/")[2]
+    return name in SHELLS or name in WRAPPERS or name in ("eval", "find")
+
+
+def _joined(words: Sequence[Word]) -> list[Inner]:
+    if not words:
+        return []
+    values = [word.value for word in words]
+    return [ShellText(None if None in values else " ".join(value or "" for value in values))]
+
+
+def _trap(words: Sequence[Word]) -> list[Inner]:
+    operands = [word for word in words[1:] if word.value != "--"]
+    if not operands or (operands[0].value or "") in ("-l", "-p", "-", ""):
+        return [UNKNOWN] if operands and operands[0].value is None else []
+    return [ShellText(operands[0].value)] if len(operands) > 1 else []
+
+
+def _found(words: Sequence[Word]) -> list[Inner]:
+    found: list[Inner] = []
+    at = 1
+    while at < len(words):
+        if words[at].value in _FINDS:
+            start = at + 1
+            while at < len(words) and words[at].text not in (";", "+"):
+                at += 1
+            command = [DATA if "{}" in word.text else word for word in words[start:at]]
+            found.append(command or UNKNOWN)
+        at += 1
+    return found
+
+
+def _batched(words: Sequence[Word]) -> list[Inner]:
+    for at, word in enumerate(words):
+        option, equals, attached = (word.value or "").partition("=")
+        if option in _BATCHES:
+            return [[Word.literal(attached), *words[at + 1 :]] if equals else list(words[at + 1 :]) or UNKNOWN]
+    return []
+
+
+_BUBBLEWRAP_TWO = frozenset(
+    "--setenv --bind --bind-try --dev-bind --dev-bind-try --ro-bind --ro-bind-try --bind-fd --ro-bind-fd --overlay-src "
+    "--file --bind-data --ro-bind-data --symlink --chmod".split()
+)
+_BUBBLEWRAP_NONE = frozenset(
+    "--help --version --new-session --die-with-parent --as-pid-1 --clearenv --disable-userns "
+    "--assert-userns-disabled".split()
+)
+
+
+def _bubblewrapped(words: Sequence[Word]) -> list[Inner]:
+    """`bwrap`, whose options take one value, two, or none."""
+    at = 1
+    while at < len(words):
+        value = words[at].value
+        if value is None:
+            return [UNKNOWN]
+        if not value.startswith("-"):
+            break
+        at += 1
+        if value == "--":
+            break
+        if value not in _BUBBLEWRAP_NONE and not value.startswith(("--unshare-", "--share-")):
+            at += 2 if value in _BUBBLEWRAP_TWO else 3 if value == "--overlay" else 1
+    return [list(words[at:])] if at < len(words) else []
+
+
+def _nix_shell(words: Sequence[Word]) -> list[Inner]:
+    """`nix-shell --run TEXT`; without, a shell that reads standard input."""
+    found = [
+        ShellText(words[at + 1].value if at + 1 < len(words) else None)
+        for at, word in enumerate(words)
+        if word.text in ("--run", "--command")
+    ]
+    return [*found] or [UNKNOWN]
+
+
+def _debugger(words: Sequence[Word]) -> list[Inner]:
+    found: list[Inner] = []
+    for at, word in enumerate(words[1:], 1):
+        option, equals, attached = (word.value or "").lstrip("-").partition("=")
+        if option in ("ex", "eval-command", "iex", "init-eval-command", "x", "command"):
+            value = attached if equals else words[at + 1].value if at + 1 < len(words) else None
+            text = re.match(r"\s*(?:!|shell\s)(.*)", value or "", re.DOTALL)
+            found.append(ShellText(text[1]) if text else UNKNOWN)
+        if option == "args":
+            found.append(list(words[at + 1 :]))
+            break
+    return found
+
+
+def _switched(words: Sequence[Word]) -> list[Inner]:
+    """`su`, whose options may follow the user's name."""
+    for at, word in enumerate(words[1:], 1):
+        found = _option(_SWITCH, word.value or "", words[at + 1 :]) if (word.value or "").startswith("-") else 0
+        if not isinstance(found, int):
+            return found
+    return _wrapped(_SWITCH, words) if words[0].text.endswith("runuser") else [UNKNOWN]
+
+
+def _parallel(words: Sequence[Word]) -> list[Inner]:
+    """GNU parallel: a command before `:::` or none, and then its arguments are commands."""
+    marks = [at for at, word in enumerate(words) if word.text in (":::", "::::", ":::+", "::::+")]
+    end = marks[0] if marks else len(words)
+    found = _wrapped(_PARALLEL, words[:end])
+    if not found:
+        arguments = [word for word in words[end + 1 :] if word.text != ":::"]
+        is_listed = bool(marks) and words[end].text == ":::"
+        return [ShellText(word.value) for word in arguments] if is_listed and arguments else [UNKNOWN]
+    command = found[0]
+    if not isinstance(command, list):
+        return found
+    if len(command) == 1:
+        return [UNKNOWN] if command[0].text.startswith("{") else [ShellText(command[0].value)]
+    seen = [DATA if "{" in word.text else word for word in command]
+    return [[*seen, DATA] if _runs_more(seen[0]) else seen]
+
+
+def _package_run(words: Sequence[Word]) -> list[Inner]:
+    found = [each for each in _wrapped(_PACKAGE_RUN, words) if not isinstance(each, list)]
+    return [each for each in found if isinstance(each, ShellText) and each.value is not None]
+
+
+def _evaluated(words: Sequence[Word]) -> list[Inner]:
+    return _joined(words[1:])
+
+
+def _called_back(words: Sequence[Word]) -> list[Inner]:
+    return [inner for inner in _wrapped(_CALLBACKS, words) if isinstance(inner, ShellText)]
+
+
+_SPECIAL: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
+    **dict.fromkeys(SHELLS, shell_text),
+    "eval": _evaluated,
+    "trap": _trap,
+    "find": _found,
+    **dict.fromkeys(("fd", "fdfind"), _batched),
+    **dict.fromkeys(("mapfile", "readarray"), _called_back),
+    "gdb": _debugger,
+    "bwrap": _bubblewrapped,
+    "nix-shell": _nix_shell,
+    **dict.fromkeys(("su", "runuser"), _switched),
+    "parallel": _parallel,
+    **dict.fromkeys(("npx", "bunx", "pipx", "uvx"), _package_run),
+}

@@ -1,0 +1,235 @@
+"""Tools of MCP servers: all servers are started together, in the background, and none can hold up another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Protocol
+
+import anyio
+from anyio import to_thread
+
+from dogu.contract import Content, ErrorKind, ToolError, ToolResult
+from dogu.language import told
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.policy import Policy
+from dogu.policy.rules import Rule
+from dogu.policy.verdict import Decision
+from dogu.runtime.discovery.mcp.approved import ApprovedDeclarations
+from dogu.runtime.discovery.mcp.content import resource_of
+from dogu.runtime.discovery.mcp.entries import ServerEntry
+from dogu.runtime.discovery.mcp.host import Host
+from dogu.runtime.discovery.mcp.offers import Prompt, Resource, prompt_content
+from dogu.runtime.discovery.mcp.server import McpServer
+from dogu.runtime.discovery.mcp.tool import DeclarationError, McpTool
+from dogu.runtime.registry import ToolRegistry
+
+_MOST_PROBLEMS_TOLD = 5
+_AFTER_THE_PROMPT_S = 0.5
+
+
+@asynccontextmanager
+async def mcp_tools(
+    entries: Sequence[ServerEntry], runtime: Holder, host: Host, *, wait_s: float
+) -> AsyncGenerator[McpServers]:
+    """Keep the servers of the entries running while the context is open, their tools in the runtime's registry.
+
+    Waits `wait_s` for their tools; with 0 not at all, and the SDK is loaded a moment later, when the first prompt has
+    been drawn. What comes later is added when it comes. What goes wrong is added to `Runtime.notes`. An entry's
+    `cwd` is relative to the primary root.
+    """
+    servers = McpServers(entries, runtime, host, delay_s=0 if wait_s > 0 else _AFTER_THE_PROMPT_S)
+    body_error: list[BaseException] = []
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(servers.run)
+            await servers.wait(wait_s)
+            try:
+                yield servers
+            finally:
+                group.cancel_scope.cancel()
+    except BaseExceptionGroup as errors:
+        body_error.append(_only(errors))
+    if body_error:
+        raise body_error[0]  # as the caller raised it, without the group that held the background
+
+
+class Holder(Protocol):
+    """What the servers' tools are put into: a runtime."""
+
+    notes: tuple[str, ...]
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The workspace's folders, the primary one first."""
+        ...
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """Where the tools go."""
+        ...
+
+    @property
+    def policy(self) -> Policy:
+        """Who decides calls."""
+        ...
+
+
+class McpServers:
+    """The servers of one runtime, and whose tools are whose."""
+
+    def __init__(self, entries: Sequence[ServerEntry], runtime: Holder, host: Host, *, delay_s: float = 0) -> None:
+        self._delay_s = delay_s
+        self._servers = [McpServer(entry, runtime.roots[0], host, self) for entry in entries]
+        self._runtime = runtime
+        self._tools: dict[str, list[McpTool]] = {}
+        self._approved = ApprovedDeclarations(host.state_folder, runtime.roots[0], self._keeps_approvals)
+        self._told: dict[str, None] = {}
+
+    async def run(self) -> None:
+        """Run all servers until cancelled."""
+        try:
+            await anyio.sleep(self._delay_s)
+            await to_thread.run_sync(import_module, "dogu.runtime.discovery.mcp.session")
+        except ImportError:
+            self.tell(told("MCP servers are configured, and the package mcp isn't installed: pip install 'dogu[mcp]'."))
+            for server in self._servers:
+                server.settled.set()
+            return
+        async with anyio.create_task_group() as group:
+            for server in self._servers:
+                group.start_soon(server.run)
+
+    async def wait(self, wait_s: float) -> None:
+        """Wait until every server is listed or has failed, `wait_s` at most; the slow ones are told."""
+        if wait_s <= 0:
+            return
+        with anyio.move_on_after(wait_s) as scope:
+            for server in self._servers:
+                await server.settled.wait()
+        if scope.cancelled_caught:
+            slow = [server.entry.alias for server in self._servers if not server.settled.is_set()]
+            self.tell(
+                told(
+                    "Still starting after {wait_s:g} s, so without their tools for now: MCP {slow}.",
+                    wait_s=wait_s,
+                    slow=", ".join(slow),
+                )
+            )
+
+    def __iter__(self) -> Iterator[McpServer]:
+        return iter(self._servers)
+
+    def get(self, alias: str) -> McpServer | None:
+        """Return the server of that alias."""
+        return next((server for server in self._servers if server.entry.alias == alias), None)
+
+    @property
+    def prompts(self) -> list[Prompt]:
+        """The prompts of all servers, as they are now."""
+        return [prompt for server in self._servers for prompt in server.prompts]
+
+    @property
+    def resources(self) -> list[Resource]:
+        """The resources and resource templates of all servers, as they are now."""
+        return [resource for server in self._servers for resource in server.resources]
+
+    async def get_prompt(self, prompt: Prompt, arguments: Mapping[str, str]) -> Content:
+        """Return what a prompt says. Raises `ToolError`."""
+        answer = await self._server(prompt.alias).get_prompt(prompt.name, arguments)
+        return prompt_content(answer)
+
+    async def read_resource(self, alias: str, uri: str, report: Callable[[str], None]) -> ToolResult:
+        """Return what a resource holds. Raises `ToolError`."""
+        return resource_of(alias, await self._server(alias).read_resource(uri, report))
+
+    def _server(self, alias: str) -> McpServer:
+        server = self.get(alias)
+        if server is None:
+            raise ToolError(ErrorKind.NOT_FOUND, told("There is no MCP server {alias!r}.", alias=alias))
+        return server
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was told of them so far."""
+        return tuple(self._told)
+
+    def tools_of(self, alias: str) -> list[McpTool]:
+        """The tools taken from a server."""
+        return self._tools.get(alias, [])
+
+    def tell(self, note: str) -> None:
+        """Add a sentence to the runtime's notes, once."""
+        from dogu.workspace.visible import make_visible
+
+        note = make_visible(note)
+        if note not in self._told:
+            self._told[note] = None
+            self._runtime.notes = (*self._runtime.notes, note)
+
+    def take(self, server: McpServer, rows: list[object]) -> None:
+        """Replace a server's tools by those it declares now; the bad ones are told and cost only themselves."""
+        alias = server.entry.alias
+        self._withdraw()
+        problems: list[str] = []
+        tools: dict[str, McpTool] = {}
+        for row in rows:
+            try:
+                tool = McpTool(server, row, self._approved)
+                if not server.entry.takes(tool.remote_name):
+                    continue
+                if tool.name in tools or tool.name in self._runtime.registry:
+                    raise DeclarationError(told("there is a tool named {name!r} already", name=tool.name))
+            except DeclarationError as error:
+                problems.append(told("MCP server {alias}: a tool was left out: {error}.", alias=alias, error=error))
+                continue
+            tools[tool.name] = tool
+            if tool.has_hidden_text:
+                problems.append(
+                    told(
+                        "MCP server {alias}: the description of {name} held invisible characters.",
+                        alias=alias,
+                        name=tool.name,
+                    )
+                )
+        self._tools[alias] = list(tools.values())
+        self._publish()
+        for problem in problems[:_MOST_PROBLEMS_TOLD]:
+            self.tell(problem)
+        if len(problems) > _MOST_PROBLEMS_TOLD:
+            self.tell(
+                told(
+                    "MCP server {alias}: {count} more tools had such problems.",
+                    alias=alias,
+                    count=len(problems) - _MOST_PROBLEMS_TOLD,
+                )
+            )
+
+    def _keeps_approvals(self) -> bool:
+        """In yolo nobody approved anything that a later session should hold against a server."""
+        return self._runtime.policy.mode is not ApprovalMode.YOLO
+
+    def _withdraw(self) -> None:
+        for tools in self._tools.values():
+            for tool in tools:
+                self._runtime.registry.unregister(tool.name)
+
+    def _publish(self) -> None:
+        """Register all tools in the order of the settings, whichever server was first to answer."""
+        policy = self._runtime.policy
+        for server in self._servers:
+            for tool in self._tools.get(server.entry.alias, []):
+                if policy.rules.is_excluded(tool.name):
+                    continue
+                self._runtime.registry.register(tool, is_discovered=True)
+                rule = Rule(
+                    tool.name, Decision.ALLOW, source=told("trust of the MCP server {alias}", alias=server.entry.alias)
+                )
+                if server.entry.trust and rule not in policy.rules.allowed:
+                    policy.remember(rule)
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what a group of one holds; a larger group stays."""
+    return group.exceptions[0] if len(group.exceptions) == 1 else group

@@ -1,0 +1,216 @@
+"""An MCP server as a process. Imports the SDK: import it late.
+
+The SDK's own transport loses its reader to a byte that is no UTF-8, waits for ever for an answer that is no JSON, and
+keeps whatever is sent. This one fails the call in question and reads on; a line may have 128 MB.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from dogu.language import told
+from dogu.runtime.discovery.mcp.lines import MalformedLine, read_line
+
+MAX_LINE_BYTES = 128_000_000
+_PIECE_BYTES = 1 << 18
+_STDERR_TAIL_BYTES = 4_000
+_EXIT_GRACE_S = 0.7
+_POLL_S = 0.01
+_PROGRESS_EVERY_S = 0.05
+Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError)
+
+
+@dataclass(frozen=True)
+class ServerProgram:
+    """What is started: words, a whole environment, an absolute folder."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    directory: str
+
+
+class StdioLink:
+    """A started server: the two streams the SDK works with, `closed` when it is gone, and the end of its errors."""
+
+    def __init__(self, process: Process, tell: Callable[[str], None]) -> None:
+        self.closed = anyio.Event()
+        self._process = process
+        self._tell = tell
+        self._deliver, self.read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self.write_stream, self._to_send = anyio.create_memory_object_stream[SessionMessage](0)
+        self._stderr: deque[bytes] = deque()
+        self._waiting: dict[int | str, None] = {}
+        self._progressed: dict[Any, float] = {}
+        self._noise = 0
+
+    def stderr_tail(self) -> str:
+        """Return the last lines the server wrote to standard error."""
+        return b"".join(self._stderr)[-_STDERR_TAIL_BYTES:].decode("utf-8", "replace").strip()
+
+    @property
+    def streams(self) -> Streams:
+        """What the SDK reads and writes."""
+        return self.read_stream, self.write_stream
+
+    async def read(self) -> None:
+        """Read standard output until its end."""
+        stdout = self._process.stdout
+        assert stdout is not None
+        try:
+            async with self._deliver:
+                await self._read_lines(stdout)
+        except _GONE:
+            pass
+        finally:
+            self.closed.set()
+
+    async def _read_lines(self, stdout: ByteReceiveStream) -> None:
+        line = bytearray()
+        is_too_long = False
+        while True:
+            piece = await stdout.receive(_PIECE_BYTES)
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
+                line += end
+                whole = b"" if is_too_long else bytes(line)
+                line.clear()
+                is_too_long = False
+                await self._take(whole)
+            line += rest
+            if len(line) > MAX_LINE_BYTES and not is_too_long:
+                is_too_long = True
+                await self._fail(None, told("it answered with more than {limit} MB", limit=MAX_LINE_BYTES // 10**6))
+            if is_too_long:
+                line.clear()
+
+    async def _take(self, line: bytes) -> None:
+        try:
+            message = read_line(line)
+        except MalformedLine as error:
+            await self._fail(error.request_id, told("its answer is {error}", error=error))
+            return
+        if message is None:
+            self._count_noise(line)
+            return
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._waiting.pop(message.id, None)
+        if not (isinstance(message, JSONRPCNotification) and self._is_too_soon(message)):
+            await self._deliver.send(SessionMessage(message))
+
+    def _count_noise(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        self._noise += 1
+        if self._noise == 1:
+            shown = line[:80].decode("utf-8", "replace")
+            self._tell(
+                told(
+                    "it writes lines to standard output that are no messages, which are ignored: {shown!r}", shown=shown
+                )
+            )
+
+    def _is_too_soon(self, message: JSONRPCNotification) -> bool:
+        """Whether this is progress right after progress: twenty a second are enough for any person."""
+        if message.method != "notifications/progress" or not message.params:
+            return False
+        token = str(message.params.get("progressToken"))
+        now = anyio.current_time()
+        if now - self._progressed.get(token, -1.0) < _PROGRESS_EVERY_S:
+            return True
+        self._progressed = {token: now} if len(self._progressed) > 1000 else {**self._progressed, token: now}
+        return False
+
+    async def _fail(self, request_id: int | str | None, why: str) -> None:
+        """Answer the call in question with an error; every one that waits, when it can't be told which."""
+        is_known = request_id is not None and request_id in self._waiting
+        ids = [request_id] if request_id is not None and is_known else [*self._waiting]
+        for waiting in ids:
+            self._waiting.pop(waiting, None)
+            error = JSONRPCError(jsonrpc="2.0", id=waiting, error=ErrorData(code=-32700, message=why))
+            await self._deliver.send(SessionMessage(error))
+
+    async def write(self) -> None:
+        """Write messages to standard input."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            async with self._to_send:
+                async for item in self._to_send:
+                    if isinstance(item.message, JSONRPCRequest):
+                        self._waiting[item.message.id] = None
+                    text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await stdin.send(text.encode() + b"\n")
+        except _GONE:
+            self.closed.set()  # a server that no longer listens is as good as gone
+            await self._deliver.aclose()
+
+    async def read_errors(self) -> None:
+        """Read standard error for as long as it comes; the end of it is kept."""
+        stderr = self._process.stderr
+        assert stderr is not None
+        with suppress(*_GONE):
+            while True:
+                self._stderr.append((await stderr.receive(_PIECE_BYTES))[-_STDERR_TAIL_BYTES:])
+                while len(self._stderr) > 1 and sum(map(len, self._stderr)) > 2 * _STDERR_TAIL_BYTES:
+                    self._stderr.popleft()
+
+    async def aclose(self) -> None:
+        """End the server: close its standard input, then SIGTERM, then SIGKILL, to all of its process group."""
+        self.read_stream.close()
+        self.write_stream.close()
+        with suppress(*_GONE):
+            if self._process.stdin is not None:
+                await self._process.stdin.aclose()
+        if not await self._exits():
+            _signal_group(self._process.pid, signal.SIGTERM)
+            await self._exits()
+        _signal_group(self._process.pid, signal.SIGKILL)
+        await self._exits()
+
+    async def _exits(self) -> bool:
+        """Wait a moment for the server's end. (`Process.wait` would also wait for whoever inherited its pipes.)"""
+        for _ in range(round(_EXIT_GRACE_S / _POLL_S)):
+            if self._process.returncode is not None:
+                return True
+            await anyio.sleep(_POLL_S)
+        return False
+
+
+@asynccontextmanager
+async def started(program: ServerProgram, tell: Callable[[str], None]) -> AsyncGenerator[StdioLink]:
+    """Start a server and end it, with what it started, when the context is left. Raises `OSError`."""
+    process = await anyio.open_process(
+        [*program.argv], env=dict(program.environment), cwd=program.directory, start_new_session=True
+    )
+    link = StdioLink(process, tell)
+    try:
+        async with anyio.create_task_group() as group:
+            for task in (link.read, link.write, link.read_errors):
+                group.start_soon(task)
+            try:
+                yield link
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await link.aclose()
+                group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_EXIT_GRACE_S):
+            await process.aclose()
+
+
+def _signal_group(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)

@@ -1,0 +1,174 @@
+"""A tool of an MCP server as one of ours. What the server says of it is data: shown escaped, never obeyed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from anyio import to_thread
+
+from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolError, ToolResult
+from dogu.language import say, told
+from dogu.runtime.discovery.mcp.approved import ApprovedDeclarations
+from dogu.runtime.discovery.mcp.server import McpServer
+
+_LONGEST_NAME = 64
+_LONGEST_DESCRIPTION_CHARS = 10_000
+_DEEPEST_SCHEMA = 60
+
+
+class DeclarationError(ValueError):
+    """A declaration that no tool can be made of; the text says why."""
+
+
+class McpTool(Tool[JsonObject]):
+    """A tool that an MCP server declared; `approved` holds the declarations that were approved."""
+
+    def __init__(self, server: McpServer, row: object, approved: ApprovedDeclarations) -> None:
+        """Raise `DeclarationError` for a declaration that can't be used."""
+        declared = _object(row, "its declaration")
+        self.remote_name = _remote_name(declared)
+        self.name = tool_name(server.entry.alias, self.remote_name)
+        self.display_name = self.name
+        self._schema = _schema(self.name, declared)
+        self._description = _visible(declared.get("description") or "")[:_LONGEST_DESCRIPTION_CHARS]
+        self.has_hidden_text = self._description != str(declared.get("description") or "")[:_LONGEST_DESCRIPTION_CHARS]
+        self.kind = _kind(server, declared)
+        self._server = server
+        self._approved = approved
+        self._declaration = json.dumps([self.remote_name, self._description, self._schema], sort_keys=True, indent=1)
+
+    @property
+    def description(self) -> str:
+        """What the server says, with whatever is invisible made visible."""
+        return self._description or f"A tool of the MCP server {self._server.entry.alias}."
+
+    @property
+    def parameter_schema(self) -> JsonObject:
+        """The schema as declared."""
+        return self._schema
+
+    def validate_tool_params(self, raw: Mapping[str, Any]) -> JsonObject:
+        """Check the arguments against the declared schema; a null that it doesn't take stands for nothing given."""
+        from dogu.runtime.discovery.schema import check_arguments
+
+        try:
+            check_arguments(self.name, self._schema, raw)
+        except ToolError:
+            required = self._schema.get("required") or ()
+            given = {name: value for name, value in raw.items() if value is not None or name in required}
+            if len(given) == len(raw):
+                raise
+            check_arguments(self.name, self._schema, given)
+            return given
+        return dict(raw)
+
+    def get_description(self, args: JsonObject) -> str:
+        """The arguments, as JSON."""
+        return _visible(json.dumps(args, ensure_ascii=False))
+
+    async def should_confirm_execute(self, args: JsonObject) -> Confirmation | None:
+        """Show the server, the tool and what it is given; a declaration changed since it was approved asks anew."""
+        if self.kind.changes_nothing:
+            return None
+        shown = _visible(json.dumps(args, ensure_ascii=False, indent=2))
+        display = say(
+            "The tool `{tool}` of the MCP server `{alias}`\n\nwith\n{shown}",
+            tool=_visible(self.remote_name),
+            alias=self._server.entry.alias,
+            shown=shown,
+        )
+        title = told("Call {name}?", name=self.name)
+        before = self._approved.before(self.name, self._declaration)
+        if before is None or self._server.entry.trust:
+            return Confirmation(title, display, proposal=self)
+        reason = told("the server has changed what it says of this tool since you approved it")
+        display += f"\n\n{say('Its declaration, before and now:')}\n```diff\n{_diff(before, self._declaration)}```"
+        return Confirmation(title, display, proposal=self, always_ask=True, reasons=(reason,))
+
+    async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
+        """Call the server."""
+        from dogu.runtime.discovery.mcp.content import result_of
+
+        if context.approved is self and not self._approved.holds(self.name, self._declaration):
+            await to_thread.run_sync(self._approved.approve, self.name, self._declaration)
+        return result_of(self._server.entry.alias, await self._server.call(self.remote_name, args, context))
+
+
+def tool_name(alias: str, name: str) -> str:
+    """Return `alias__name` with what models don't accept replaced, at most 64 characters, the same in every session."""
+    whole = f"{alias}__{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}"
+    if len(whole) <= _LONGEST_NAME:
+        return whole
+    return f"{whole[: _LONGEST_NAME - 9]}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _remote_name(declared: JsonObject) -> str:
+    name = declared.get("name")
+    if not isinstance(name, str) or not re.search(r"[A-Za-z0-9]", name):
+        raise DeclarationError(told("its name {name} has no letter or digit that models accept", name=ascii(name)[:80]))
+    return name
+
+
+def _schema(name: str, declared: JsonObject) -> JsonObject:
+    from dogu.runtime.discovery.schema import schema_problem
+
+    schema = _object(declared.get("inputSchema"), "its inputSchema")
+    if schema.get("type", "object") != "object":
+        raise DeclarationError(told("its inputSchema is no schema of an object"))
+    if _is_deeper(schema, _DEEPEST_SCHEMA):
+        raise DeclarationError(told("its inputSchema is nested more than {limit} levels deep", limit=_DEEPEST_SCHEMA))
+    try:
+        json.dumps(schema, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise DeclarationError(told("its inputSchema holds half a character (a lone surrogate)")) from error
+    problem = schema_problem(name, schema)
+    if problem:
+        raise DeclarationError(problem)
+    return {"type": "object", "properties": {}, **schema}
+
+
+def _kind(server: McpServer, declared: JsonObject) -> Kind:
+    """A hint that a tool only reads counts where the person trusts the server."""
+    hints = declared.get("annotations")
+    only_reads = isinstance(hints, dict) and cast("JsonObject", hints).get("readOnlyHint") is True
+    return Kind.READ if only_reads and server.entry.trust else Kind.OTHER
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Look level by level: what is too deep would be too deep for a recursive walk."""
+    level: list[object] = [value]
+    for _ in range(levels):
+        following: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                following += cast("JsonObject", node).values()
+            elif isinstance(node, list):
+                following += cast("list[object]", node)
+        level = following
+        if not level:
+            return False
+    return any(isinstance(node, dict | list) for node in level)
+
+
+def _object(value: object, what: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise DeclarationError(told("{what} is no object but a {kind}", what=what, kind=type(value).__name__))
+    return cast("JsonObject", value)
+
+
+def _visible(text: object) -> str:
+    from dogu.workspace.visible import make_visible
+
+    if not isinstance(text, str):
+        raise DeclarationError(told("its description is no text"))
+    return make_visible(text)
+
+
+def _diff(before: str, now: str) -> str:
+    from dogu.workspace.diff import unified_diff
+
+    return _visible(unified_diff(before, now, "declaration"))

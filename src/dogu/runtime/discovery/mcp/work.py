@@ -1,0 +1,113 @@
+"""One request to an MCP server: its time, its progress, what the server asks meanwhile, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dogu.contract import ErrorKind, JsonObject, ToolError
+from dogu.runtime.discovery.mcp.clock import Clock
+
+if TYPE_CHECKING:
+    from dogu.runtime.discovery.mcp.entries import ServerEntry
+    from dogu.runtime.discovery.mcp.requests import Requests
+    from dogu.runtime.discovery.mcp.session import Connection
+
+_WANTS_ADDRESSES = -32042  # Source: the specification of 2025-11-25, URLElicitationRequiredError
+
+
+class Progress(Protocol):
+    """Is told how far the server is."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Take note."""
+        ...
+
+
+Ask = Callable[["Requests", Progress], Awaitable[JsonObject]]
+
+
+class Work:
+    """Requests on one connection. `report` is told progress."""
+
+    def __init__(self, entry: ServerEntry, connection: Connection, report: Callable[[str], None]) -> None:
+        self._entry = entry
+        self._connection = connection
+        self._report = report
+
+    async def do(self, what: str, ask: Ask) -> JsonObject:
+        """Return the raw answer. Raises `ToolError` that names the server, what happened and what to do."""
+        from dogu.runtime.discovery.mcp.session import FAILURES
+
+        clock = Clock(self._entry.timeout_s)
+
+        async def tell_progress(progress: float, total: float | None, message: str | None) -> None:
+            clock.extend()
+            self._report(f"{message or (f'{progress:g}' if total is None else f'{progress:g} of {total:g}')}\n")
+
+        try:
+            with clock.scope, self._connection.answering.during(clock):
+                return await ask(self._connection.requests, tell_progress)
+        except FAILURES as error:
+            raise await self._failed(what, error) from error
+        raise self._ended(what, clock)
+
+    def _ended(self, what: str, clock: Clock) -> ToolError:
+        alias = self._entry.alias
+        if clock.stopped:
+            message = f"The MCP server {alias} was told to stop {what}: {clock.stopped}. Do without it."
+            return ToolError(ErrorKind.REMOTE_FAILED, message)
+        return ToolError(
+            ErrorKind.TIMED_OUT,
+            f"The MCP server {alias} did not answer {what} within {clock.limit_s:g} s; it was told to stop. Try "
+            'smaller steps, or have the user raise "timeout" in its entry.',
+        )
+
+    async def _failed(self, what: str, error: BaseException) -> ToolError:
+        connection, alias = self._connection, self._entry.alias
+        if getattr(error, "code", None) == _WANTS_ADDRESSES:
+            return ToolError(ErrorKind.REMOTE_FAILED, f"The MCP server {alias}: {await self._addresses(error)}.")
+        if connection.wants_login():
+            return ToolError(ErrorKind.REMOTE_FAILED, _log_in_first(alias, what))
+        if not self._entry.command and _is_lost(error):
+            connection.closed.set()
+        if not connection.closed.is_set():
+            return ToolError(ErrorKind.REMOTE_FAILED, f"The MCP server {alias} failed in {what}: {reason_of(error)}.")
+        ended = with_tail("It ended before it answered", connection)
+        return ToolError(
+            ErrorKind.REMOTE_FAILED,
+            f"The MCP server {alias} failed in {what}. {ended}.\nWhether the call was carried out is not "
+            "known: look before you repeat it. The next call starts the server again.",
+        )
+
+    async def _addresses(self, error: BaseException) -> str:
+        data: Any = getattr(getattr(error, "error", None), "data", None)
+        clock = Clock(self._entry.timeout_s)
+        with self._connection.answering.during(clock):
+            return await self._connection.answering.open_addresses(
+                data.get("elicitations") if isinstance(data, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  (foreign JSON)
+            )
+
+
+def _log_in_first(alias: str, what: str) -> str:
+    return (
+        f"The MCP server {alias} refused {what}: it wants a login. Have the user run `dogu mcp-servers login {alias}`."
+    )
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Whether a far server is gone or, started anew, has forgotten the session; a new one costs little."""
+    return getattr(error, "code", None) == -32000 or "session" in str(error).lower()
+
+
+def with_tail(what: str, connection: Connection | None) -> str:
+    """Return what happened, and the end of what the server wrote to standard error."""
+    tail = connection.stderr_tail() if connection is not None else ""
+    return f"{what}. Its standard error ends so:\n{tail}" if tail else what
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what happened, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:500].rstrip(".")

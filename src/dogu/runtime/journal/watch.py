@@ -1,0 +1,168 @@
+"""Finding out from outside what a call changed: the roots looked at before and after, what differs put into records.
+
+Above: `journal`. Below: `workspace.snapshot`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+
+from dogu.language import say
+from dogu.runtime.journal.log import MISSING, ChangeRecord, State
+from dogu.runtime.journal.undo import digest_by_stamp, state_of_file
+from dogu.workspace.snapshot import Row, SnapshotLimits, TooManyEntriesError, TreeChange, TreeSnapshots
+
+_LOCK_NAME = "journal.lock"
+
+
+class UnwatchedError(Exception):
+    """The roots can't be looked at; the message says why, for a person."""
+
+
+class Watch:
+    """Looks at `roots` for the session in `folder`, and says that its process is alive."""
+
+    def __init__(self, folder: str, roots: Sequence[str], limits: SnapshotLimits | None = None) -> None:
+        self._folder = folder
+        self._roots = roots
+        self._limits = limits
+        self._snapshots: TreeSnapshots | None = None
+        self._owner = -1
+
+    @property
+    def position(self) -> int:
+        """Where the snapshot's index ends; for `resume` in another process."""
+        return self._snapshots.position if self._snapshots else 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the last look could not keep, in words for a person."""
+        return self._snapshots.notes if self._snapshots else ()
+
+    def own(self) -> bool:
+        """Keep other processes from thinking that the session's is dead; False when another one is alive."""
+        if self._owner < 0:
+            self._owner = _lock(os.path.join(self._folder, _LOCK_NAME))
+        return self._owner >= 0
+
+    def look(self) -> list[TreeChange]:
+        """Return what changed since the last look. Raises `UnwatchedError`."""
+        if self._snapshots is None:
+            # Beside the session lie others, and what the program keeps is nobody's work.
+            exclude = (os.path.dirname(self._folder), self._folder)
+            self._snapshots = TreeSnapshots(self._folder, self._roots, exclude, self._limits)
+        try:
+            self.own()
+            return self._snapshots.look()
+        except TooManyEntriesError as error:
+            message = say(
+                "The workspace holds more than {error} entries: what commands change can't be undone.", error=error
+            )
+            raise UnwatchedError(message) from error
+        except OSError as error:
+            message = say(
+                "The workspace can't be watched ({error}): what commands change can't be undone.", error=error
+            )
+            raise UnwatchedError(message) from error
+
+    def resume(self, position: int) -> list[TreeChange]:
+        """Return what changed since a process that is dead had looked. Raises `UnwatchedError`."""
+        self._snapshots = TreeSnapshots(
+            self._folder, self._roots, (os.path.dirname(self._folder), self._folder), self._limits
+        )
+        try:
+            self._snapshots.load(position)
+        except OSError as error:
+            raise UnwatchedError(
+                say("What a command changed when dogu was killed is lost ({error}).", error=error)
+            ) from error
+        return self.look()
+
+    def as_records(
+        self, changes: Sequence[TreeChange], already: Mapping[str, State]
+    ) -> tuple[list[ChangeRecord], list[bytes]]:
+        """Return the changes as records, with the contents their `before` states count from.
+
+        `already` are the states in which our own tools left paths within the same call: those were noted as they were
+        written.
+        """
+        records: list[ChangeRecord] = []
+        contents: list[bytes] = []
+        size = 0
+        for change in changes:
+            before, after = self._state(change.before), self._state(change.after)
+            if change.path in already:
+                before = already[change.path]
+                if before.is_same_as(after):
+                    continue
+            elif (data := self._content(change.before)) is not None:
+                before = state_of_file(data, before.mode, size)
+                contents.append(data)
+                size += len(data)
+            records.append(ChangeRecord(os.fsencode(change.path), before, after))
+        return records, contents
+
+    def discard(self) -> None:
+        """Remove what served only the looks."""
+        if self._snapshots is not None:
+            self._snapshots.discard()
+            self._snapshots = None
+
+    def close(self) -> None:
+        """Remove what served only the looks, and say that the process is done."""
+        self.discard()
+        if self._owner >= 0:
+            _unlink_if_there(os.path.join(self._folder, _LOCK_NAME))
+            os.close(self._owner)
+            self._owner = -1
+
+    def _content(self, row: Row | None) -> bytes | None:
+        return self._snapshots.content(row) if row is not None and self._snapshots is not None else None
+
+    def _state(self, row: Row | None) -> State:
+        if row is None:
+            return MISSING
+        mode = stat.S_IMODE(row.mode)
+        if row.kind != "file":
+            return State(row.kind, 0 if row.kind == "link" else mode, 0, "", row.target)
+        data = self._content(row)
+        if data is None:
+            return State("file", mode, row.size, digest_by_stamp(row.size, row.stamp[0]))
+        return state_of_file(data, mode)
+
+
+def has_remains(folder: str) -> bool:
+    """Tell whether a session, living or dead, keeps its looks in `folder`."""
+    return os.path.exists(os.path.join(folder, _LOCK_NAME))
+
+
+def discard_remains(folder: str) -> None:
+    """Remove what a dead session's looks left in its folder."""
+    owner = _lock(os.path.join(folder, _LOCK_NAME))
+    if owner < 0:
+        return
+    for name in ("tree.index", "tree.pack", _LOCK_NAME):
+        _unlink_if_there(os.path.join(folder, name))
+    os.close(owner)
+
+
+def _lock(path: str) -> int:
+    import fcntl
+
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return -1
+    return descriptor
+
+
+def _unlink_if_there(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

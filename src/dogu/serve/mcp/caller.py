@@ -1,0 +1,161 @@
+"""The client behind a call over MCP, for tools, resources and prompts of an importer: what only it can do.
+
+Written once, it works in both generations of the protocol: a client of the handshake's (to 2025-11-25) is sent a
+request while the call waits. One of 2026-07-28 is answered that input is required; the call is then made again from its
+beginning, with the answers so far. So ask before anything is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dogu.contract.errors import ErrorKind, ToolError
+
+if TYPE_CHECKING:
+    import mcp_types
+    from mcp.server.context import ServerRequestContext
+    from pydantic import BaseModel
+
+    from dogu.serve.mcp.asking import AskedCall
+
+AnswerT = TypeVar("AnswerT", bound="BaseModel")
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class McpCaller:
+    """The client that made the present call. See the module."""
+
+    def __init__(self, asked: AskedCall, least_level: str = "debug") -> None:
+        self._asked = asked
+        self._least_level = least_level
+
+    @property
+    def context(self) -> ServerRequestContext[Any]:
+        """The SDK's context of the request."""
+        return self._asked.context
+
+    @property
+    def capabilities(self) -> mcp_types.ClientCapabilities:
+        """What the client said that it can."""
+        import mcp_types
+
+        return self.context.session.client_capabilities or mcp_types.ClientCapabilities()
+
+    def require(self, capability: str) -> None:
+        """Go on only if the client has the capability (`sampling`, `elicitation`, `roots`).
+
+        Else the request is answered with the protocol's error, whatever the call does with this `ToolError`.
+        """
+        if getattr(self.capabilities, capability) is None:
+            from mcp.shared.exceptions import MCPError
+            from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
+
+            told = f"This needs a client with the capability {capability}."
+            data: dict[str, dict[str, dict[str, Any]]] = {"requiredCapabilities": {capability: {}}}
+            self._asked.failure = MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, told, data)
+            raise ToolError(ErrorKind.NOBODY_TO_ASK, told)
+
+    async def elicit(self, message: str, schema: Mapping[str, Any], key: str = "answer") -> mcp_types.ElicitResult:
+        """Put a form before the person. `key` tells the questions of one call apart."""
+        import mcp_types
+
+        params = mcp_types.ElicitRequestFormParams(message=message, requested_schema=dict(schema))
+        return await self.ask(key, mcp_types.ElicitRequest(params=params), mcp_types.ElicitResult)
+
+    async def sample(self, prompt: str, max_tokens: int, key: str = "sample") -> mcp_types.CreateMessageResult:
+        """Have the client's model answer a prompt."""
+        return await self.ask(key, sampling_request(prompt, max_tokens), _type("CreateMessageResult"))
+
+    async def roots(self, key: str = "roots") -> mcp_types.ListRootsResult:
+        """Ask for the client's roots."""
+        import mcp_types
+
+        return await self.ask(key, mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
+
+    async def ask(self, key: str, request: Any, answer_type: type[AnswerT]) -> AnswerT:
+        """Send one of the protocol's requests and return its answer."""
+        return (await self.ask_all({key: request}))[key]  # pyright: ignore[reportReturnType]  (checked by its request)
+
+    async def ask_all(self, requests: Mapping[str, Any]) -> Mapping[str, BaseModel]:
+        """Send several at once. Raises `ToolError`, which the call must let through."""
+        if not self._asked.is_modern:
+            return {key: await self._send(request) for key, request in requests.items()}
+        answers = self._asked.answers_to(requests)
+        if answers is None:
+            self._asked.need(requests)
+            raise ToolError(ErrorKind.NOBODY_TO_ASK, "The client is asked first; the call is made again then.")
+        return answers
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell how far the call is, if the client wants to know."""
+        await self.context.session.report_progress(done, total, message)
+
+    async def log(self, level: str, data: Any) -> None:
+        """Send a message for the client's log; below the level that it set, nothing is sent."""
+        import mcp_types
+        from mcp.server.connection import allowed_log_levels
+
+        session, request_id = self.context.session, self.context.request_id
+        allowed = allowed_log_levels(self.context.protocol_version, self.context.meta)
+        if level not in allowed or LEVELS.index(level) < LEVELS.index(self._least_level):
+            return
+        params = mcp_types.LoggingMessageNotificationParams.model_validate({"level": level, "data": data})
+        await session.send_notification(mcp_types.LoggingMessageNotification(params=params), request_id)
+
+    async def _send(self, request: Any) -> BaseModel:
+        from mcp.shared.exceptions import MCPError
+        from mcp.shared.message import ServerMessageMetadata
+        from pydantic import ValidationError
+
+        related = ServerMessageMetadata(related_request_id=self.context.request_id)
+        try:
+            return await self.context.session.send_request(request, answer_type_of(request), metadata=related)
+        except (MCPError, ValidationError) as error:
+            raise ToolError(ErrorKind.NOBODY_TO_ASK, f"The client could not answer: {error}") from error
+
+
+def sampling_request(prompt: str, max_tokens: int) -> mcp_types.CreateMessageRequest:
+    """Make the request that has the client's model answer a prompt."""
+    import mcp_types
+
+    said = mcp_types.SamplingMessage(role="user", content=mcp_types.TextContent(text=prompt))
+    params = mcp_types.CreateMessageRequestParams(messages=[said], max_tokens=max_tokens)
+    return mcp_types.CreateMessageRequest(params=params)
+
+
+def answer_type_of(request: Any) -> type[BaseModel]:
+    """Return the type of the answer to one of the protocol's requests."""
+    names = {
+        "elicitation/create": "ElicitResult",
+        "sampling/createMessage": "CreateMessageResult",
+        "roots/list": "ListRootsResult",
+    }
+    return _type(names[request.method])
+
+
+def _type(name: str) -> Any:
+    import mcp_types
+
+    return getattr(mcp_types, name)
+
+
+CALLER: ContextVar[McpCaller] = ContextVar("dogu_mcp_caller")
+
+
+def caller() -> McpCaller:
+    """Return who makes the present call. Raises `ToolError` when the call didn't come over MCP."""
+    try:
+        return CALLER.get()
+    except LookupError as error:
+        raise ToolError(ErrorKind.NOBODY_TO_ASK, "This call didn't come over MCP, so there is no client.") from error
+
+
+def roots_in(answer: mcp_types.ListRootsResult) -> Sequence[str]:
+    """Return the paths that roots name, those that are addresses of files."""
+    from urllib.parse import unquote, urlsplit
+
+    parts = [urlsplit(str(root.uri)) for root in answer.roots]
+    return [unquote(part.path) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]

@@ -1,0 +1,101 @@
+"""Tool calls over MCP: run by the executor, their output told as progress, their failures as results."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from dogu.contract.errors import ToolError
+from dogu.contract.result import ToolResult
+from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import CallOutput
+from dogu.runtime.runtime import Runtime
+from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
+from dogu.serve.mcp.results import result_of
+from dogu.serve.mcp.workspaces import Workspaces
+
+if TYPE_CHECKING:
+    import mcp_types
+    from mcp.server.context import ServerRequestContext
+
+    Context = ServerRequestContext[Any]
+
+_PROGRESS_EVERY_S = 0.1
+_LONGEST_PROGRESS_CHARS = 2_000
+
+
+class Calls:
+    """Runs calls. Those that change something run one at a time, whichever client they come from."""
+
+    def __init__(self, workspaces: Workspaces, asking: ElicitationConfirm, ended: Callable[[Runtime], None]) -> None:
+        self._workspaces = workspaces
+        self._asking = asking
+        self._ended = ended
+        self._changing = anyio.Lock()
+        self._numbers = itertools.count(1)
+
+    async def run(
+        self, asked: AskedCall, params: mcp_types.CallToolRequestParams
+    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
+        """Run a call; every failure is a result, so that the model reads it."""
+        call = ToolCall(f"mcp-{next(self._numbers)}", params.name, params.arguments or {})
+        try:
+            runtime = await self._workspaces.of(asked.context)
+        except ToolError as error:
+            return result_of(ToolResult.failed(error))
+        with self._asking.during(call.call_id, asked):
+            answer = await self._run(runtime, call, asked.context)
+        if asked.failure is not None:
+            raise asked.failure
+        return asked.needed or result_of(answer.result)
+
+    async def _run(self, runtime: Runtime, call: ToolCall, context: Context) -> ToolAnswer:
+        progress = _Progress(context)
+        registry = runtime.registry
+        is_changing = call.name in registry and not registry.get(call.name).kind.changes_nothing
+        async with AsyncExitStack() as stack:
+            if is_changing:
+                await stack.enter_async_context(self._changing)
+            group = await stack.enter_async_context(anyio.create_task_group())
+            group.start_soon(progress.send)
+            answer = await runtime.executor.run(call, progress.take)
+            group.cancel_scope.cancel()
+        self._ended(runtime)
+        return answer
+
+
+class _Progress:
+    """Tells a call's live output as progress: what is new, at most ten times a second, however much there is."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._is_wanted = "progress_token" in (context.meta or {})
+        self._new = ""
+        self._count = 0
+        self._has_new = anyio.Event()
+
+    def take(self, event: object) -> None:
+        """Take an event of the executor."""
+        if self._is_wanted and isinstance(event, CallOutput):
+            self._count += len(event.text)
+            self._new = (self._new + event.text)[-_LONGEST_PROGRESS_CHARS:]
+            self._has_new.set()
+
+    async def send(self) -> None:
+        """Send until cancelled; the measure of progress is the number of characters printed."""
+        from dogu.serve.mcp.results import writable
+        from dogu.workspace.visible import strip_escapes
+
+        while self._is_wanted:
+            await self._has_new.wait()
+            self._has_new = anyio.Event()
+            text, self._new = self._new, ""
+            try:
+                await self._context.session.report_progress(self._count, None, writable(strip_escapes(text)))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return  # the client is going: the call is cancelled next
+            await anyio.sleep(_PROGRESS_EVERY_S)

@@ -1,0 +1,283 @@
+"""The door for other agents: every tool of ours over the Model Context Protocol, by standard streams or HTTP."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.abc
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
+from dogu.runtime.runtime import Runtime
+from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
+from dogu.serve.mcp.caller import CALLER, McpCaller
+from dogu.serve.mcp.offers import Offers
+from dogu.serve.mcp.results import tool_of
+from dogu.serve.mcp.session_offers import session_uri
+from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
+from dogu.version import __version__
+
+if TYPE_CHECKING:
+    import mcp_types
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel import Server
+
+    Context = ServerRequestContext[Any]
+
+_FRESH_MS = 1_000  # lists may be others a moment later; those who keep them longer listen for changes
+
+
+async def serve_mcp(
+    runtime: Runtime,
+    asking: ElicitationConfirm,
+    *,
+    http_port: int | None = None,
+    offers: Offers | None = None,
+    open_at: OpenAt | None = None,
+) -> int:
+    """Serve until the client goes; `asking` is what the runtime was opened with as `confirm`.
+
+    Without `http_port` the protocol runs over standard input and output, which nothing else can write to meanwhile.
+    With it (0: any free one), over streamable HTTP at `http://127.0.0.1:PORT/mcp`. `offers` are resources and prompts
+    beside the tools. `open_at` opens a runtime in the roots that a client names; None keeps to the one given. Raises
+    `ToolError` (START_FAILED) when the `mcp` extra isn't installed or the port is taken.
+    """
+    try:
+        import_module("mcp.server.lowlevel")  # half a second, paid before the first message
+    except ImportError as error:
+        message = say("The MCP door needs the package mcp: pip install 'dogu[mcp]'.")
+        raise ToolError(ErrorKind.START_FAILED, message) from error
+    for note in runtime.notes:
+        sys.stderr.write(f"{say(note)}\n")
+    async with mcp_server(runtime, asking, offers or Offers(), open_at) as server:
+        if http_port is None:
+            from dogu.serve.mcp.streams import serve_standard_streams
+
+            await serve_standard_streams(server)
+        else:
+            from dogu.serve.mcp.http import serve_http
+
+            await serve_http(server, http_port)
+    return 0
+
+
+@asynccontextmanager
+async def mcp_server(
+    runtime: Runtime, asking: ElicitationConfirm, offers: Offers, open_at: OpenAt | None = None
+) -> AsyncGenerator[Server[Any]]:
+    """Give the SDK's server over a runtime, for whoever brings a transport of their own."""
+    async with anyio.create_task_group() as group:
+        yield _Door(runtime, asking, offers, open_at, group).server()
+        group.cancel_scope.cancel()
+
+
+class _Door:
+    """Answers requests."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        asking: ElicitationConfirm,
+        offers: Offers,
+        open_at: OpenAt | None,
+        group: anyio.abc.TaskGroup,
+    ) -> None:
+        from dogu.serve.mcp.calls import Calls
+        from dogu.serve.mcp.changes import Changes
+        from dogu.serve.mcp.library import Library
+
+        self._library = Library(offers)
+        self._changes = Changes(offers)
+        self._workspaces = Workspaces(runtime, open_at, group, self._changes.watch)
+        self._calls = Calls(self._workspaces, asking, self._call_ended)
+        self._levels: dict[str, str] = {}
+        group.start_soon(self._changes.tell)
+
+    def server(self) -> Server[Any]:
+        """Make the protocol's server."""
+        import mcp_types
+        from mcp.server.caching import CacheHint
+        from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+        fresh = CacheHint(ttl_ms=_FRESH_MS, scope="private")
+        server = _server_type()(
+            "dogu",
+            version=__version__,
+            title="dogu",
+            instructions=_instructions(self._workspaces.first),
+            cache_hints={
+                "tools/list": fresh,
+                "prompts/list": fresh,
+                "resources/list": fresh,
+                "resources/templates/list": fresh,
+            },
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+            on_subscribe_resource=self.subscribe,
+            on_unsubscribe_resource=self.unsubscribe,
+            on_subscriptions_listen=self._changes.listen,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
+        )
+        # These two are for the handshake's generation alone, and the SDK warns of them in the constructor.
+        server.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, self.set_level)
+        roots = "notifications/roots/list_changed"
+        server.add_notification_handler(roots, mcp_types.NotificationParams, self.roots_changed)
+        server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="dogu"))
+        return server
+
+    async def list_tools(
+        self, context: Context, _params: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListToolsResult:
+        """Declare the tools as they are now."""
+        import mcp_types
+
+        self._changes.meet(context)
+        runtime = await self._runtime(context)
+        return mcp_types.ListToolsResult(tools=[tool_of(tool) for tool in runtime.registry])
+
+    async def call_tool(
+        self, context: Context, params: mcp_types.CallToolRequestParams
+    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
+        """Run a call; every failure is a result, so that the model reads it."""
+        with self._asking(context, params) as asked:
+            return await self._calls.run(asked, params)
+
+    async def list_resources(
+        self, context: Context, params: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourcesResult:
+        """List the resources: the offers', and the session's record."""
+        self._changes.meet(context)
+        return self._library.list_resources(await self._runtime(context), params.cursor if params else None)
+
+    async def list_templates(
+        self, context: Context, _params: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourceTemplatesResult:
+        """List the templates."""
+        self._changes.meet(context)
+        return self._library.list_templates()
+
+    async def read_resource(
+        self, context: Context, params: mcp_types.ReadResourceRequestParams
+    ) -> mcp_types.ReadResourceResult | mcp_types.InputRequiredResult:
+        """Read a resource."""
+        with self._asking(context, params) as asked:
+            try:
+                return await self._library.read(await self._runtime(context), str(params.uri))
+            except ToolError as error:
+                return asked.needed or _raise(asked, error)
+
+    async def subscribe(self, context: Context, params: mcp_types.SubscribeRequestParams) -> mcp_types.EmptyResult:
+        """Tell this client of changes of a resource."""
+        import mcp_types
+
+        self._changes.meet(context)
+        self._changes.subscribe(context, str(params.uri))
+        return mcp_types.EmptyResult()
+
+    async def unsubscribe(self, context: Context, params: mcp_types.UnsubscribeRequestParams) -> mcp_types.EmptyResult:
+        """Don't, any more."""
+        import mcp_types
+
+        self._changes.unsubscribe(context, str(params.uri))
+        return mcp_types.EmptyResult()
+
+    async def list_prompts(
+        self, context: Context, _params: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListPromptsResult:
+        """List the prompts."""
+        self._changes.meet(context)
+        return self._library.list_prompts()
+
+    async def get_prompt(
+        self, context: Context, params: mcp_types.GetPromptRequestParams
+    ) -> mcp_types.GetPromptResult | mcp_types.InputRequiredResult:
+        """Make a prompt."""
+        with self._asking(context, params) as asked:
+            try:
+                return await self._library.get_prompt(params.name, params.arguments)
+            except ToolError as error:
+                return asked.needed or _raise(asked, error)
+
+    async def complete(self, _context: Context, params: mcp_types.CompleteRequestParams) -> mcp_types.CompleteResult:
+        """Complete an argument."""
+        return self._library.complete(params)
+
+    async def set_level(self, context: Context, params: mcp_types.SetLevelRequestParams) -> mcp_types.EmptyResult:
+        """Send this client no messages below the level."""
+        import mcp_types
+
+        self._levels[client_id(context)] = params.level
+        return mcp_types.EmptyResult()
+
+    async def roots_changed(self, context: Context, _params: mcp_types.NotificationParams) -> None:
+        """Ask for the roots anew with the next request."""
+        self._workspaces.forget(context)
+
+    async def _runtime(self, context: Context) -> Runtime:
+        try:
+            return await self._workspaces.of(context)
+        except ToolError as error:
+            sys.stderr.write(f"{error.message}\n")
+            return self._workspaces.first
+
+    @contextmanager
+    def _asking(self, context: Context, params: Any) -> Generator[AskedCall]:
+        """Let what runs inside ask this client."""
+        self._changes.meet(context)
+        asked = AskedCall(context, params.input_responses or {}, params.request_state or "")
+        token = CALLER.set(McpCaller(asked, self._levels.get(client_id(context), "debug")))
+        try:
+            yield asked
+        finally:
+            CALLER.reset(token)
+
+    def _call_ended(self, runtime: Runtime) -> None:
+        for what in ("changes", "record"):
+            self._changes.touch(session_uri(runtime, what))
+
+
+def _raise(asked: AskedCall, error: ToolError) -> Any:
+    import mcp_types
+    from mcp.shared.exceptions import MCPError
+
+    raise asked.failure or MCPError(mcp_types.INTERNAL_ERROR, error.message) from error
+
+
+def _server_type() -> type[Server[Any]]:
+    """The SDK's server, which says in every transport that changes of its lists are told."""
+    from mcp.server.lowlevel import Server
+    from mcp.server.lowlevel.server import NotificationOptions
+    from mcp.server.models import InitializationOptions
+
+    class TellingServer(Server[Any]):
+        def create_initialization_options(
+            self,
+            notification_options: NotificationOptions | None = None,
+            experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+            extensions: dict[str, dict[str, Any]] | None = None,
+        ) -> InitializationOptions:
+            told = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+            return super().create_initialization_options(
+                notification_options or told, experimental_capabilities, extensions
+            )
+
+    return TellingServer
+
+
+def _instructions(runtime: Runtime) -> str:
+    roots = ", ".join(runtime.roots)
+    return (
+        f"Tools over these folders: {roots}; or, where the client has roots and none were named at the start, over its "
+        "roots. Relative paths are relative to the first. Edits are exact: read a file before you replace text in it. "
+        "Whatever changes something may be put before a person first."
+    )

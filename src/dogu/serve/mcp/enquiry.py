@@ -1,0 +1,27 @@
+"""What others than a waiting call ask the person, put through the elicitation of the client whose call runs."""
+
+from __future__ import annotations
+
+import hashlib
+
+from dogu.contract.errors import ToolError
+from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.serve.mcp.caller import caller
+from dogu.serve.mcp.results import writable
+
+
+async def enquire_client(enquiry: Enquiry) -> Given | Declined:
+    """Ask; where no call runs, or its client has no elicitation, nobody is asked and the answer is no."""
+    from dogu.workspace.visible import make_visible
+
+    try:
+        asking = caller()
+    except ToolError:
+        return Declined("No client's call is running.")
+    if asking.capabilities.elicitation is None:
+        return Declined("This client has no elicitation.")
+    message = writable(make_visible("\n\n".join(filter(None, (enquiry.title, enquiry.message, enquiry.url)))))
+    schema = {"type": "object", "properties": dict(enquiry.fields), "required": list(enquiry.required)}
+    key = f"enquiry-{hashlib.sha256(message.encode()).hexdigest()[:16]}"
+    answer = await asking.elicit(message, schema, key)
+    return Given(answer.content or {}) if answer.action == "accept" else Declined()

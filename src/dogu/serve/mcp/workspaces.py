@@ -1,0 +1,127 @@
+"""Which runtime a client's calls are for: the one it was started with, or one in the roots that the client names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+import anyio.abc
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
+from dogu.runtime.runtime import Runtime
+from dogu.serve.mcp.caller import roots_in
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+OpenAt: TypeAlias = Callable[[tuple[str, ...]], AbstractAsyncContextManager[Runtime]]
+
+_PATIENCE_S = 10.0
+_MOST_RUNTIMES = 16
+_MOST_CLIENTS = 1000
+
+
+class Workspaces:
+    """Runtimes by their roots. `open_at` opens one at absolute folders; None means that the client's roots don't count.
+
+    `opened` is told each runtime, the first one too. Runtimes live until `group` ends.
+    """
+
+    def __init__(
+        self,
+        first: Runtime,
+        open_at: OpenAt | None,
+        group: anyio.abc.TaskGroup,
+        opened: Callable[[Runtime], None],
+    ) -> None:
+        self.first = first
+        self._open_at = open_at
+        self._group = group
+        self._opened = opened
+        self._runtimes: dict[tuple[str, ...], Runtime] = {}
+        self._roots: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._asking = anyio.Lock()
+        opened(first)
+
+    async def of(self, context: ServerRequestContext[Any]) -> Runtime:
+        """Return the runtime for a request. Raises `ToolError` when one can't be opened."""
+        if self._open_at is None or not _has_roots(context):
+            return self.first
+        async with self._asking:
+            client = client_id(context)
+            if client not in self._roots:
+                self._roots[client] = await _asked_roots(context)
+                while len(self._roots) > _MOST_CLIENTS:
+                    self._roots.popitem(last=False)
+            roots = self._roots[client]
+            if not roots or roots == self.first.roots:
+                return self.first
+            return self._runtimes.get(roots) or await self._open(roots)
+
+    def forget(self, context: ServerRequestContext[Any]) -> None:
+        """Ask the client anew before its next call: its roots are others."""
+        self._roots.pop(client_id(context), None)
+
+    async def _open(self, roots: tuple[str, ...]) -> Runtime:
+        if len(self._runtimes) >= _MOST_RUNTIMES:
+            message = f"More than {_MOST_RUNTIMES} workspaces are open in this `dogu mcp`: start another one."
+            raise ToolError(ErrorKind.START_FAILED, message)
+        runtime = await self._group.start(self._keep_open, roots)
+        self._runtimes[roots] = runtime
+        self._opened(runtime)
+        return runtime
+
+    async def _keep_open(self, roots: tuple[str, ...], *, task_status: anyio.abc.TaskStatus[Runtime]) -> None:
+        assert self._open_at is not None
+        async with self._open_at(roots) as runtime:
+            task_status.started(runtime)
+            await anyio.sleep_forever()
+
+
+def client_id(context: ServerRequestContext[Any]) -> str:
+    """Tell clients of one door apart: by the session over HTTP; over standard streams there is one."""
+    headers = getattr(context.request, "headers", None)
+    return headers.get("mcp-session-id", "") if headers is not None else ""
+
+
+def _has_roots(context: ServerRequestContext[Any]) -> bool:
+    """Whether the client can be asked: one of 2026-07-28 would have to be asked by every answer, and isn't."""
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+    capabilities = context.session.client_capabilities
+    is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return not is_modern and capabilities is not None and capabilities.roots is not None
+
+
+async def _asked_roots(context: ServerRequestContext[Any]) -> tuple[str, ...]:
+    import mcp_types
+    from mcp.shared.exceptions import MCPError
+    from mcp.shared.message import ServerMessageMetadata
+    from pydantic import ValidationError
+
+    related = ServerMessageMetadata(related_request_id=context.request_id)
+    try:
+        answer = await context.session.send_request(
+            mcp_types.ListRootsRequest(), mcp_types.ListRootsResult, _PATIENCE_S, related
+        )
+    except (MCPError, ValidationError) as error:
+        sys.stderr.write(say("The client did not say which its roots are: {error}", error=error) + "\n")
+        return ()
+    return _folders(roots_in(answer))
+
+
+def _folders(paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths that are folders, each once, made plain."""
+    found: dict[str, None] = {}
+    for path in map(os.path.abspath, paths):
+        if os.path.isdir(path):
+            found[path] = None
+        else:
+            sys.stderr.write(say("The client's root is no folder here: {path}", path=path) + "\n")
+    return tuple(found)

@@ -1,0 +1,91 @@
+"""Between fork and exec: what a child becomes before it is the command. Standard library only.
+
+Runs in a process with one thread (the keeper's child), so that Python code is safe here.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from dogu.workspace.process import inside
+from dogu.workspace.process.descriptors import SHELLS
+
+
+def become(
+    order: dict[str, Any], directory: int, streams: Sequence[int], complaints: int, talk: int | None
+) -> NoReturn:
+    """Turn into the command; what prevents it goes to `complaints` as "errno step" and the process ends with 127.
+
+    `talk` is for a command that another program brings into its sandbox (`inside`).
+    `streams` are the descriptors of standard input, output and error. The new process leads a session of its own
+    without a terminal; its signals are as at login; it is the first the kernel ends when memory runs out.
+    """
+    step = "directory"
+    try:
+        os.setsid()
+        if os.fstat(directory).st_nlink == 0:
+            raise FileNotFoundError(2, "deleted")
+        os.fchdir(directory)
+        step = "streams"
+        for number, descriptor in enumerate(streams):
+            os.dup2(descriptor, number, inheritable=True)
+        if talk is not None:
+            (complaints,) = inside.hand_over(talk, directory, complaints)
+        step = "limits"
+        _limit(order)
+        step = "sandbox"
+        if order.get("confinement"):
+            from dogu.workspace.sandbox.apply import apply
+
+            apply(order["confinement"])
+        _reset_signals()
+        step = "exec"
+        _execute(order["argv"], order["environment"])
+    except (OSError, ValueError, ImportError) as error:
+        os.write(complaints, f"{getattr(error, 'errno', 0) or 0} {step}".encode())
+    finally:
+        os._exit(127)
+
+
+def _limit(order: dict[str, Any]) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    memory = order.get("max_memory_bytes")
+    if memory:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    try:
+        with open("/proc/self/oom_score_adj", "wb", buffering=0) as score:
+            score.write(b"800")
+    except OSError:  # containers that hide it; the kernel then judges by size alone
+        pass
+
+
+def _reset_signals() -> None:
+    for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _execute(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
+    """Replace the process. A bare `bash` is the system's, whatever PATH says first; other names go by PATH."""
+    name = argv[0]
+    if b"/" in name:
+        os.execve(name, argv, environment)
+    folders = environment.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin").split(b":")
+    candidates = [
+        *(map(os.fsencode, SHELLS) if name == b"bash" else ()),
+        *(folder + b"/" + name for folder in folders if folder),
+    ]
+    failure: OSError = FileNotFoundError(2, "not found")
+    for candidate in candidates:
+        try:
+            os.execve(candidate, argv, environment)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:
+            failure = error
+    raise failure

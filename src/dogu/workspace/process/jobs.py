@@ -1,0 +1,134 @@
+"""What a command left running in the background: looked at, read and stopped later."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Protocol
+
+import anyio
+
+from dogu.workspace.process.output import readable
+from dogu.workspace.process.wire import KeeperGoneError, Line
+
+_ANSWER_TAKES_S = 1.0
+_STOP_TAKES_S = 12.0
+
+
+class Jobs(Protocol):
+    """What background jobs there are."""
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Every job of this session, oldest first."""
+        ...
+
+    def job(self, pid: int) -> Job | None:
+        """Find a job by its process group or by any of its processes."""
+        ...
+
+
+class Job:
+    """The processes one command left running, known by their process group's number `pgid`."""
+
+    def __init__(self, command: str, line: Line, started_at: float) -> None:
+        self.command = command
+        self.started_at = started_at
+        self.pgid = line.pid
+        self.is_running = True
+        self.is_kept = False
+        self._asking = threading.Lock()
+        self._line = line
+        self._pids: tuple[int, ...] = ()
+        self._read_bytes = {"stdout": line.total_bytes("stdout"), "stderr": line.total_bytes("stderr")}
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes that live now."""
+        self.refresh()
+        return self._pids
+
+    def refresh(self) -> None:
+        """Ask how things stand; answered within milliseconds."""
+        with self._asking:
+            self._ask()
+
+    def _ask(self) -> None:
+        if not self.is_running:
+            return
+        self._line.say(b"status")
+        deadline = time.monotonic() + _ANSWER_TAKES_S
+        while self.is_running and time.monotonic() < deadline:
+            try:
+                event, facts = self._line.take_event(timeout_s=0.1)
+            except BlockingIOError:
+                continue
+            except KeeperGoneError:
+                self._ended()
+                return
+            self._hear(event, facts)
+            if event == "status":
+                return
+
+    def output(self, max_bytes: int, *, only_new: bool = False) -> tuple[str, str]:
+        """Return standard output and error so far, each with its middle left out past `max_bytes`.
+
+        `only_new` leaves out what an earlier call, or the command's own result, has shown.
+        """
+        self.refresh()
+        return self._text("stdout", max_bytes, only_new), self._text("stderr", max_bytes, only_new)
+
+    async def stop(self) -> None:
+        """End all of its processes: SIGTERM, 2 s, SIGKILL; returns when they are gone."""
+        self._line.say(b"end")
+        with anyio.move_on_after(_STOP_TAKES_S):
+            while self.is_running:
+                try:
+                    self._hear(*await self._line.next_event())
+                except KeeperGoneError:
+                    self._ended()
+
+    def keep(self) -> None:
+        """Let it live on after this program; its output still goes nowhere it could block on."""
+        self._line.say(b"keep")
+        self.is_kept = True
+
+    def ask_to_end(self) -> None:
+        """Have it ended, unless it is kept; without waiting."""
+        if self.is_running and not self.is_kept:
+            self._line.say(b"end")
+
+    def close(self) -> None:
+        """Let go of it; one that isn't kept is ended first, and waited for."""
+        self.ask_to_end()
+        deadline = time.monotonic() + _STOP_TAKES_S
+        while self.is_running and not self.is_kept and time.monotonic() < deadline:
+            try:
+                self._hear(*self._line.take_event(timeout_s=0.1))
+            except BlockingIOError:
+                continue
+            except KeeperGoneError:
+                self._ended()
+        self._ended()
+        self._line.close()
+
+    def _hear(self, event: str, facts: dict[str, Any]) -> None:
+        if event in ("status", "ended"):
+            self._pids = tuple(facts["pids"])
+        if event == "ended":
+            self._ended()
+
+    def _ended(self) -> None:
+        self.is_running = False
+        self._pids = ()
+
+    def _text(self, stream: str, max_bytes: int, only_new: bool) -> str:
+        total_bytes = self._line.total_bytes(stream)
+        first, left_out_bytes, last = self._line.ends(stream, max_bytes)
+        if only_new:
+            new_bytes = total_bytes - self._read_bytes[stream]
+            whole = first + last
+            if not left_out_bytes or new_bytes <= len(last):
+                first, left_out_bytes, last = whole[len(whole) - new_bytes :], 0, b""
+        self._read_bytes[stream] = total_bytes
+        return readable(first, left_out_bytes, last)

@@ -1,0 +1,316 @@
+"""One command's keeper: a small process that starts it, takes its output, watches the time and ends what it left.
+
+A keeper is the subreaper of its command, so that no descendant can leave it, whatever it forks, detaches or clears. It
+runs in a process of its own (forked by the launcher), talks over one socket, and ends everything when that socket
+closes: when this program goes, however it goes, nothing that it started stays. Standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import marshal
+import os
+import select
+import signal
+import socket
+import time
+from typing import Any
+
+from dogu.workspace.process import child, tree
+from dogu.workspace.process.inside import Inside
+from dogu.workspace.process.ring import OutputRing
+
+GRACE_S = 2.0  # between SIGTERM and SIGKILL
+LINGER_S = 0.2  # what the foreground's end leaves to late writers
+LIVE_INTERVAL_S = 0.1
+LIVE_BYTES = 32 * 1024  # of one live report; a flood shows its latest
+_GIVE_UP_S = 5.0  # after SIGKILL: a process stuck in the kernel
+_PIPE_BYTES = 1024 * 1024
+_READ_BYTES = 256 * 1024
+_MOST_BYTES_AFTER_END = 4 * 1024 * 1024
+
+
+class Keeper:
+    """Keeps one command from start to the end of its last descendant; `run` is the whole life."""
+
+    def __init__(self, control: socket.socket, order: dict[str, Any], descriptors: dict[str, int]) -> None:
+        self._control = control
+        self._order = order
+        self._rings = {stream: OutputRing(descriptors[stream]) for stream in ("stdout", "stderr")}
+        self._descriptors = descriptors
+        self._pipes: dict[int, str] = {}
+        self._inside: Inside | None = None
+        self._poller = select.poll()
+        self._pid = self._command_pid = 0
+        self._status: int | None = None
+        self._phase = "foreground"  # then linger, background; or asking, killing
+        self._phase_until = 0.0
+        self._reason = ""
+        self._asked: set[int] = set()
+        self._told = False
+        self._detached = False
+        self._live: list[tuple[str, bytes]] = []
+        self._next_live = 0.0
+        self._outbox: list[bytes] = []
+        self._last_output = self._started = time.monotonic()
+        self._tasks_before = tree.task_count()
+
+    def run(self) -> None:
+        """Start the command and stay until nothing of it is left."""
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        if not self._start():
+            self._flush_outbox(wait=True)
+            return
+        self._control.setblocking(False)
+        inside = (self._inside.near,) if self._inside else ()
+        for descriptor in (wake_read, self._control.fileno(), *self._pipes, *inside):
+            self._poller.register(descriptor, select.POLLIN)
+        while self._phase != "over":
+            for descriptor, _event in self._poller.poll(self._wait_ms()):
+                if descriptor == wake_read:
+                    _discard(wake_read)
+                elif descriptor in self._pipes:
+                    self._take(descriptor)
+                elif self._inside and descriptor == self._inside.near:
+                    self._hear_inside(self._inside)
+                else:
+                    self._listen()
+            self._turn(time.monotonic())
+            self._flush_outbox()
+        self._flush_outbox(wait=True)
+
+    def _start(self) -> bool:
+        out_read, out_write = os.pipe2(os.O_CLOEXEC)
+        err_read, err_write = os.pipe2(os.O_CLOEXEC)
+        complaints_read, complaints_write = os.pipe2(os.O_CLOEXEC)
+        self._pipes = {out_read: "stdout", err_read: "stderr"}
+        for descriptor in self._pipes:
+            os.set_blocking(descriptor, False)
+            _widen(descriptor)
+        if self._order["confinement"] and self._order["confinement"].get("outer"):
+            self._inside = Inside()
+        self._pid = self._command_pid = os.fork()
+        if self._pid == 0:
+            streams = (self._descriptors["stdin"], out_write, err_write)
+            talk = self._inside.far if self._inside else None
+            child.become(self._order, self._descriptors["directory"], streams, complaints_write, talk)
+        if self._inside:
+            self._inside.started()
+        self._tell("started", pid=self._pid)
+        self._flush_outbox(wait=True)  # before the command can do anything to us
+        for descriptor in (out_write, err_write, complaints_write, self._descriptors["stdin"]):
+            os.close(descriptor)
+        os.close(self._descriptors["directory"])
+        complaint = os.read(complaints_read, 200)
+        os.close(complaints_read)
+        if complaint:
+            os.waitpid(self._pid, 0)
+            number, _, step = complaint.decode().partition(" ")
+            self._tell("failed", errno=int(number), step=step)
+            return False
+        return True
+
+    def _hear_inside(self, inside: Inside) -> None:
+        """Take the command over from the program that brought it into its sandbox."""
+        self._poller.unregister(inside.near)
+        self._inside = None
+        said = inside.hear()
+        if not said.isdigit():
+            inside.close()
+            self._reason = self._reason or said or "sandbox"
+            return
+        if self._order["confinement"]["has_own_processes"]:  # numbers of its own, and the program between is its init
+            inside.release(0)
+        else:
+            inside.release(self._pid)
+            self._command_pid = int(said)
+
+    def _take(self, descriptor: int) -> bool:
+        """Read what one pipe holds, once; False at its end or when it is empty."""
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        stream = self._pipes[descriptor]
+        if not data:
+            self._poller.unregister(descriptor)
+            del self._pipes[descriptor]
+            os.close(descriptor)
+            return False
+        self._rings[stream].write(data)
+        self._last_output = time.monotonic()
+        if self._order["live"] and not self._told:
+            self._keep_live(stream, data)
+        return True
+
+    def _keep_live(self, stream: str, data: bytes) -> None:
+        self._live.append((stream, data[-LIVE_BYTES:]))
+        while len(self._live) > 1 and sum(len(data) for _, data in self._live[1:]) >= LIVE_BYTES:
+            del self._live[0]
+
+    def _send_live(self, now: float) -> None:
+        if self._live and now >= self._next_live and not self._outbox:
+            self._tell("live", output=self._live)
+            self._live = []
+            self._next_live = now + LIVE_INTERVAL_S
+
+    def _listen(self) -> None:
+        """Hear one word from the program: end, keep, status; its end of the socket closed means end."""
+        try:
+            word = self._control.recv(64)
+        except BlockingIOError:
+            return
+        except OSError:
+            word = b""
+        if word == b"status":
+            self._tell("status", **self._state())
+        elif word == b"keep":
+            self._detached = True
+        elif word == b"" and self._detached:
+            self._poller.unregister(self._control.fileno())
+        else:
+            if word == b"":
+                self._poller.unregister(self._control.fileno())
+            self._end("ended" if word else "closed")
+
+    def _turn(self, now: float) -> None:
+        """Take one step: reap, look at the clocks, move to the next phase."""
+        is_alone = self._reap()
+        if self._phase == "foreground":
+            self._watch(now)
+        if self._phase not in ("asking", "killing") and self._is_flood():
+            self._end("processes")
+        if self._phase == "linger" and (now >= self._phase_until or (is_alone and not self._pipes)):
+            self._finish(is_alone)
+        if self._phase == "background" and is_alone:
+            self._finish(is_alone)
+        if self._phase in ("asking", "killing"):
+            self._press(now, is_alone)
+        if not self._told:
+            self._send_live(now)
+
+    def _reap(self) -> bool:
+        """Collect every child that ended, our own and adopted ones; True when no descendant is left at all."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self._command_pid:
+                self._status = status
+
+    def _watch(self, now: float) -> None:
+        limit_s, idle_s = self._order["timeout_s"], self._order["idle_timeout_s"]
+        if self._status is not None:
+            self._phase, self._phase_until = "linger", now + LINGER_S
+        elif limit_s and now - self._started >= limit_s:
+            self._end("timeout")
+        elif idle_s and now - self._last_output >= idle_s:
+            self._end("idle")
+
+    def _is_flood(self) -> bool:
+        """Tell whether too many processes live; what might be a flood stands still while it is counted."""
+        most = self._order["max_processes"]
+        if tree.task_count() - self._tasks_before < most:
+            return False
+        keeper = os.getpid()
+        first = tree.children(keeper)
+        tree.signal_groups(first, signal.SIGSTOP)
+        if len(tree.descendants(keeper, at_most=most)) >= most:
+            return True
+        tree.signal_groups(first, signal.SIGCONT)
+        return False
+
+    def _end(self, reason: str) -> None:
+        """Begin to end everything; a flood of processes isn't asked first."""
+        self._reason = self._reason or reason
+        if self._phase in ("asking", "killing"):
+            return
+        now = time.monotonic()
+        self._phase, self._phase_until = "asking", now + GRACE_S
+        if reason == "processes":
+            self._phase_until = now
+
+    def _press(self, now: float, is_alone: bool) -> None:
+        if is_alone:
+            self._finish(is_alone)
+            return
+        if self._phase == "asking" and now < self._phase_until:
+            newcomers = [pid for pid in tree.descendants(os.getpid()) if pid not in self._asked]
+            self._asked.update(newcomers)
+            tree.ask_to_end(newcomers)
+            return
+        if self._phase == "asking":
+            self._phase, self._phase_until = "killing", now + _GIVE_UP_S
+        tree.kill_below(os.getpid())
+        if now >= self._phase_until and not self._told:
+            self._finish(is_alone, then="killing")
+
+    def _finish(self, is_alone: bool, then: str = "background") -> None:
+        """Tell the end: of the foreground the first time, of the last background process the second."""
+        self._drain()
+        self._send_live(self._next_live)
+        self._tell("ended" if self._told else "done", **self._state())
+        self._told = True
+        self._phase = "over" if is_alone else then
+
+    def _drain(self) -> None:
+        before = sum(ring.total_bytes for ring in self._rings.values())
+        for descriptor in [*self._pipes]:
+            while self._take(descriptor):
+                if sum(ring.total_bytes for ring in self._rings.values()) - before > _MOST_BYTES_AFTER_END:
+                    break
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "status": self._status,
+            "reason": self._reason,
+            "pids": tree.survivors(os.getpid()),
+            "bytes": {stream: ring.total_bytes for stream, ring in self._rings.items()},
+            "failure": self._rings["stdout"].failure or self._rings["stderr"].failure,
+        }
+
+    def _wait_ms(self) -> int:
+        if self._phase == "background":
+            return 500
+        if self._phase in ("asking", "killing"):
+            return 10 if not self._told else 200
+        if self._phase == "linger":
+            return 20
+        if tree.task_count() - self._tasks_before > self._order["max_processes"] // 4:
+            return 20
+        return 50 if self._live else 100
+
+    def _tell(self, event: str, **facts: Any) -> None:
+        self._outbox.append(marshal.dumps((event, facts)))
+
+    def _flush_outbox(self, wait: bool = False) -> None:
+        if wait:
+            self._control.settimeout(1.0)
+        while self._outbox:
+            try:
+                self._control.send(self._outbox[0])
+            except (BlockingIOError, TimeoutError):
+                return
+            except OSError:
+                self._outbox.clear()
+                return
+            del self._outbox[0]
+
+
+def _discard(descriptor: int) -> None:
+    try:
+        os.read(descriptor, 4096)
+    except BlockingIOError:
+        pass
+
+
+def _widen(descriptor: int) -> None:
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    except OSError:  # past the user's share of pipe memory: the default size works too, slower
+        pass

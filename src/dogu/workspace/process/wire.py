@@ -1,0 +1,302 @@
+"""The line to a command's keeper, and the launcher that makes keepers: descriptors out, events in."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.process import ring
+from dogu.workspace.process.descriptors import SOCKET_NUMBER
+
+if TYPE_CHECKING:
+    import socket
+
+    from dogu.workspace.sandbox.proxy import HostProxy
+
+_PACKET_BYTES = 256 * 1024
+_CLOSE_TAKES_S = 10.0
+_LISTENER_TAKES_S = 10.0
+_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.process.launcher import main; main({!r}, {!r})"
+
+
+class KeeperGoneError(Exception):
+    """The keeper closed its socket without having told an end."""
+
+
+class NeverStartedError(ToolError):
+    """The launcher was lost before it made a keeper: nothing has run."""
+
+
+class Line:
+    """One command's line: its socket and the two files that take its output. `is_settled` once the end was told."""
+
+    def __init__(self, control: socket.socket, outputs: dict[str, int]) -> None:
+        self._control = control
+        self._outputs = outputs
+        self._total_bytes = {"stdout": 0, "stderr": 0}
+        self.pid = 0
+        self.is_settled = False
+
+    async def next_event(self) -> tuple[str, dict[str, Any]]:
+        """Wait for the keeper's next word: its name and its facts. Raises `KeeperGoneError` when there is no more."""
+        while True:
+            try:
+                return self.take_event()
+            except BlockingIOError:
+                await anyio.wait_readable(self._control)
+
+    def take_event(self, timeout_s: float = 0) -> tuple[str, dict[str, Any]]:
+        """Take a word that is there. Raises `BlockingIOError` when none comes in time, `KeeperGoneError` at the end."""
+        if timeout_s:
+            import select
+
+            select.select([self._control], [], [], timeout_s)
+        try:
+            packet = self._control.recv(_PACKET_BYTES)
+        except ConnectionError:
+            packet = b""
+        if not packet:
+            self.is_settled = True
+            raise KeeperGoneError
+        event, facts = marshal.loads(packet)
+        self.is_settled = self.is_settled or event in ("done", "failed", "ended")
+        self._total_bytes = facts.get("bytes", self._total_bytes)
+        return event, facts
+
+    def say(self, word: bytes) -> None:
+        """Tell the keeper something; one that is gone doesn't hear it."""
+        try:
+            self._control.send(word)
+        except OSError:
+            pass
+
+    def last_facts(self) -> dict[str, Any]:
+        """Return what can be known of a command whose keeper is gone. Raises `NeverStartedError`."""
+        if not self.pid:
+            raise NeverStartedError(
+                ErrorKind.START_FAILED, "The command could not start: its launcher ended. Try again."
+            )
+        sizes = {stream: os.fstat(descriptor).st_size for stream, descriptor in self._outputs.items()}
+        self._total_bytes = sizes
+        return {"status": None, "reason": "lost", "pids": [], "bytes": sizes, "failure": ""}
+
+    def total_bytes(self, stream: str) -> int:
+        """How much the stream had printed at the last word."""
+        return self._total_bytes[stream]
+
+    def ends(self, stream: str, max_bytes: int) -> tuple[bytes, int, bytes]:
+        """Return (first, bytes left out, last) of what a stream printed."""
+        return ring.read_ends(self._outputs[stream], self._total_bytes[stream], max_bytes)
+
+    def save(self, stream: str, folder: str) -> str:
+        """Write what is kept of a stream to a file in `folder` and return its path; "" when that fails."""
+        path = os.path.join(folder, f"command-{self.pid}-{stream}.txt")
+        try:
+            with open(path, "wb") as file:
+                for data in ring.in_order(self._outputs[stream], self._total_bytes[stream]):
+                    file.write(data)
+        except OSError:
+            return ""
+        return path
+
+    def close(self) -> None:
+        """Let go; a keeper that still keeps something ends it."""
+        self._control.close()
+        for descriptor in self._outputs.values():
+            os.close(descriptor)
+        self._outputs = {}
+
+
+class Launch:
+    """The launcher process: started when first needed, and again when it was lost.
+
+    `is_scoped` for commands in a sandbox: they can signal one another, and nothing outside. With `hosts`, they have a
+    network of their own, out of which only a proxy to these hosts leads.
+    """
+
+    def __init__(self, *, is_scoped: bool, hosts: tuple[str, ...] | None = None) -> None:
+        self._is_scoped = is_scoped
+        self._hosts = hosts
+        self._proxy: HostProxy | None = None
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._pid = 0
+
+    def start(self) -> None:
+        """Start it if it isn't there. Raises `ToolError` (START_FAILED) where it can't be."""
+        self._started()
+
+    @property
+    def refused_count(self) -> int:
+        """How many requests the proxy has refused so far."""
+        return self._proxy.refused_count if self._proxy else 0
+
+    def refused_since(self, mark: int) -> tuple[str, ...]:
+        """Return the hosts that the proxy refused after a mark."""
+        return self._proxy.refused_since(mark) if self._proxy else ()
+
+    def order(self, order: dict[str, Any], directory: str | int, stdin: bytes) -> Line:
+        """Have a keeper made for an order and return the line to it; the caller closes it.
+
+        Raises `ToolError`: NOT_FOUND or the like for a directory that can't be opened, START_FAILED.
+        """
+        import socket
+
+        opened: list[int] = []
+        outputs: dict[str, int] = {}
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        near.setblocking(False)
+        line = Line(near, outputs)
+        is_sent = False
+        try:
+            place = _open_directory(directory, opened)
+            source = _in_memory(stdin, opened) if stdin else _opened("/dev/null", os.O_RDONLY, opened)
+            outputs.update(stdout=_unnamed_file(), stderr=_unnamed_file())
+            packed = _in_memory(marshal.dumps(order), opened)
+            self._send([far.fileno(), place, source, outputs["stdout"], outputs["stderr"], packed])
+            is_sent = True
+        except OSError as error:
+            raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
+        finally:
+            far.close()
+            for descriptor in opened:
+                os.close(descriptor)
+            if not is_sent:
+                line.close()
+        return line
+
+    def close(self, *, wait: bool = True) -> None:
+        """Close the launcher's socket and wait, bounded, until it and its keepers are gone; `wait` False: don't."""
+        with self._lock:
+            if self._socket is None:
+                return
+            import socket
+
+            ended, self._socket = self._socket, None
+            self._close_proxy()
+            ended.shutdown(socket.SHUT_WR)
+            ended.settimeout(_CLOSE_TAKES_S if wait else 0.001)
+            try:
+                ended.recv(1)
+                os.waitpid(self._pid, 0)
+            except OSError:  # a kept job's keeper lives on, and the launcher with it
+                pass
+            ended.close()
+
+    def _send(self, descriptors: list[int]) -> None:
+        import socket
+
+        for is_last_try in (False, True):
+            orders = self._started()
+            try:
+                socket.send_fds(orders, [b"run"], descriptors)
+                return
+            except OSError:
+                if is_last_try:
+                    raise
+                self._forget(orders)
+
+    def _started(self) -> socket.socket:
+        with self._lock:
+            if self._socket is None:
+                self._socket = self._spawn()
+            return self._socket
+
+    def _forget(self, lost: socket.socket) -> None:
+        with self._lock:
+            if self._socket is lost:
+                lost.close()
+                self._socket = None
+                self._close_proxy()
+                os.waitpid(self._pid, 0)
+
+    def _spawn(self) -> socket.socket:
+        import socket
+
+        if not sys.executable or not sys.platform.startswith("linux"):
+            raise ToolError(
+                ErrorKind.START_FAILED, "Commands can't be run here: that needs Linux and Python's program."
+            )
+        source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with far:
+            nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
+            self._pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-I", "-S", "-c", _PROGRAM.format(source, self._is_scoped, self._hosts is not None)],
+                {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+                file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), SOCKET_NUMBER), *nothing],
+            )
+        if self._hosts is not None:
+            self._open_proxy(near, self._hosts)
+        return near
+
+    def _open_proxy(self, launcher: socket.socket, hosts: tuple[str, ...]) -> None:
+        """Take the listener that the launcher made in its network. Raises `ToolError` (START_FAILED) without one."""
+        import socket
+
+        from dogu.workspace.sandbox.hosts import AllowedHosts
+        from dogu.workspace.sandbox.proxy import HostProxy
+
+        launcher.settimeout(_LISTENER_TAKES_S)
+        try:
+            _word, descriptors, _flags, _address = socket.recv_fds(launcher, 16, 1)
+        except OSError:
+            descriptors = []
+        if not descriptors:
+            launcher.close()
+            os.waitpid(self._pid, 0)
+            raise ToolError(
+                ErrorKind.START_FAILED,
+                "The command could not start: no network of its own can be made, which the list of hosts needs.",
+            )
+        launcher.settimeout(None)
+        self._proxy = HostProxy(socket.socket(fileno=descriptors[0]), AllowedHosts(hosts))
+
+    def _close_proxy(self) -> None:
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            proxy.close()
+
+
+def _open_directory(directory: str | int, opened: list[int]) -> int:
+    if isinstance(directory, int):
+        return directory
+    try:
+        return _opened(directory, os.O_PATH | os.O_DIRECTORY, opened)
+    except OSError as error:
+        from dogu.workspace.os_errors import explain
+
+        raise explain(error, directory) from error
+
+
+def _opened(path: str, flags: int, opened: list[int]) -> int:
+    opened.append(os.open(path, flags | os.O_CLOEXEC))
+    return opened[-1]
+
+
+def _in_memory(data: bytes, opened: list[int]) -> int:
+    descriptor = os.memfd_create("dogu", os.MFD_CLOEXEC)
+    opened.append(descriptor)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _unnamed_file() -> int:
+    """Open a file that has no name and goes with its last descriptor: nothing to clean up, whatever happens."""
+    for folder in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
+        if folder:
+            try:
+                return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            except OSError:
+                continue
+    return os.memfd_create("dogu-output", os.MFD_CLOEXEC)

@@ -1,0 +1,61 @@
+"""Between fork and exec: put a sandbox's order into force. Standard library only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+from dogu.workspace.sandbox import landlock as sandbox_landlock
+
+SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a keeper has open
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
+_PR_CAPBSET_DROP = 24
+
+# What root in a container still has and no command needs: raw devices, other processes, the kernel, files by handle.
+_DANGEROUS_CAPABILITIES = (2, 9, 12, 13, 16, 17, 19, 20, 21, 22, 24, 25, 27, 30, 32, 33, 34, 38, 39, 40)
+
+
+def apply(order: dict[str, Any]) -> None:
+    """Give up rights as ordered: `landlock` {rules, deny_tcp}, `seccomp` (a program), or both left to bubblewrap.
+
+    With `outer`, the command is bubblewrap: it gets the filter as a descriptor and loads it last. Raises OSError.
+    """
+    if order.get("outer"):
+        _hand_over(order["seccomp"])
+        return
+    if os.geteuid() == 0:
+        _drop_capabilities()
+    sandbox_landlock.no_new_privileges()
+    landlock = order.get("landlock")
+    if landlock:
+        sandbox_landlock.restrict_files(landlock["rules"], deny_tcp=landlock["deny_tcp"])
+    if order.get("seccomp"):
+        _filter(order["seccomp"])
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("lines", ctypes.c_char_p))
+
+
+def _filter(program: bytes) -> None:
+    argument = _Program(len(program) // 8, program)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(argument), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def _hand_over(program: bytes) -> None:
+    descriptor = os.memfd_create("filter", 0)
+    os.write(descriptor, program)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.dup2(descriptor, SECCOMP_NUMBER, inheritable=True)
+    if descriptor != SECCOMP_NUMBER:
+        os.close(descriptor)
+
+
+def _drop_capabilities() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in _DANGEROUS_CAPABILITIES:
+        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)

@@ -1,0 +1,55 @@
+"""Search the contents of files: ripgrep's dialect, our own ignore rules, bounded results with the full count.
+
+Engines, in order: `rg`; `git grep` or `grep` to nominate files for a plain text; google-re2 in the process. None of
+them is Python's `re`. Above: the `grep_search` tool. Below: `search_run`, loaded when first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from dogu.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from dogu.workspace.search.query import SearchQuery, SearchResult
+
+DEFAULT_TIME_LIMIT_S = 30.0
+
+
+class Engines(NamedTuple):
+    """Which programs may be used: `rg` is its path, or None to do without; `nominates` allows `git grep` and `grep`."""
+
+    rg: str | None
+    nominates: bool = True
+
+    @classmethod
+    def found(cls) -> Engines:
+        """Return what this machine has."""
+        from dogu.workspace.search.program import find_program
+
+        return cls(find_program("rg"))
+
+
+class ContentSearch:
+    """Search below the roots. Blocking: run it in a thread."""
+
+    def __init__(
+        self, roots: Roots, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S, engines: Engines | None = None
+    ) -> None:
+        self._roots = roots
+        self._time_limit_s = time_limit_s
+        self._engines = engines
+
+    def search(self, query: SearchQuery, go_on: Callable[[], bool] | None = None) -> SearchResult:
+        """Search a folder or a file; `go_on`, asked often, ends it early and may raise.
+
+        Raises `ToolError` (BAD_PATTERN, NOT_FOUND, OUTSIDE_WORKSPACE, IGNORED, ...).
+        """
+        import time
+
+        from dogu.workspace.search.query import Limits
+        from dogu.workspace.search.run import SearchRun
+
+        limits = Limits(time.monotonic() + self._time_limit_s, go_on)
+        return SearchRun(self._roots, self._engines or Engines.found()).search(query, limits)

@@ -1,0 +1,106 @@
+"""Run a search program in an open folder, within a time limit, leaving no process behind however it ends."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dogu.workspace.search.query import Limits
+
+if TYPE_CHECKING:
+    import subprocess
+
+_CHUNK_BYTES = 1 << 18
+_POLL_S = 0.05
+_KEPT_ERROR_BYTES = 1 << 16
+_DENIED = b"ermission denied"
+
+
+class Outcome(msgspec.Struct):
+    """How a program ended: `exit_code` is None when it was stopped, because of the time or because enough was read.
+
+    `errors` is how its standard error begins; `denied` counts its complaints of files that it may not read.
+    """
+
+    exit_code: int | None = None
+    errors: bytes = b""
+    denied: int = 0
+
+
+class Program(msgspec.Struct, frozen=True):
+    """What to run: the words, the folder to run in (a descriptor, or None where it doesn't matter), and descriptors
+    that the program is to have."""
+
+    words: Sequence[str]
+    folder: int | None = None
+    descriptors: Sequence[int] = ()
+    environ: Mapping[str, str] | None = None
+
+    def run(self, take: Callable[[bytes], bool], limits: Limits) -> Outcome:
+        """Run it and hand each piece of its output to `take`, until that says False or a limit is reached.
+
+        Raises OSError when the program can't be started.
+        """
+        import subprocess
+
+        with subprocess.Popen(
+            self.words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/" if self.folder is None else f"/proc/self/fd/{self.folder}",
+            pass_fds=tuple(self.descriptors),
+            env=self.environ,
+            bufsize=0,
+        ) as process:
+            try:
+                return _follow(process, take, limits)
+            finally:
+                process.kill()
+
+
+def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: Limits) -> Outcome:
+    import selectors
+
+    assert process.stdout is not None
+    assert process.stderr is not None
+    output, errors = process.stdout.fileno(), process.stderr.fileno()
+    outcome = Outcome()
+    with selectors.DefaultSelector() as selector:
+        selector.register(output, selectors.EVENT_READ)
+        selector.register(errors, selectors.EVENT_READ)
+        while selector.get_map():
+            if time.monotonic() > limits.deadline or (limits.go_on is not None and not limits.go_on()):
+                return outcome
+            for key, _ in selector.select(_POLL_S):
+                data = os.read(key.fd, _CHUNK_BYTES)
+                if not data:
+                    selector.unregister(key.fd)
+                elif key.fd == errors:
+                    _note(outcome, data)
+                elif not take(data):
+                    return outcome
+    outcome.exit_code = process.wait()
+    return outcome
+
+
+def _note(outcome: Outcome, data: bytes) -> None:
+    outcome.denied += data.count(_DENIED)
+    if len(outcome.errors) < _KEPT_ERROR_BYTES:
+        outcome.errors += data
+
+
+def find_program(name: str) -> str | None:
+    """Return the path of a program: beside the interpreter (where a wheel puts it), else on PATH's absolute folders."""
+    import sys
+
+    folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    for folder in folders:
+        path = os.path.join(folder, name)
+        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None

@@ -1,0 +1,95 @@
+"""Reads several addresses at once, each on its own: one that fails doesn't cost the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio import to_thread
+
+from dogu.contract import Part, Text, ToolError, parts_of
+from dogu.language import told
+from dogu.workspace.web.client import WebClient
+from dogu.workspace.web.names import is_look_alike, shown_url
+from dogu.workspace.web.url import WebUrl, raw_url, urls_in
+
+if TYPE_CHECKING:
+    from dogu.workspace.web.page import WebPage
+
+_AT_ONCE = 4
+
+
+class WebReader:
+    """Fetches pages and reads them. `trusts_proxy`: a proxy may look names up without a person being asked."""
+
+    def __init__(self, client: WebClient, *, trusts_proxy: bool = False) -> None:
+        self._client = client
+        self._trusts_proxy = trusts_proxy
+
+    def addresses_in(self, prompt: str) -> list[WebUrl]:
+        """Find the addresses in a prompt and judge them; nothing is looked up.
+
+        Raises:
+            ToolError: as `urls_in`, and REFUSED for an address that isn't public.
+        """
+        urls = urls_in(prompt)
+        for url in urls:
+            self._client.check(raw_url(url))
+        return urls
+
+    def reaches_only_public(self, urls: Sequence[WebUrl]) -> bool:
+        """Whether all hosts are such as anybody could ask: none that only this machine's person allowed."""
+        return not any(self._client.rules.allows(url.host) for url in urls)
+
+    def doubts(self, urls: Sequence[WebUrl]) -> list[str]:
+        """Return why a person should look at these addresses each time, for the model and the person."""
+        found = [
+            told("{address} may be taken for another address", address=shown_url(url))
+            for url in urls
+            if is_look_alike(url)
+        ]
+        if not self._trusts_proxy and any(self._client.proxy_for(raw_url(url)) for url in urls):
+            found.append(told("a proxy looks the names up, so that dogu can't see where they lead"))
+        return found
+
+    async def read(self, urls: Sequence[WebUrl]) -> list[WebPage | ToolError]:
+        """Fetch and read the addresses, in order; a failure stands in its page's place."""
+        from dogu.workspace.web.page import read_answer
+
+        pages: dict[WebUrl, WebPage | ToolError] = {}
+        limiter = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def read_one(url: WebUrl) -> None:
+            async with limiter:
+                try:
+                    answer = await self._client.fetch(raw_url(url))
+                    pages[url] = await to_thread.run_sync(read_answer, answer)
+                except ToolError as error:
+                    pages[url] = error
+
+        async with anyio.create_task_group() as group:
+            for url in urls:
+                group.start_soon(read_one, url)
+        return [pages[url] for url in urls]
+
+
+def address_list(urls: Sequence[WebUrl]) -> str:
+    """Return the addresses as a list for a person, international hosts in both their forms."""
+    return "\n".join(f"- {shown_url(url)}" for url in urls)
+
+
+def parts_of_pages(urls: Sequence[WebUrl], pages: Sequence[WebPage | ToolError]) -> list[Part]:
+    """Return the pages for a model, each under its address, failures told in their place, blobs after their heading."""
+    parts: list[Part] = []
+    for url, page in zip(urls, pages, strict=True):
+        if isinstance(page, ToolError):
+            parts.append(Text(f"--- {url.text} ---\nNot read: {page.message}\n"))
+            continue
+        found = f" (found at {page.address})" if page.redirects or page.address != url.text else ""
+        title = f"Title: {page.title}\n" if page.title and isinstance(page.content, str) else ""
+        first, *rest = parts_of(page.content)
+        heading = f"--- {url.text}{found} ---\n{title}"
+        parts += [Text(f"{heading}{first.text}\n")] if isinstance(first, Text) else [Text(heading), first]
+        parts += rest
+    return parts

@@ -1,0 +1,110 @@
+"""MCP servers that fail at the start, at the end, or beside their answers; each with the number of its fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.discovery.hostile import bad_tools, becomes_true, gone, good_works, note_of, opened, result_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        pytest.param("exit-at-start", "no licence", id="FM051-exits-at-start"),
+        pytest.param("bad-version", "1900-01-01", id="FM069-unknown-protocol"),
+        pytest.param("list-error", "boom", id="FM071-list-answers-an-error"),
+    ],
+)
+async def test_a_server_that_can_t_start_is_told_and_the_others_work(tmp_path: Path, fault: str, told: str):
+    async with opened(tmp_path, fault) as runtime:
+        assert told in note_of(runtime)
+        assert bad_tools(runtime) == []
+        await good_works(runtime)
+
+
+async def test_a_server_that_couldn_t_start_is_tried_again(tmp_path: Path):
+    async with opened(tmp_path, "late") as runtime:
+        assert "could not be started" in note_of(runtime)
+        (tmp_path / "ready").write_text("")
+        assert await becomes_true(lambda: bool(bad_tools(runtime)))
+        assert (await result_of(runtime)).llm_content == "hello"
+
+
+HANGS = [
+    pytest.param("hang-init", id="FM052-hangs-at-initialize"),
+    pytest.param("hang-list", id="FM053-hangs-at-list"),
+]
+
+
+@pytest.mark.parametrize("fault", HANGS)
+async def test_a_server_that_hangs_at_the_start_has_a_time_limit(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dogu.runtime.discovery.mcp.server._START_TIMEOUT_S", 2.0)
+    async with opened(tmp_path, fault) as runtime:
+        assert "did not answer within 2 s" in note_of(runtime)
+        assert bad_tools(runtime) == []
+        await good_works(runtime)
+
+
+@pytest.mark.parametrize("fault", HANGS)
+async def test_nobody_waits_for_a_server_that_hangs_longer_than_said(tmp_path: Path, fault: str):
+    async with opened(tmp_path, fault, wait_s=4) as runtime:
+        assert "Still starting" in note_of(runtime)
+        await good_works(runtime)
+
+
+async def test_a_server_that_knows_only_the_new_generation_is_met_there(tmp_path: Path):
+    async with opened(tmp_path, "modern-only") as runtime:
+        assert (await result_of(runtime)).llm_content == "hello"
+        assert runtime.notes == ()
+
+
+async def test_noise_before_the_protocol_is_ignored_and_told(tmp_path: Path):
+    """FM054: log lines and escapes on standard output before JSON."""
+    async with opened(tmp_path, "stdout-noise") as runtime:
+        assert "no messages" in note_of(runtime)
+        assert "\x1b" not in note_of(runtime)
+        assert (await result_of(runtime)).llm_content == "hello"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("bom", id="FM055-byte-order-mark"),
+        pytest.param("stderr-flood", id="FM056-256-MB-of-errors"),
+        pytest.param("string-id", id="FM079-id-as-a-string"),
+        pytest.param("duplicate-response", id="FM080-two-answers"),
+        pytest.param("progress-flood", id="FM090-20000-notifications"),
+    ],
+)
+async def test_what_can_be_forgiven_is_forgiven(tmp_path: Path, fault: str):
+    async with opened(tmp_path, fault) as runtime:
+        for _ in range(2):
+            assert (await result_of(runtime)).llm_content == "hello"
+        await good_works(runtime)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("ignore-term", id="FM057-ignores-SIGTERM"),
+        pytest.param("spawn-child", id="FM058-leaves-children"),
+    ],
+)
+async def test_leaving_ends_a_stubborn_server_and_its_children(tmp_path: Path, fault: str):
+    async with opened(tmp_path, fault) as runtime:
+        assert (await result_of(runtime)).llm_content == "hello"
+    assert await gone(tmp_path / "pid")
+
+
+async def test_a_server_that_closes_its_output_is_gone_and_ended(tmp_path: Path):
+    """FM092: standard output closed, and the server lives on."""
+    async with opened(tmp_path, "close-stdout") as runtime:
+        assert (await result_of(runtime)).error is not None
+        assert await gone(tmp_path / "pid")
+        await good_works(runtime)

@@ -1,0 +1,226 @@
+"""Logins to MCP servers, against an authorization server of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+import dogu
+from dogu.contract import ErrorKind, ToolError, ToolResult
+from dogu.runtime.discovery.mcp import mcp_tools
+from dogu.runtime.discovery.mcp.entries import ServerEntry, read_entries
+from dogu.runtime.discovery.mcp.host import Enquire, Host, ask_nobody
+from dogu.runtime.discovery.mcp.login import log_in
+from dogu.runtime.discovery.mcp.tokens import TokenStore
+from dogu.runtime.questions import Enquiry, Given
+from dogu.runtime.runtime import Runtime
+from runtime.discovery.authorization import Authorization, authorization
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server() -> Generator[Authorization]:
+    with authorization() as state:
+        yield state
+
+
+@pytest.fixture(autouse=True)
+def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's own keyring is not for tests."""
+    monkeypatch.setitem(sys.modules, "keyring", None)
+
+
+def entry_of(server: Authorization, **oauth: Any) -> ServerEntry:
+    entries, problems = read_entries({"far": {"httpUrl": f"{server.address}/mcp", "oauth": oauth}})
+    assert problems == []
+    return entries[0]
+
+
+async def browse(address: str) -> bool:
+    """Be the person's browser."""
+    async with httpx2.AsyncClient(follow_redirects=True) as browser:
+        return (await browser.get(address)).is_success
+
+
+def host_of(folder: Path, enquire: Enquire = ask_nobody) -> Host:
+    return Host((str(folder),), dict, enquire, state_folder=str(folder / "home" / ".dogu"))
+
+
+async def login(server: Authorization, folder: Path, **oauth: Any) -> int:
+    with anyio.fail_after(30):
+        return (await log_in(entry_of(server, **oauth), host_of(folder), browse, print)).tools
+
+
+@asynccontextmanager
+async def opened(server: Authorization, folder: Path, enquire: Enquire = ask_nobody) -> AsyncGenerator[Runtime]:
+    (folder / "root").mkdir(exist_ok=True)
+    options = dogu.Options(root=str(folder / "root"), home=str(folder / "home"), approval_mode="yolo")
+    host = host_of(folder, enquire)
+    with anyio.fail_after(30):
+        async with dogu.open_runtime(options) as runtime, mcp_tools([entry_of(server)], runtime, host, wait_s=20):
+            yield runtime
+
+
+async def echo(runtime: Runtime) -> ToolResult:
+    return (await runtime.call("far__echo")).result
+
+
+async def test_without_a_login_it_is_told_how_to_log_in_and_nothing_is_registered(
+    server: Authorization, tmp_path: Path
+):
+    async with opened(server, tmp_path) as runtime:
+        assert "dogu mcp-servers login far" in runtime.notes[0]
+        assert "far__echo" not in runtime.registry
+    assert server.registered == []
+
+
+async def test_a_login_discovers_registers_and_proves_itself_and_then_tools_are_there(
+    server: Authorization, tmp_path: Path
+):
+    assert await login(server, tmp_path) == 1
+    assert server.registered[0]["client_name"] == "dogu"
+    assert server.registered[0]["redirect_uris"][0].startswith("http://127.0.0.1:")
+    assert server.granted[0]["grant_type"] == "authorization_code"
+    assert server.granted[0]["resource"] == f"{server.address}/mcp"
+    async with opened(server, tmp_path) as runtime:
+        assert (await echo(runtime)).llm_content == "hello"
+        assert runtime.notes == ()
+    assert len(server.granted) == 1
+
+
+async def test_the_tokens_are_in_a_file_of_the_persons_alone(server: Authorization, tmp_path: Path):
+    await login(server, tmp_path)
+    file = tmp_path / "home" / ".dogu" / "mcp_logins.json"
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+    assert json.loads(file.read_text())[f"{server.address}/mcp"]["tokens"]["access_token"] == "access-1"
+
+
+async def test_a_later_session_refreshes_a_token_that_ended(server: Authorization, tmp_path: Path):
+    await login(server, tmp_path)
+    store = TokenStore(str(tmp_path / "home" / ".dogu"))
+    store.save(f"{server.address}/mcp", {**store.load(f"{server.address}/mcp"), "ends_at": 1.0})
+    async with opened(server, tmp_path) as runtime:
+        assert (await echo(runtime)).llm_content == "hello"
+    assert [form["grant_type"] for form in server.granted] == ["authorization_code", "refresh_token"]
+    assert store.load(f"{server.address}/mcp")["tokens"]["access_token"] == "access-2"
+
+
+async def test_a_login_that_can_t_be_refreshed_is_asked_for_anew(server: Authorization, tmp_path: Path):
+    await login(server, tmp_path)
+    server.revoked |= {"access-1", "refresh-1"}
+    async with opened(server, tmp_path) as runtime:
+        assert "dogu mcp-servers login far" in runtime.notes[0]
+    assert await login(server, tmp_path) == 1
+    assert len(server.registered) == 1  # the client it was registered as is used again
+
+
+async def test_a_token_revoked_in_a_session_is_asked_for_at_the_door(server: Authorization, tmp_path: Path):
+    asked: list[Enquiry] = []
+
+    async def enquire(enquiry: Enquiry) -> Given:
+        asked.append(enquiry)
+        assert await browse(enquiry.url)
+        return Given()
+
+    await login(server, tmp_path)
+    async with opened(server, tmp_path, enquire) as runtime:
+        server.revoked.add("access-1")
+        assert (await echo(runtime)).llm_content == "hello"
+    assert asked[0].title == "The MCP server far wants you to log in. Open its address?"
+
+
+async def test_a_token_revoked_in_a_session_without_a_person_fails_the_call_and_says_what_to_do(
+    server: Authorization, tmp_path: Path
+):
+    await login(server, tmp_path)
+    async with opened(server, tmp_path) as runtime:
+        server.revoked.add("access-1")
+        error = (await echo(runtime)).error
+    assert error is not None
+    assert error.kind is ErrorKind.REMOTE_FAILED
+    assert "dogu mcp-servers login far" in error.message
+
+
+async def test_a_login_that_the_person_refused_says_so(server: Authorization, tmp_path: Path):
+    server.declines = True
+    with pytest.raises(ToolError, match="the login was refused: access_denied"):
+        await login(server, tmp_path)
+
+
+async def test_a_client_of_one_s_own_is_not_registered(server: Authorization, tmp_path: Path):
+    assert await login(server, tmp_path, clientId="mine", scopes=["a", "b"]) == 1
+    assert server.registered == []
+    assert server.granted[0]["client_id"] == "mine"
+
+
+async def test_a_header_of_one_s_own_is_used_instead_of_a_login(server: Authorization, tmp_path: Path):
+    row = {"httpUrl": f"{server.address}/mcp", "headers": {"Authorization": "Bearer mine"}}
+    (entry,), _ = read_entries({"far": row})
+    options = dogu.Options(root=str(tmp_path), home=str(tmp_path / "home"), approval_mode="yolo")
+    async with dogu.open_runtime(options) as runtime, mcp_tools([entry], runtime, host_of(tmp_path), wait_s=20):
+        assert (await echo(runtime)).llm_content == "hello"
+
+
+def test_a_login_is_bound_to_the_address(tmp_path: Path):
+    store = TokenStore(str(tmp_path))
+    store.save("http://a/mcp", {"tokens": {"access_token": "x"}})
+    assert store.load("http://b/mcp") == {}
+    assert store.forget("http://a/mcp")
+    assert not store.forget("http://a/mcp")
+    assert store.load("http://a/mcp") == {}
+
+
+class Keyring:
+    """A keyring that works; as a module it is what `import keyring` finds."""
+
+    def __init__(self, *, priority: float = 5) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+        self.priority = priority
+
+    def get_keyring(self) -> Keyring:
+        return self
+
+    def set_password(self, service: str, name: str, text: str) -> None:
+        self.kept[service, name] = text
+
+    def get_password(self, service: str, name: str) -> str | None:
+        return self.kept.get((service, name))
+
+    def delete_password(self, service: str, name: str) -> None:
+        del self.kept[service, name]
+
+
+def test_a_keyring_that_works_keeps_the_tokens_and_the_file_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    errors = type(sys)("keyring.errors")
+    errors.__dict__["KeyringError"] = type("KeyringError", (Exception,), {})
+    keyring = Keyring()
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    monkeypatch.setitem(sys.modules, "keyring.errors", errors)
+    store = TokenStore(str(tmp_path))
+    store.save("http://a/mcp", {"tokens": {"access_token": "secret"}})
+    assert "secret" not in (tmp_path / "mcp_logins.json").read_text()
+    assert "secret" in keyring.kept["dogu", "http://a/mcp"]
+    assert store.load("http://a/mcp") == {"tokens": {"access_token": "secret"}}
+    assert store.forget("http://a/mcp")
+    assert keyring.kept == {}
+
+
+def test_a_keyring_that_doesn_t_work_leaves_them_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    errors = type(sys)("keyring.errors")
+    errors.__dict__["KeyringError"] = type("KeyringError", (Exception,), {})
+    monkeypatch.setitem(sys.modules, "keyring", Keyring(priority=0))
+    monkeypatch.setitem(sys.modules, "keyring.errors", errors)
+    store = TokenStore(str(tmp_path))
+    store.save("http://a/mcp", {"tokens": {"access_token": "secret"}})
+    assert store.load("http://a/mcp") == {"tokens": {"access_token": "secret"}}

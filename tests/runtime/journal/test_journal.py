@@ -1,0 +1,569 @@
+import errno
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio import to_thread
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.runtime.journal import Journal, tidy
+from dogu.runtime.journal.undo import UndoReport
+from dogu.workspace.atomic_write import AtomicWriter
+from dogu.workspace.files import LocalFiles
+from dogu.workspace.roots import Roots
+from dogu.workspace.snapshot import SnapshotLimits
+
+pytestmark = pytest.mark.anyio
+
+
+class Session:
+    """A workspace with a journal, as a door would have it."""
+
+    def __init__(self, base: Path, limits: SnapshotLimits | None = None) -> None:
+        self.base = base
+        self.workspace = base / "ws"
+        self.workspace.mkdir(exist_ok=True)
+        self.folder = base / "state/sessions/one"
+        self.roots = Roots(str(self.workspace))
+        self.journal = Journal(str(self.folder), self.roots, limits=limits)
+        self.files = LocalFiles(self.roots, [self.journal])
+
+    def path(self, name: str) -> Path:
+        return self.workspace / name
+
+    def name(self, path: str) -> str:
+        return os.path.relpath(path, self.workspace)
+
+    async def write(self, name: str, data: bytes, call_id: str = "w") -> None:
+        async with self.journal.call(call_id, f"Writing to {name}", snapshot=False):
+            await to_thread.run_sync(self.files.write, name, data, None)
+
+    async def command(self, act: Callable[[], object], call_id: str = "sh") -> None:
+        async with self.journal.call(call_id, "a command", snapshot=True):
+            act()
+
+    def tree(self) -> dict[str, object]:
+        """All that is in the workspace, but for times."""
+        found: dict[str, object] = {}
+        for folder, folders, names in os.walk(self.workspace):
+            for name in folders + names:
+                path = os.path.join(folder, name)
+                status = os.lstat(path)
+                held: object = None
+                if stat.S_ISLNK(status.st_mode):
+                    held = os.readlink(path)
+                elif stat.S_ISREG(status.st_mode):
+                    held = Path(path).read_bytes()
+                mode = 0 if stat.S_ISLNK(status.st_mode) else status.st_mode
+                found[os.path.relpath(path, self.workspace)] = (mode, held)
+        return found
+
+    def reopened(self) -> Journal:
+        return Journal(str(self.folder), self.roots)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+def changed(report: UndoReport, session: Session) -> dict[str, str]:
+    return {session.name(path): what for path, what in report.restored}
+
+
+async def test_a_write_is_undone_to_the_byte_and_the_mode(session: Session):
+    session.path("f").write_bytes(b"old\r\n\xff")
+    session.path("f").chmod(0o751)
+    before = session.tree()
+    await session.write("f", b"new")
+    report = session.journal.undo()
+    assert changed(report, session) == {"f": "restored"}
+    assert session.tree() == before
+
+
+async def test_a_name_that_is_no_text_is_written_and_undone(session: Session):
+    name = os.fsdecode(b"n\xff")
+    await session.write(name, b"new", call_id="\ud800")
+    assert session.journal.entries()[0].title == "Writing to n\\udcff"
+    assert session.journal.undo().done
+    assert session.tree() == {}
+
+
+async def test_a_created_file_goes_with_its_folders_but_not_with_others_files(session: Session):
+    await session.write("a/b/new", b"x")
+    session.path("a/other").write_text("somebody's")
+    report = session.journal.undo()
+    assert session.tree().keys() == {"a", "a/other"}
+    assert [(os.path.basename(each.path), "other files" in each.reason) for each in report.refused] == [("a", True)]
+    assert report.done
+
+
+async def test_what_could_not_be_brought_back_can_be_undone_again(session: Session):
+    session.path("f").write_text("old")
+    before = session.tree()
+
+    def act() -> None:
+        session.path("f").unlink()
+        session.path("g").write_text("new")
+
+    await session.command(act)
+    writes, failing = AtomicWriter.write, [True]
+
+    def write(self: AtomicWriter, *args: Any) -> None:
+        if failing:
+            failing.clear()
+            raise PermissionError(errno.EACCES, "no")
+        writes(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AtomicWriter, "write", write)
+        report = session.journal.undo()
+        assert (report.done, report.needs_force) == (False, False)
+        assert changed(report, session) == {"g": "removed"}
+        assert [session.name(each.path) for each in report.refused] == ["f"]
+        report = session.journal.undo()
+    assert report.done
+    assert changed(report, session) == {"f": "brought back"}
+    assert session.tree() == before
+
+
+async def test_a_later_change_by_somebody_else_is_not_undone_unless_forced(session: Session):
+    session.path("f").write_text("old")
+    await session.write("f", b"ours")
+    session.path("f").write_text("theirs")
+    report = session.journal.undo()
+    assert not report.done
+    assert "somebody has changed it" in report.refused[0].reason
+    assert session.path("f").read_text() == "theirs"
+    assert session.journal.undo(force=True).done
+    assert session.path("f").read_text() == "old"
+
+
+async def test_a_conflict_on_one_path_leaves_all_paths_alone(session: Session):
+    def two() -> None:
+        session.path("f").write_text("ours")
+        session.path("g").write_text("ours")
+
+    await session.command(two)
+    session.path("g").write_text("theirs")
+    assert not session.journal.undo().done
+    assert session.path("f").read_text() == "ours"
+
+
+async def test_calls_are_undone_one_after_the_other(session: Session):
+    for content in (b"1", b"2", b"3"):
+        await session.write("f", content, call_id=content.decode())
+    for expected in ("2", "1"):
+        assert session.journal.undo().done
+        assert session.path("f").read_text() == expected
+    session.journal.undo()
+    assert not session.path("f").exists()
+    with pytest.raises(ToolError) as caught:
+        session.journal.undo()
+    assert caught.value.kind is ErrorKind.NOT_FOUND
+
+
+async def test_one_call_cannot_be_undone_from_under_a_later_one(session: Session):
+    await session.write("f", b"1", "first")
+    await session.write("f", b"2", "second")
+    await session.write("g", b"3", "third")
+    report = session.journal.undo(call_id="first")
+    assert "undo that first" in report.refused[0].reason
+    assert session.journal.undo(call_id="third").done
+    assert session.tree().keys() == {"f"}
+
+
+async def test_several_calls_a_turn_and_all_back_to_a_point_are_undone_at_once(session: Session):
+    session.journal.next_turn()
+    await session.write("f", b"1", "a")
+    session.journal.next_turn()
+    await session.write("f", b"2", "b")
+    await session.write("g", b"2", "c")
+    session.journal.next_turn()
+    await session.write("f", b"3", "d")
+    assert [entry.turn for entry in session.journal.entries()] == [1, 2, 2, 3]
+    assert session.journal.undo(to="d").calls == (4,)
+    assert session.journal.undo(turn=2).calls == (3, 2)
+    assert session.path("f").read_text() == "1"
+    assert not session.path("g").exists()
+    await session.write("g", b"4", "e")
+    assert session.journal.undo(last=2).calls == (6, 1) or session.tree() == {}
+
+
+async def test_all_that_a_command_did_is_undone(session: Session):
+    session.path("keep").write_text("untouched")
+    session.path("edited").write_text("before\n")
+    session.path("gone").write_bytes(b"\0binary\xff")
+    session.path("gone").chmod(0o600)
+    session.path("moved").write_text("moved")
+    session.path("script").write_text("#!/bin/sh\n")
+    session.path("deep/er").mkdir(parents=True)
+    session.path("deep/er/f").write_text("deep")
+    session.path("link").symlink_to("keep")
+    session.path("broken").symlink_to("/nowhere")
+    before = session.tree()
+
+    def act() -> None:
+        with session.path("edited").open("a") as stream:
+            stream.write("more\n")
+        session.path("gone").unlink()
+        session.path("moved").rename(session.path("elsewhere"))
+        session.path("script").chmod(0o755)
+        shutil.rmtree(session.path("deep"))
+        session.path("link").unlink()
+        session.path("link").symlink_to("edited")
+        session.path("broken").unlink()
+        session.path("broken").write_text("a file now")
+        session.path("new/folder").mkdir(parents=True)
+        session.path("new/folder/f").write_text("x")
+
+    await session.command(act)
+    after = session.tree()
+    (entry,) = session.journal.entries()
+    what = {session.name(change.path): change.what for change in entry.changes}
+    assert what["edited"] == "changed"
+    assert what["gone"] == "deleted"
+    assert what["elsewhere"] == "created"
+    assert what["script"] == "mode changed"
+    assert what["broken"] == "link became file"
+    assert "keep" not in what
+    report = session.journal.undo()
+    assert report.refused == ()
+    assert session.tree() == before
+    assert session.journal.undo(call_id="undo-2").done
+    assert session.tree() == after
+    assert session.journal.undo().done
+    assert session.tree() == before
+
+
+async def test_what_changes_between_commands_is_nobodys_call(session: Session):
+    session.path("f").write_text("1")
+    await session.command(lambda: session.path("g").write_text("ours"))
+    session.path("f").write_text("the person's")
+    await session.command(lambda: session.path("h").write_text("ours"))
+    assert [len(entry.changes) for entry in session.journal.entries()] == [1, 1]
+    session.journal.undo(last=2)
+    assert session.path("f").read_text() == "the person's"
+
+
+async def test_a_change_that_leaves_size_and_times_is_seen(session: Session):
+    session.path("f").write_text("aaaa")
+    os.utime(session.path("f"), (1, 1))
+
+    def act() -> None:
+        session.path("f").write_text("bbbb")
+        os.utime(session.path("f"), (1, 1))
+
+    await session.command(act)
+    session.journal.undo()
+    assert session.path("f").read_text() == "aaaa"
+
+
+async def test_a_touch_is_no_change(session: Session):
+    session.path("f").write_text("aaaa")
+    await session.command(lambda: os.utime(session.path("f"), (1, 1)))
+    assert session.journal.entries() == []
+
+
+async def test_a_command_that_fails_or_is_cancelled_is_recorded_all_the_same(session: Session):
+    def act() -> None:
+        session.path("f").write_text("half")
+        raise ToolError(ErrorKind.CANCELLED, "cancelled")
+
+    with pytest.raises(ToolError):
+        await session.command(act)
+    session.journal.undo()
+    assert session.tree() == {}
+
+
+async def test_a_command_whose_changes_cannot_be_recorded_is_not_run(session: Session):
+    session.folder.parent.mkdir(parents=True)
+    session.folder.mkdir()
+    (session.folder / "journal.log").mkdir()
+    with pytest.raises(ToolError, match="Not run"):
+        await session.command(lambda: session.path("f").write_text("x"))
+    assert not session.path("f").exists()
+
+
+async def test_a_call_cancelled_while_it_begins_leaves_nothing_open(session: Session):
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await session.command(lambda: session.path("f").write_text("x"))
+    assert session.tree() == {}
+    await session.command(lambda: session.path("g").write_text("x"))
+    assert [change.path for entry in session.journal.entries() for change in entry.changes] == [
+        f"{session.workspace}/g"
+    ]
+
+
+async def test_a_write_that_failed_is_not_in_the_journal(session: Session):
+    session.path("f").write_text("old")
+    session.path("f").chmod(0o444)
+    with pytest.raises(ToolError):
+        await session.write("f", b"new")
+    assert session.journal.entries() == []
+
+
+async def test_a_tool_that_writes_through_us_and_behind_our_back_is_recorded_once(session: Session):
+    session.path("f").write_text("0")
+
+    def act() -> None:
+        session.files.write("f", b"1", None)
+        session.files.write("g", b"1", None)
+        session.path("f").write_text("2")
+
+    await session.command(act)
+    session.journal.undo()
+    assert session.tree().keys() == {"f"}
+    assert session.path("f").read_text() == "0"
+
+
+async def test_what_is_too_large_to_be_kept_is_told_and_the_rest_is_undone_by_force(tmp_path: Path):
+    session = Session(tmp_path, SnapshotLimits(file_bytes=1000))
+    session.path("large").write_bytes(b"x" * 2000)
+    session.path("f").write_text("old")
+
+    def act() -> None:
+        session.path("large").write_bytes(b"y" * 2000)
+        session.path("f").write_text("new")
+        session.path("large_and_new").write_bytes(b"z" * 2000)
+
+    await session.command(act)
+    assert "too large" in session.journal.entries()[0].notes[0]
+    report = session.journal.undo()
+    assert not report.done
+    assert "too large" in report.refused[0].reason
+    report = session.journal.undo(force=True)
+    assert report.done
+    assert session.path("f").read_text() == "old"
+    assert session.path("large").read_bytes() == b"y" * 2000
+    assert not session.path("large_and_new").exists()
+
+
+async def test_too_many_entries_are_told_and_the_command_runs(tmp_path: Path):
+    session = Session(tmp_path, SnapshotLimits(entries=10))
+    for number in range(20):
+        session.path(str(number)).write_text("x")
+    await session.command(lambda: session.path("f").write_text("x"))
+    assert session.path("f").exists()
+    (entry,) = session.journal.entries()
+    assert "more than 10 entries" in entry.notes[0]
+    with pytest.raises(ToolError):
+        session.journal.undo()
+
+
+async def test_another_process_undoes_what_a_finished_session_did(session: Session):
+    session.path("f").write_text("old")
+    await session.write("f", b"new")
+    await session.command(lambda: session.path("f").unlink())
+    session.journal.close()
+    assert sorted(os.listdir(session.folder)) == ["journal.log"]
+    other = session.reopened()
+    assert [entry.title for entry in other.entries()] == ["Writing to f", "a command"]
+    other.undo(last=2)
+    assert session.path("f").read_text() == "old"
+    assert all(entry.is_undone for entry in session.reopened().entries() if not entry.is_undo)
+
+
+async def test_a_session_without_changes_leaves_nothing(session: Session):
+    await session.command(lambda: None)
+    session.journal.close()
+    assert os.listdir(session.folder) == []
+
+
+_KILLED = """
+import os, signal, sys, anyio
+from dogu.runtime.journal import Journal, tidy
+from dogu.workspace.roots import Roots
+workspace, folder = sys.argv[1:]
+async def main():
+    async with Journal(folder, Roots(workspace)).call("c", "killed", snapshot=True):
+        os.unlink(workspace + "/gone")
+        with open(workspace + "/new", "w") as stream: stream.write("x")
+        with open(workspace + "/f", "a") as stream: stream.write("x")
+        os.kill(os.getpid(), signal.SIGKILL)
+anyio.run(main)
+"""
+
+
+async def test_what_a_command_did_is_undone_although_the_program_was_killed(session: Session):
+    session.path("f").write_text("old")
+    session.path("gone").write_text("gone")
+    before = session.tree()
+    process = await to_thread.run_sync(
+        lambda: subprocess.run([sys.executable, "-c", _KILLED, session.workspace, session.folder], check=False)
+    )
+    assert process.returncode == -9
+    assert session.tree() != before
+    tidy(str(session.folder.parent))
+    assert session.journal.undo().done
+    assert session.tree() == before
+
+
+async def test_what_a_killed_session_leaves_is_tidied_up_and_a_living_ones_is_not(session: Session):
+    await session.command(lambda: session.path("f").write_text("x"))
+    tidy(str(session.folder.parent))
+    assert "tree.pack" in os.listdir(session.folder)
+    ended = _KILLED.replace("os.kill(", "(lambda *_: None)(") + "os._exit(0)"
+    folder = session.base / "state/sessions/two"
+    session.path("gone").write_text("x")
+    await to_thread.run_sync(
+        lambda: subprocess.run([sys.executable, "-c", ended, session.workspace, folder], check=True)
+    )
+    assert "tree.pack" in os.listdir(folder)
+    tidy(str(folder.parent))
+    assert os.listdir(folder) == ["journal.log"]
+
+
+async def test_a_command_still_running_in_another_process_is_left_alone(session: Session):
+    async with session.journal.call("c", "running", snapshot=True):
+        session.path("f").write_text("x")
+        with pytest.raises(ToolError) as caught:
+            session.reopened().undo()
+        assert caught.value.kind is ErrorKind.REFUSED
+    assert session.reopened().undo().done
+
+
+async def test_a_torn_record_at_the_end_counts_as_not_written(session: Session):
+    await session.write("f", b"1")
+    log = session.folder / "journal.log"
+    whole = log.read_bytes()
+    await session.write("f", b"2")
+    for cut in (len(whole) + 1, len(whole) + 30, len(log.read_bytes()) - 1):
+        log.write_bytes((whole + b"garbage" * 100)[:cut])
+        assert len(session.reopened().entries()) == 1
+    session.path("f").write_bytes(b"1")
+    other = session.reopened()
+    assert other.undo().done
+    assert len(session.reopened().entries()) == 2
+
+
+async def test_a_folder_that_became_a_link_is_not_followed(session: Session):
+    await session.write("d/f", b"1")
+    session.path("d").rename(session.path("elsewhere"))
+    session.path("d").symlink_to("elsewhere")
+    assert not session.journal.undo().done
+    session.journal.undo(force=True)
+    assert session.path("elsewhere/f").read_bytes() == b"1"
+
+
+async def test_git_is_as_before_after_undoing_a_commit(session: Session):
+    def git(*words: str) -> None:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(session.base),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "a",
+            "GIT_AUTHOR_EMAIL": "a@example.org",
+            "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@example.org",
+        }
+        subprocess.run(["git", *words], cwd=session.workspace, env=environment, check=True, capture_output=True)
+
+    if shutil.which("git") is None:
+        pytest.skip("no git here")
+    git("init", "-q")
+    session.path("f").write_text("1")
+    git("add", "f")
+    git("commit", "-qm", "one")
+    before = {path: held for path, held in session.tree().items() if "objects" not in path}
+
+    def act() -> None:
+        session.path("f").write_text("2")
+        git("commit", "-qam", "two")
+        git("checkout", "-qb", "other")
+
+    await session.command(act)
+    report = session.journal.undo()
+    assert report.refused == ()
+    assert {path: held for path, held in session.tree().items() if "objects" not in path} == before
+    git("fsck", "--strict")
+
+
+_NAMES = st.sampled_from(["a", "b", "d/c", "d/e", "bad\udcff"])
+_STEP = st.tuples(
+    st.sampled_from(["write", "delete", "mkdir", "link", "chmod", "rename"]), _NAMES, _NAMES, st.binary(max_size=3)
+)
+
+
+def apply(workspace: Path, step: tuple[str, str, str, bytes]) -> None:
+    what, name, other, data = step
+    path, second = workspace / name, workspace / other
+    try:
+        path.parent.mkdir(exist_ok=True)
+        second.parent.mkdir(exist_ok=True)
+        match what:
+            case "write":
+                path.write_bytes(data)
+            case "delete":
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            case "mkdir":
+                path.mkdir()
+            case "link":
+                path.symlink_to(other)
+            case "chmod":
+                path.chmod(0o600 + (data[0] % 8 if data else 0))
+            case _:
+                path.rename(second)
+    except OSError:
+        return
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(_STEP, max_size=8), st.lists(st.lists(_STEP, min_size=1, max_size=6), min_size=1, max_size=3))
+async def test_undoing_any_commands_brings_back_bytes_modes_and_neighbours(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: list[tuple[str, str, str, bytes]],
+    commands: list[list[tuple[str, str, str, bytes]]],
+):
+    session = Session(tmp_path_factory.mktemp("any"))
+    for step in first:
+        apply(session.workspace, step)
+    before = session.tree()
+    for steps in commands:
+        await session.command(lambda steps=steps: [apply(session.workspace, step) for step in steps])
+    entries = session.journal.entries()
+    if entries:
+        report = session.journal.undo(last=len(entries))
+        assert report.refused == ()
+    assert session.tree() == before
+    session.journal.close()
+
+
+async def test_a_turn_is_undone_with_all_that_follow(session: Session):
+    for turn, text in ((1, b"one"), (2, b"two"), (3, b"three")):
+        session.journal.next_turn()
+        await session.write("f", text, f"call-{turn}")
+    report = session.journal.undo(since=2)
+    assert report.done
+    assert session.path("f").read_bytes() == b"one"
+    with pytest.raises(ToolError):
+        session.journal.undo(since=2)
+
+
+async def test_the_net_of_all_calls_is_from_before_the_first_to_now(session: Session):
+    session.path("changed").write_bytes(b"old")
+    session.path("deleted").write_bytes(b"gone")
+    session.path("and back").write_bytes(b"same")
+    for data in (b"new", b"newer"):
+        await session.write("changed", data)
+    await session.write("made", b"made")
+    await session.command(lambda: session.path("deleted").unlink())
+    for data in (b"other", b"same"):
+        await session.write("and back", data)
+    await session.write("undone", b"x")
+    session.journal.undo()
+    session.path("changed").write_bytes(b"by hand")  # what it is now counts, whoever made it so
+    for journal in (session.journal, session.reopened()):
+        found = {session.name(change.path): (change.old, change.new) for change in journal.net()}
+        assert found == {"changed": (b"old", b"by hand"), "deleted": (b"gone", None), "made": (None, b"made")}
+        journal.close()

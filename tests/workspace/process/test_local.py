@@ -1,0 +1,437 @@
+"""The shell rows of the fault matrix, and what processes do to get away."""
+
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses, ProcessResult, ShellCommand
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="keepers need Linux"),
+]
+
+PATH = os.environ.get("PATH", "/usr/bin:/bin")
+
+
+class Runner:
+    """Runs commands in a folder of the test's own."""
+
+    def __init__(self, processes: LocalProcesses, folder: Path) -> None:
+        self.processes = processes
+        self.folder = folder
+        self.live: list[str] = []
+
+    async def __call__(self, text: str, **options: object) -> ProcessResult:
+        command = ShellCommand(text, str(self.folder), {"PATH": PATH}, **options)  # pyright: ignore[reportArgumentType]  (options by name)
+        return await self.processes.run(command, self.live.append)
+
+    async def cancelled_when(self, text: str, is_ready: Callable[[], bool]) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self, text)
+            await until(is_ready)
+            group.cancel_scope.cancel()
+
+
+@pytest.fixture
+async def run(tmp_path: Path) -> AsyncIterator[Runner]:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (tmp_path / "session").mkdir()
+    async with LocalProcesses(output_folder=str(tmp_path / "session")) as processes:
+        yield Runner(processes, folder)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    with anyio.fail_after(seconds):
+        while not condition():  # noqa: ASYNC110  (another process's doing has no event here)
+            await anyio.sleep(0.01)
+
+
+def marked(mark: str) -> list[int]:
+    """Return the living processes whose command line holds a mark."""
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                line = Path(f"/proc/{name}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark.encode() in line:
+                found.append(int(name))
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def pids_in(path: Path) -> list[int]:
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+
+async def test_streams_exit_code_and_group_are_told(run: Runner) -> None:
+    result = await run("echo out; echo err >&2; echo $$; exit 3")
+    assert result.stdout == f"out\n{result.pgid}\n"
+    assert result.stderr == "err\n"
+    assert (result.exit_code, result.signal, result.error, result.background_pids) == (3, None, "", ())
+    assert result.output_bytes == len(result.stdout) + 4
+
+
+async def test_the_command_reaches_bash_unchanged(run: Runner) -> None:
+    assert (await run("echo a # b")).stdout == "a\n"
+    assert (await run("cat <<'X'\n$HOME `x` \\\nX")).stdout == "$HOME `x` \\\n"
+    assert (await run("echo a \\\n b")).stdout == "a b\n"
+    assert "syntax error" in (await run("echo (")).stderr
+    assert (await run("echo $BASH_EXECUTION_STRING")).stdout == "echo $BASH_EXECUTION_STRING\n"
+
+
+async def test_nothing_but_the_given_environment_is_seen(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "leak")
+    result = await run("env; tr '\\0' '\\n' < /proc/$PPID/environ")
+    names = {line.partition("=")[0] for line in result.stdout.splitlines()}
+    assert names <= {"PATH", "PWD", "SHLVL", "_", "LD_LIBRARY_PATH"}
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code", "number"),
+    [
+        ("kill -SEGV $$", None, 11),
+        ("kill -9 $$", None, 9),
+        ("kill $$", None, 15),
+        ("exit 255", 255, None),
+        ("exit 300", 44, None),
+        ("no_such_program_here", 127, None),
+        ("touch f; ./f", 126, None),
+        ("yes | head -1", 0, None),
+        ("kill -PIPE $$", None, 13),
+    ],
+)
+async def test_signals_and_exit_codes_are_exact(
+    run: Runner, text: str, exit_code: int | None, number: int | None
+) -> None:
+    result = await run(text)
+    assert (result.exit_code, result.signal) == (exit_code, number)
+
+
+async def test_a_flood_is_ended_at_the_limit_in_bounded_memory(run: Runner) -> None:
+    await run("true")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = await run("echo first; yes", timeout_s=0.7)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000
+    assert result.timed_out
+    assert result.truncated
+    assert "Timed out after 0.7 s" in result.error
+    assert result.output_bytes > 10_000_000
+    assert result.stdout.startswith("first\ny\n")
+    assert result.stdout.endswith("y\n")
+    assert "bytes left out" in result.stdout
+    assert len(result.stdout) < KEPT_BYTES + 500
+
+
+async def test_a_flood_is_reported_at_most_ten_times_a_second(run: Runner) -> None:
+    started = time.monotonic()
+    await run("yes", timeout_s=0.5)
+    assert 1 <= len(run.live) <= (time.monotonic() - started) * 10 + 2
+    assert max(map(len, run.live)) < 300_000
+
+
+async def test_gigabytes_keep_their_count_and_a_record(run: Runner) -> None:
+    result = await run("head -c 40000000 /dev/zero | tr '\\0' x; echo; echo end")
+    assert (result.exit_code, result.output_bytes) == (0, 40_000_005)
+    assert result.stdout.endswith("\nend\n")
+    record = Path(result.output_files["stdout"])
+    assert record.name in result.stdout
+    assert 0 <= len(record.read_bytes()) - 16 * 1024 * 1024 < 200  # noqa: ASYNC240  (a test may wait for a disk)
+
+
+async def test_binary_output_is_described(run: Runner) -> None:
+    result = await run("head -c 3000000 /dev/zero")
+    assert result.stdout.startswith("[binary output, 3000000 bytes, not shown")
+
+
+async def test_a_program_that_ignores_sigterm_is_killed(run: Runner) -> None:
+    result = await run("trap '' TERM; echo on; sleep 61", timeout_s=0.3)
+    assert (result.stdout, result.signal, result.timed_out) == ("on\n", 9, True)
+
+
+async def test_a_program_may_clean_up_on_sigterm(run: Runner) -> None:
+    result = await run("trap 'echo cleaned; exit 5' TERM; echo on; sleep 61 & wait", timeout_s=0.3)
+    assert (result.stdout, result.exit_code, result.timed_out) == ("on\ncleaned\n", 5, True)
+
+
+async def test_a_closed_stdout_is_not_the_end(run: Runner) -> None:
+    result = await run("exec >&- 2>&-; sleep 0.5; exit 7")
+    assert result.exit_code == 7
+    assert result.duration_s >= 0.5
+
+
+async def test_silence_ends_a_command_and_output_does_not(run: Runner) -> None:
+    result = await run("for i in 1 2 3 4; do echo $i; sleep 0.4; done", idle_timeout_s=1.4)
+    assert (result.exit_code, result.stdout) == (0, "1\n2\n3\n4\n")
+    result = await run("echo on; sleep 61", idle_timeout_s=0.2)
+    assert (result.stdout, result.timed_out) == ("on\n", True)
+    assert "Printed nothing for 0.2 s" in result.error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sleep 62 & echo started",
+        "(sleep 62 &) ; echo started",
+        "setsid sleep 62 & echo started",
+        "nohup sleep 62 & echo started",
+        "sleep 62 & disown; echo started",
+        "(setsid bash -c 'sleep 62 & exit' &); echo started",
+        "(env -i setsid bash -c '(exec sleep 62 <&- >&- 2>&-) & exit' &); echo started",
+    ],
+)
+async def test_background_processes_outlive_the_command_and_end_with_the_session(run: Runner, text: str) -> None:
+    result = await run(text)
+    assert result.stdout == "started\n"
+    assert result.duration_s < 5
+    assert result.background_pids
+    assert all(map(is_alive, result.background_pids))
+    await run.processes.aclose()
+    assert not any(map(is_alive, result.background_pids))
+
+
+async def test_late_output_is_caught_or_its_process_reported(run: Runner) -> None:
+    result = await run("(sleep 0.05; echo late) & echo early")
+    assert result.stdout.startswith("early\n")
+    assert "late\n" in result.stdout or result.background_pids
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        "setsid sleep {mark} & sleep {mark}",
+        "trap '' TERM HUP INT; sleep {mark} & sleep {mark}",
+        "(setsid nohup bash -c 'trap \"\" TERM; sleep {mark}; :' > /dev/null 2>&1 &) ; sleep {mark}",
+        "env -i {python} -c 'import os\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
+        'os.execv("/bin/sleep", ["sleep", "{mark}"])\'; sleep {mark}',
+        "setsid bash -c 'kill -STOP $$; sleep {mark}' & sleep {mark}",
+    ],
+)
+async def test_a_cancelled_command_leaves_nothing(run: Runner, escape: str, request: pytest.FixtureRequest) -> None:
+    mark = f"6{abs(hash(request.node.name)) % 10**8}"
+    text = escape.replace("{mark}", mark).replace("{python}", sys.executable)
+    await run.cancelled_when(text, lambda: len(marked(mark)) >= 2)
+    assert marked(mark) == []
+    assert os.listdir(run.folder) == []
+
+
+FORKS_WHILE_DYING = """
+import os, signal, time
+def child(depth):
+    if os.fork() == 0:
+        os.setsid()
+        live(depth)
+def die(*_):
+    for _ in range(2):
+        child(DEPTH + 1)
+    time.sleep(0.05)
+    os._exit(0)
+def live(depth):
+    global DEPTH
+    DEPTH = depth
+    if depth < 4:
+        signal.signal(signal.SIGTERM, die)
+    else:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with open("pids", "a") as file:
+        file.write(f"{os.getpid()} ")
+    while True:
+        time.sleep(63)
+for _ in range(3):
+    child(0)
+live(9)
+"""
+
+
+async def test_programs_that_fork_while_dying_are_all_ended(run: Runner) -> None:
+    (run.folder / "hydra.py").write_text(FORKS_WHILE_DYING)
+    pids = run.folder / "pids"
+    await run.cancelled_when(f"{sys.executable} hydra.py", lambda: len(pids_in(pids)) == 4)
+    everyone = pids_in(pids)
+    assert len(everyone) > 10
+    assert not any(map(is_alive, everyone))
+
+
+async def test_a_flood_of_processes_is_ended(run: Runner) -> None:
+    result = await run("for i in $(seq 60); do sleep 64 & done; sleep 64", max_processes=40)
+    assert "more than 40 processes" in result.error
+    assert result.background_pids == ()
+
+
+async def test_programs_that_read_get_the_end_of_input_and_no_terminal(run: Runner) -> None:
+    assert (await run("cat; read x; echo $?")).stdout == "1\n"
+    result = await run("read x < /dev/tty; tty; ps -o tty= -p $$ || echo ?")
+    assert "/dev/tty" in result.stderr
+    assert "not a tty" in result.stdout
+
+
+async def test_standard_input_can_be_given(run: Runner) -> None:
+    assert (await run("cat", stdin=b"x" * 200_000)).stdout == "x" * 200_000
+
+
+async def test_arguments_run_without_a_shell(run: Runner) -> None:
+    assert (await run("", argv=("printf", "%s|", "$HOME", "a b"))).stdout == "$HOME|a b|"
+    with pytest.raises(ToolError, match=r"could not start.*No such file"):
+        await run("", argv=("no_such_program_here",))
+
+
+async def test_a_character_split_between_writes_arrives_whole(run: Runner) -> None:
+    result = await run(r"printf '\xe6\x97'; sleep 0.3; printf '\xa5\n'")
+    assert result.stdout == "日\n"
+    assert "".join(run.live) == "日\n"
+
+
+async def test_escape_sequences_reach_neither_model_nor_person(run: Runner) -> None:
+    result = await run(r"printf '\e]52;c;ZXZpbA==\a\e]0;t\e\\\e]8;;http://x\e\\l\eP1$r\e\\\e_a\e\\\xc2\x9b31mok\n'")
+    assert result.stdout == "lok\n"
+    assert "".join(run.live) == "lok\n"
+
+
+async def test_a_stopped_command_still_hears_the_limit(run: Runner) -> None:
+    result = await run("kill -STOP $$", timeout_s=0.2)
+    assert result.timed_out
+    assert result.signal == signal.SIGTERM
+
+
+async def test_a_memory_hog_fails_alone(run: Runner) -> None:
+    result = await run(f"{sys.executable} -c 'x = bytearray(1 << 40)'", max_memory_bytes=1 << 33)
+    assert result.exit_code == 1
+    assert "MemoryError" in result.stderr
+
+
+def own_children() -> set[str]:
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+async def test_many_short_children_and_zombies_leave_no_trace(run: Runner) -> None:
+    await run("true")
+    before, children = (
+        len(os.listdir("/proc/self/fd")),
+        own_children(),
+    )  # an earlier test's launcher may still be leaving
+    result = await run("for i in $(seq 300); do /bin/true & done; wait; (for i in $(seq 20); do /bin/true & done) &")
+    assert result.exit_code == 0
+    for _ in range(5):
+        await run("true")
+    assert len(os.listdir("/proc/self/fd")) <= before
+    assert own_children() <= children
+
+
+@pytest.mark.parametrize(("text", "name"), [("echo " + "x" * 200_000, "A"), ("echo", "x" * 3_000_000)])
+async def test_what_is_too_long_for_the_system_is_a_clear_error(run: Runner, text: str, name: str) -> None:
+    command = ShellCommand(text, str(run.folder), {"PATH": PATH, name: "1"})
+    with pytest.raises(ToolError, match="write it to a file") as caught:
+        await run.processes.run(command)
+    assert caught.value.kind is ErrorKind.START_FAILED
+
+
+async def test_an_environment_no_program_can_have_is_a_clear_error(run: Runner) -> None:
+    with pytest.raises(ToolError, match="could not be started"):
+        await run.processes.run(ShellCommand("true", str(run.folder), {"A=B": "x"}))
+
+
+@pytest.mark.parametrize("text", ["echo a\0b", "echo \ud800"])
+async def test_what_no_command_line_can_hold_is_refused(run: Runner, text: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        await run(text)
+    assert caught.value.kind is ErrorKind.INVALID_ARGUMENTS
+
+
+async def test_a_deleted_directory_is_a_clear_error(run: Runner) -> None:
+    descriptor = os.open(run.folder, os.O_RDONLY)
+    try:
+        run.folder.rmdir()
+        with pytest.raises(ToolError, match="directory is gone"):
+            await run.processes.run(ShellCommand("echo x", descriptor, {"PATH": PATH}))
+        with pytest.raises(ToolError) as caught:
+            await run("echo x")
+        assert caught.value.kind is ErrorKind.NOT_FOUND
+    finally:
+        os.close(descriptor)
+
+
+async def test_a_directory_deleted_by_the_command_is_no_harm(run: Runner) -> None:
+    assert (await run("mkdir d; cd d; rmdir $PWD; echo $?")).stdout == "0\n"
+
+
+async def test_a_thousand_calls_at_once_are_bounded(run: Runner) -> None:
+    most = 0
+    results: list[ProcessResult] = []
+
+    async def one() -> None:
+        nonlocal most
+        results.append(await run("echo x"))
+        most = max(most, len(os.listdir("/proc/self/fd")))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(300):
+            group.start_soon(one)
+    assert {(result.exit_code, result.stdout) for result in results} == {(0, "x\n")}
+    assert most < 200
+
+
+async def test_a_command_that_kills_its_keeper_ends_too(run: Runner) -> None:
+    result = await run("setsid sleep 65 & echo $! > pid; echo on; sleep 0.1; kill -9 $PPID; sleep 65")
+    assert "was killed" in result.error
+    assert result.stdout == "on\n"
+    sleeper = pids_in(run.folder / "pid")[0]
+    await until(lambda: not is_alive(sleeper))
+
+
+async def test_a_lost_launcher_is_started_again(run: Runner) -> None:
+    parent = "/proc/$PPID/stat"
+    result = await run(f"read -r _ _ _ launcher _ < {parent}; kill -9 $launcher; echo $launcher")
+    assert result.exit_code == 0
+    assert (await run("echo again")).stdout == "again\n"
+
+
+async def test_cancelling_twice_or_before_the_start_is_harmless(run: Runner) -> None:
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await run("touch was_run")
+    assert (await run("echo x")).stdout == "x\n"
+
+
+async def test_an_error_of_the_listener_ends_the_command(run: Runner) -> None:
+    def fail(_text: str) -> None:
+        raise ZeroDivisionError
+
+    command = ShellCommand("echo $$ > pid; echo on; sleep 66", str(run.folder), {"PATH": PATH})
+    with pytest.raises(ZeroDivisionError):
+        await run.processes.run(command, fail)
+    assert not is_alive(pids_in(run.folder / "pid")[0])
+
+
+async def test_everything_ends_when_the_program_dies(run: Runner) -> None:
+    program = run.folder / "program.py"
+    program.write_text(f"""
+import sys
+sys.path = {sys.path!r}
+import anyio
+from dogu.workspace.process.local import LocalProcesses, ShellCommand
+processes = LocalProcesses()
+command = "setsid sleep 67 & echo $! > pid; sleep 67"
+anyio.run(processes.run, ShellCommand(command, {str(run.folder)!r}, {{"PATH": {PATH!r}}}))
+""")
+    result = await run(
+        f"{sys.executable} program.py & until test -s pid; do sleep 0.02; done; kill -9 $!; cat pid", timeout_s=20
+    )
+    sleeper = int(result.stdout)
+    await until(lambda: not is_alive(sleeper))

@@ -1,0 +1,55 @@
+"""The ways out that each step holds on this machine: all but those that it says it can't."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.sandbox.ladder import Sandbox, Step
+from workspace.sandbox.probes import PROBES, best_of, came_through
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the ladder is Linux's"),
+]
+
+NOT_THERE_YET = "settings of an editor that aren't there yet"
+# What `Sandbox.limits` names: modes and times, and what runs later inside a root.
+COME_THROUGH = {
+    Step.BUBBLEWRAP: {NOT_THERE_YET},
+    Step.LANDLOCK: {
+        NOT_THERE_YET,
+        "the mode of a file beside it",
+        "the times of a file beside it",
+        "a hook",
+        "version control's settings",
+        "hooks put in the place of others",
+        "this program's settings in the project",
+    },
+}
+
+
+@pytest.fixture(params=[Step.BUBBLEWRAP, Step.LANDLOCK])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    found = best_of(request.param)
+    if found.step is not request.param:
+        pytest.skip(f"this machine has no {request.param}")
+    if found.landlock_abi < 6:
+        pytest.skip("signals and sockets without a file are held from Landlock's ABI 6 on")
+    return found
+
+
+def test_there_are_as_many_probes_as_are_told() -> None:
+    assert len(PROBES) == 45
+
+
+async def test_no_way_out_leads_through_but_those_that_a_step_names(sandbox: Sandbox, tmp_path: Path) -> None:
+    through: set[str] = set()
+    async with LocalProcesses() as processes:
+        for number, name in enumerate(PROBES):
+            if await came_through(sandbox, name, tmp_path / str(number), processes):
+                through.add(name)
+    assert through <= COME_THROUGH[sandbox.step]
