@@ -2,14 +2,15 @@
 
 import inspect
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import anyio
 import msgspec
 import pytest
 
 import dogu
+from cancelling import cancelled_when
 from dogu.contract import CallContext, Confirmation, Text, text_of
 from dogu.settings import load_settings
 from dogu.testing.scripted_model import ScriptedModel
@@ -204,9 +205,9 @@ class TestFlow:
     async def test_a_call_can_be_cancelled(self, tmp_path: Path) -> None:
         options = dogu.Options(root=str(tmp_path), home=str(tmp_path / "home"), approval_mode="yolo")
         async with dogu.open_runtime(options) as runtime:
-            with anyio.move_on_after(0.3) as scope:
-                await runtime.call("run_shell_command", command="sleep 60; touch done")
-        assert scope.cancelled_caught
+            started = tmp_path / "started"
+            call_it = partial(runtime.call, "run_shell_command", command="touch started; sleep 60; touch done")
+            await cancelled_when(started.exists, call_it)
         assert not (tmp_path / "done").exists()
 
 

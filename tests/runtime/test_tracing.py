@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from cancelling import cancelled_when
 from dogu.app import Options, open_agent, open_runtime
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.testing import ScriptedModel, Turn, call
@@ -126,9 +127,9 @@ async def test_a_model_that_fails_is_marked_by_its_kind(tmp_path: Path, collecto
 
 async def test_a_turn_that_is_cancelled_is_a_span_that_says_so(tmp_path: Path, collector: Collector) -> None:
     options = options_of(tmp_path, enabled=True, otlpEndpoint=collector.server.url)
-    async with open_agent(options, model=ScriptedModel([Turn(hangs=True)])) as opened:
-        with anyio.move_on_after(0.1):
-            await opened.agent.run("x")
+    model = ScriptedModel([Turn(hangs=True)])
+    async with open_agent(options, model=model) as opened:
+        await cancelled_when(lambda: model.requests, lambda: opened.agent.run("x"))
     assert collector.span("invoke_agent dogu")[1]["error.type"] == "cancelled"
     assert collector.span("chat scripted")[1]["error.type"] == "cancelled"
 

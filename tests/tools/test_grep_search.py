@@ -156,7 +156,7 @@ async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
 
     tool = GrepSearch(ContentSearch(Roots(str(tmp_path)), engines=Engines(str(program))))
     before = children()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: run_tool(tool, pattern="x"))
             while not (tmp_path / "started").exists():  # noqa: ASYNC110  (a file is all the program can say)

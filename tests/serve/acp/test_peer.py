@@ -109,9 +109,16 @@ async def test_our_requests_find_their_answers_in_any_order_and_shape():
 
 async def test_giving_up_a_request_tells_the_other_side():
     async with connected() as (peer, other):
-        with anyio.move_on_after(0.05):
-            await peer.request("slow", {})
-        asked = await other.hear()
+        scope = anyio.CancelScope()
+
+        async def request() -> None:
+            with scope:
+                await peer.request("slow", {})
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(request)
+            asked = await other.hear()
+            scope.cancel()
         assert await other.hear() == {
             "jsonrpc": "2.0",
             "method": "$/cancel_request",
