@@ -109,21 +109,13 @@ async def test_our_requests_find_their_answers_in_any_order_and_shape():
 
 async def test_giving_up_a_request_tells_the_other_side():
     async with connected() as (peer, other):
-        scope = anyio.CancelScope()
-
-        async def request() -> None:
-            with scope:
-                await peer.request("slow", {})
-
+        asked: dict[str, Any] = {}
         async with anyio.create_task_group() as group:
-            group.start_soon(request)
+            group.start_soon(peer.request, "slow", {})
             asked = await other.hear()
-            scope.cancel()
-        assert await other.hear() == {
-            "jsonrpc": "2.0",
-            "method": "$/cancel_request",
-            "params": {"requestId": asked["id"]},
-        }
+            group.cancel_scope.cancel()
+        given_up = {"jsonrpc": "2.0", "method": "$/cancel_request"}
+        assert await other.hear() == {**given_up, "params": {"requestId": asked["id"]}}
 
 
 async def test_a_side_that_leaves_ends_requests_both_ways():
