@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dogu.workspace.folder_events import FolderEvents
-from dogu.workspace.snapshot import Row, SnapshotLimits, TooManyEntriesError, TreeSnapshots
+from dogu.workspace.snapshot.folder_events import FolderEvents
+from dogu.workspace.snapshot.trees import Row, SnapshotLimits, TooManyEntriesError, TreeSnapshots
 
 
 def _do_nothing(_events: FolderEvents) -> None:

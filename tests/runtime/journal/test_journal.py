@@ -20,7 +20,7 @@ from dogu.runtime.journal.undo import UndoReport
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.roots import Roots
-from dogu.workspace.snapshot import SnapshotLimits
+from dogu.workspace.snapshot.trees import SnapshotLimits
 
 pytestmark = pytest.mark.anyio
 

@@ -34,7 +34,7 @@ from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
-from dogu.workspace.snapshot import SnapshotLimits
+from dogu.workspace.snapshot.trees import SnapshotLimits
 
 _FILE_NAME = "journal.log"
 _WAITS_FOR_UNDO_S = 7 * 24 * 3600.0

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dogu.language import say
 from dogu.runtime.journal.log import MISSING, ChangeRecord, State
 from dogu.runtime.journal.undo import digest_by_stamp, state_of_file
-from dogu.workspace.snapshot import Row, SnapshotLimits, TooManyEntriesError, TreeChange, TreeSnapshots
+from dogu.workspace.snapshot.trees import Row, SnapshotLimits, TooManyEntriesError, TreeChange, TreeSnapshots
 
 _LOCK_NAME = "journal.lock"
 

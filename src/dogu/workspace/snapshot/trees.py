@@ -20,8 +20,8 @@ import msgspec
 
 from dogu.language import say
 from dogu.workspace import beneath
-from dogu.workspace.folder_events import FolderEvents
-from dogu.workspace.snapshot_pack import Pack
+from dogu.workspace.snapshot.folder_events import FolderEvents
+from dogu.workspace.snapshot.pack import Pack
 
 RowKind = Literal["file", "link", "folder", "other"]
 _COMES_LAST = frozenset(

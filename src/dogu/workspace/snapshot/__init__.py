@@ -1,0 +1,1 @@
+"""What changed below the roots between two looks (`trees`), with the contents from before (`pack`)."""
