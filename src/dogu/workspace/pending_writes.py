@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -98,7 +98,7 @@ class PendingWrites:
             return None
         import fcntl
 
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        self._make_folder(self._folder)
         name = os.path.join(self._folder, os.urandom(8).hex())
         descriptor = os.open(name + _UNFINISHED, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -108,13 +108,23 @@ class PendingWrites:
                 self._syscalls.fsync(descriptor)
             os.rename(name + _UNFINISHED, name + _NOTE)
             if durable:
-                self._sync_folder()
+                self._sync(self._folder)
         except BaseException:
             _unlink_if_there(name + _UNFINISHED)
             _unlink_if_there(name + _NOTE)
             beneath.close(descriptor)
             raise
         return descriptor, name + _NOTE
+
+    def _make_folder(self, folder: str) -> None:
+        """Make it and those above it, on the disk: a note in a folder that a loss of power takes away is none."""
+        if os.path.isdir(folder):
+            return
+        above = os.path.dirname(folder)
+        self._make_folder(above)
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        self._sync(above)
 
     def _end(self, note: tuple[int, str] | None, durable: bool = False) -> None:
         if note is None:
@@ -124,16 +134,16 @@ class PendingWrites:
         beneath.close(descriptor)
         if durable:
             try:
-                self._sync_folder()
+                self._sync(os.path.dirname(name))
             except OSError:
                 pass  # should the note come back, `recover` finds the new content and drops it
 
-    def _sync_folder(self) -> None:
-        folder = os.open(self._folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    def _sync(self, folder: str) -> None:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self._syscalls.fsync(folder)
+            self._syscalls.fsync(descriptor)
         finally:
-            beneath.close(folder)
+            beneath.close(descriptor)
 
 
 class RestoreError(OSError):
