@@ -171,9 +171,17 @@ class WithoutExchange(Syscalls):
         raise OSError(errno.EINVAL, "no flags")
 
 
-def test_where_names_cannot_change_places_a_plain_rename_does(workspace: Path):
+class IgnoresFlags(Syscalls):
+    """A file system in user space that knows rename(2) only."""
+
+    def exchange(self, folder: int, one: str, other: str) -> None:
+        self.rename(folder, one, other)
+
+
+@pytest.mark.parametrize("syscalls", [WithoutExchange(), IgnoresFlags()])
+def test_where_names_cannot_change_places_a_plain_rename_does(workspace: Path, syscalls: Syscalls):
     (workspace / "f").write_text("old")
-    files = LocalFiles(Roots(str(workspace)), writer=AtomicWriter(syscalls=WithoutExchange()))
+    files = LocalFiles(Roots(str(workspace)), writer=AtomicWriter(syscalls=syscalls))
     files.write("f", b"new", digest_of(b"old"))
     files.write("g", b"born", "")
     assert sorted((path.name, path.read_text()) for path in workspace.iterdir()) == [("f", "new"), ("g", "born")]

@@ -182,11 +182,20 @@ class AtomicWriter:
                 self._sync(folder)
                 return
             try:
-                self._check_unchanged(folder, name, place, old)
+                if self._is_there(folder, name):
+                    self._check_unchanged(folder, name, place, old)
+                # else the file system knows no flags of rename(2), and has put the new file over the old one.
                 self._sync(folder)
             except BaseException:
                 self._syscalls.exchange(folder, name, place.name)
                 raise
+
+    def _is_there(self, folder: int, name: str) -> bool:
+        try:
+            self._syscalls.status_of(folder, name)
+        except FileNotFoundError:
+            return False
+        return True
 
     @contextmanager
     def _temporary(self, folder: int, place: Place) -> Generator[str]:
