@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 async def run(web: LoopbackWeb, prompt: str, answer: Grounded | ToolError | None = None) -> ToolResult:
     asked = None if answer is None else Server(answer)
-    return await run_tool(WebFetch(WebReader(web.client()), asked), prompt=prompt)
+    return await run_tool(WebFetch(lambda: WebReader(web.client()), asked), prompt=prompt)
 
 
 class Server:
@@ -112,7 +112,7 @@ async def test_what_wont_be_fetched_is_refused_before_anybody_is_asked(prompt: s
         return Approved()
 
     with LoopbackWeb() as web:
-        result = await run_tool(WebFetch(WebReader(web.client())), prompt=prompt, confirm=confirm)
+        result = await run_tool(WebFetch(lambda: WebReader(web.client())), prompt=prompt, confirm=confirm)
     assert result.error is not None
     assert result.error.kind is kind
     assert asked == []
@@ -132,7 +132,7 @@ async def test_a_person_is_shown_each_address_before_it_is_fetched() -> None:
         return Approved()
 
     with LoopbackWeb({"/a": page("A"), "/b": page("B")}) as web:
-        tool = WebFetch(WebReader(web.client()))
+        tool = WebFetch(lambda: WebReader(web.client()))
         await called(tool, "http://x.test/a and http://例え.test/b", ApprovalMode.DEFAULT, confirm)
     [question] = asked
     assert question.confirmation.title == "Fetch these addresses of the web?"
@@ -143,7 +143,7 @@ async def test_a_person_is_shown_each_address_before_it_is_fetched() -> None:
 @pytest.mark.parametrize("mode", list(ApprovalMode))
 async def test_an_address_that_looks_like_another_asks_in_every_mode(mode: ApprovalMode) -> None:
     with LoopbackWeb({"/": page("A")}) as web:
-        answer = await called(WebFetch(WebReader(web.client())), "https://xn--80ak6aa92e.test/", mode, None)
+        answer = await called(WebFetch(lambda: WebReader(web.client())), "https://xn--80ak6aa92e.test/", mode, None)
     assert answer.result.error is not None
     assert answer.result.error.kind in (ErrorKind.NOBODY_TO_ASK, ErrorKind.REFUSED)
     assert web.looked_up == []
@@ -154,7 +154,7 @@ async def test_a_proxy_that_looks_names_up_asks_in_every_mode_unless_it_is_trust
     with LoopbackWeb({"/": page("through the proxy")}) as web:
         rules = web.client().rules
         client = WebClient(rules, proxy_for=lambda _url: f"http://127.0.0.1:{web.port}", resolver=web.resolve)
-        tool = WebFetch(WebReader(client, trusts_proxy=is_trusted))
+        tool = WebFetch(lambda: WebReader(client, trusts_proxy=is_trusted))
         answer = await called(tool, "http://x.test/", ApprovalMode.YOLO, None)
         inner = await called(tool, "http://inner.test/", ApprovalMode.YOLO, None)
     if not is_trusted:
@@ -170,7 +170,7 @@ async def test_a_name_known_to_be_private_is_refused_behind_a_proxy_too() -> Non
         client = WebClient(
             web.client().rules, proxy_for=lambda _url: f"http://127.0.0.1:{web.port}", resolver=web.resolve
         )
-        tool = WebFetch(WebReader(client, trusts_proxy=True))
+        tool = WebFetch(lambda: WebReader(client, trusts_proxy=True))
         answer = await called(tool, "http://inner.test/", ApprovalMode.YOLO, None)
     assert answer.result.error is not None
     assert answer.result.error.kind is ErrorKind.REFUSED
@@ -210,7 +210,7 @@ async def test_addresses_that_the_models_server_couldnt_read_are_fetched_beside_
 async def test_an_address_that_a_person_allowed_never_goes_to_the_models_server() -> None:
     server = Server(READ)
     with LoopbackWeb({"/": page("wiki")}, {"wiki.intranet": ["10.0.0.9"]}) as web:
-        tool = WebFetch(WebReader(web.client("wiki.intranet")), server)
+        tool = WebFetch(lambda: WebReader(web.client("wiki.intranet")), server)
         result = await run_tool(tool, prompt="http://wiki.intranet/")
     assert "wiki" in str(result.llm_content)
     assert server.prompts == []
@@ -224,7 +224,7 @@ async def test_a_page_of_github_that_shows_a_file_is_read_as_the_file() -> None:
 
 
 async def test_what_is_done_is_said_in_a_line() -> None:
-    tool = WebFetch(WebReader(LoopbackWebless.client()))
+    tool = WebFetch(lambda: WebReader(LoopbackWebless.client()))
     args = tool.validate_tool_params({"prompt": "Read\n https://x.test/a " + "x" * 200})
     assert tool.get_description(args).startswith('Fetch from the web: "Read https://x.test/a xxx')
     assert len(tool.get_description(args)) < 150

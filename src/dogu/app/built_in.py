@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dogu.tools.run_subagent import RunTask
     from dogu.workspace.edit_match.repair import Repair
     from dogu.workspace.files import LocalFiles
+    from dogu.workspace.ignore import Reason
     from dogu.workspace.memory_file import MemoryFile
     from dogu.workspace.process.local import LocalProcesses, Processes
     from dogu.workspace.roots import Roots
@@ -70,12 +71,21 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     from dogu.tools.web_fetch import WebFetch
     from dogu.tools.write_file import WriteFile
     from dogu.tools.write_todos import WriteTodos
-    from dogu.workspace.ignore.lookup import hidden_from_models, why_ignored
     from dogu.workspace.search import ContentSearch
 
     roots, files, shell = parts.roots, parts.files, settings.shell
     respects_git = settings.context.respect_git_ignore
     web = parts.powers.web or Web(settings)
+
+    def hidden(path: str) -> Reason:
+        from dogu.workspace.ignore.lookup import hidden_from_models
+
+        return hidden_from_models(roots, path)
+
+    def ignored(path: str) -> Reason:
+        from dogu.workspace.ignore.lookup import why_ignored
+
+        return why_ignored(roots, path)
 
     def environment() -> dict[str, str]:
         from dogu.workspace.environment import command_environment
@@ -84,10 +94,8 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
 
     return [
         ListDirectory(roots).with_defaults(respect_git_ignore=respects_git),
-        ReadFile(files, roots, lambda path: hidden_from_models(roots, path)),
-        ReadManyFiles(files, roots, lambda path: why_ignored(roots, path)).with_defaults(
-            respect_git_ignore=respects_git
-        ),
+        ReadFile(files, roots, hidden),
+        ReadManyFiles(files, roots, ignored).with_defaults(respect_git_ignore=respects_git),
         Glob(roots).with_defaults(respect_git_ignore=respects_git),
         GrepSearch(ContentSearch(roots, time_limit_s=settings.search.timeout_s)).with_defaults(
             respect_git_ignore=respects_git, max_matches=settings.search.max_matches
@@ -104,7 +112,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         ),
         BackgroundJobs(parts.processes),
         StopBackgroundJob(parts.processes),
-        WebFetch(web.reader, web.url_context),
+        WebFetch(web.open_reader, web.url_context),
         GoogleWebSearch(web.search),
         WriteTodos(),
         AskUser(parts.ask),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -126,6 +125,8 @@ def copy_session(path: str) -> str:
 
 def _copied(kept: KeptSession) -> SessionFolder:
     """Make a session of its own that has the same record so far. Raises OSError."""
+    import shutil
+
     state_folder = os.path.dirname(os.path.dirname(kept.path))
     folder = SessionFolder(state_folder, kept.facts.roots, origin=kept.session_id)
     target = os.path.join(folder.path, RECORD_NAME)

@@ -48,9 +48,8 @@ class Web:
         self._model = model
         self._count = count
 
-    @property
-    def reader(self) -> WebReader:
-        """What reads pages."""
+    def open_reader(self) -> WebReader:
+        """Make what reads pages."""
         from dogu.workspace.web.reader import WebReader
 
         return WebReader(self._client(), trusts_proxy=self._settings.web.trusts_proxy)

@@ -31,7 +31,7 @@ TOOL_NAMES = {
 }
 """Other names that settings may use: the documents' classes, and an older name of a tool."""
 
-_ENTRY = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<words>.*)\))?\s*", re.DOTALL)
+_ENTRY = r"(?s)\s*(?P<name>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<words>.*)\))?\s*"
 
 
 class RestrictionError(Exception):
@@ -66,7 +66,7 @@ class Rule(msgspec.Struct, frozen=True):
 
         Raises `RestrictionError` for anything else: a restriction is never dropped silently.
         """
-        match = _ENTRY.fullmatch(entry)
+        match = re.fullmatch(_ENTRY, entry)
         if match is None:
             raise RestrictionError(
                 entry, told("{entry!r} is neither a tool's name nor {tool}(COMMAND)", entry=entry, tool=SHELL_TOOL)

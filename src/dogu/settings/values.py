@@ -16,11 +16,9 @@ THEMES = ("auto", "dark", "light")
 WIDTHS = ("narrow", "wide")
 _OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
 _LONGEST_SHOWN = 60
-_HOST = re.compile(
-    r"(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?::(?P<port>[0-9]{1,5}))?",
-    re.IGNORECASE | re.ASCII,
-)
-_BRACKETED = re.compile(r"\[(?P<address>[^\]/]+)\](?::(?!0+$)[0-9]{1,4})?")
+# Patterns are compiled with their first use: few settings hold hosts.
+_HOST = r"(?ai)(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?::(?P<port>[0-9]{1,5}))?"
+_BRACKETED = r"\[(?P<address>[^\]/]+)\](?::(?!0+$)[0-9]{1,4})?"
 
 
 class ValueProblem(ValueError):  # noqa: N818  (it becomes a SettingsError once the file and line are known)
@@ -115,7 +113,7 @@ def hosts(value: Any) -> tuple[str, ...]:
     """Take a list of hosts: names (`*.` for those below), addresses, networks, a port behind."""
     entries = texts(value)
     for entry in entries:
-        match = _HOST.fullmatch(entry)
+        match = re.fullmatch(_HOST, entry)
         if not (match and int(match["port"] or 1) in range(1, 65_536)) and not _is_network(entry):
             wanted = say('hosts like "example.com", "*.example.com", "example.com:443", "10.0.0.0/8"')
             raise ValueProblem(say("takes {wanted}, not {entry}", wanted=wanted, entry=shown(entry)))
@@ -125,7 +123,7 @@ def hosts(value: Any) -> tuple[str, ...]:
 def _is_network(entry: str) -> bool:
     from ipaddress import ip_network
 
-    match = _BRACKETED.fullmatch(entry)
+    match = re.fullmatch(_BRACKETED, entry)
     try:
         ip_network(match["address"] if match else entry)
     except ValueError:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -107,6 +106,8 @@ class ReadFile(Tool[ReadFileArgs]):
         return path
 
     def _read(self, args: ReadFileArgs, approved: object) -> ToolResult:
+        import anyio.from_thread
+
         from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
 
         path = self._located(args)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 
@@ -21,8 +22,10 @@ from dogu.contract import (
     text_of,
 )
 from dogu.workspace.web.grounding import Grounded, Source, source_list, with_citations
-from dogu.workspace.web.reader import WebReader, address_list, parts_of_pages
-from dogu.workspace.web.url import WebUrl
+
+if TYPE_CHECKING:
+    from dogu.workspace.web.reader import WebReader
+    from dogu.workspace.web.url import WebUrl
 
 UrlContext: TypeAlias = Callable[[str], Awaitable[Grounded]]
 
@@ -54,9 +57,13 @@ class WebFetch(Tool[WebFetchArgs]):
 
     name, display_name, kind = "web_fetch", "WebFetch", Kind.FETCH
 
-    def __init__(self, reader: WebReader, url_context: UrlContext | None = None) -> None:
-        self._reader = reader
+    def __init__(self, open_reader: Callable[[], WebReader], url_context: UrlContext | None = None) -> None:
+        self._open_reader = open_reader
         self._url_context = url_context
+
+    @cached_property
+    def _reader(self) -> WebReader:
+        return self._open_reader()
 
     def get_description(self, args: WebFetchArgs) -> str:
         """Say in one line what will be fetched."""
@@ -66,6 +73,8 @@ class WebFetch(Tool[WebFetchArgs]):
 
     async def should_confirm_execute(self, args: WebFetchArgs) -> Confirmation:
         """Show each address as it will be asked for. Raises `ToolError` for one that won't be."""
+        from dogu.workspace.web.reader import address_list
+
         urls = self._checked(args)
         doubts = self._reader.doubts(urls)
         title = say("Fetch this address of the web?") if len(urls) == 1 else say("Fetch these addresses of the web?")
@@ -104,6 +113,8 @@ class WebFetch(Tool[WebFetchArgs]):
         return ToolResult(text, say("Content processed from prompt."))
 
     async def _read(self, urls: Sequence[WebUrl], answered: str) -> ToolResult:
+        from dogu.workspace.web.reader import parts_of_pages
+
         pages = await self._reader.read(urls)
         failures = [page for page in pages if isinstance(page, ToolError)]
         if len(failures) == len(pages) and not answered:

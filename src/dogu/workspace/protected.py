@@ -8,7 +8,6 @@ Source: git's verify_path (CVE-2014-9390, CVE-2019-1352).
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import cache
 
 from dogu.language import sentence, told
@@ -139,10 +138,11 @@ _SECRET: dict[str, str] = {
     "*.pfx": sentence("it may be a private key"),
     "*.kdbx": sentence("it holds passwords"),
 }
-_NO_SECRET = re.compile(r"\.env\.(example|sample|template|dist|defaults?|schema)")
-_SHORT_GIT = re.compile(r"git~[0-9]+")
+# Patterns are compiled with their first use, none of which is on the way to the first prompt.
+_NO_SECRET = r"\.env\.(example|sample|template|dist|defaults?|schema)"
+_SHORT_GIT = r"git~[0-9]+"
 # Source: HFS+ leaves these out when it compares names.
-_IGNORABLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_IGNORABLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 
 
 def protected_reason(path: str) -> str | None:
@@ -155,7 +155,7 @@ def protected_reason(path: str) -> str | None:
 
 def secret_reason(path: str) -> str | None:
     """Say why the content of `path` shouldn't be shown to a model without asking, or None."""
-    if _NO_SECRET.fullmatch(_plain(path.rsplit("/", 1)[-1])):
+    if re.fullmatch(_NO_SECRET, _plain(path.rsplit("/", 1)[-1])):
         return None
     pattern = _row(path, _SECRET)
     return pattern and told(
@@ -177,6 +177,8 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _plain(part: str) -> str:
-    folded = unicodedata.normalize("NFKC", _IGNORABLE.sub("", part)).casefold()
+    from unicodedata import normalize
+
+    folded = normalize("NFKC", re.sub(_IGNORABLE, "", part)).casefold()
     plain = folded.split(":")[0].rstrip(" .") or folded
-    return ".git" if _SHORT_GIT.fullmatch(plain) else plain
+    return ".git" if re.fullmatch(_SHORT_GIT, plain) else plain

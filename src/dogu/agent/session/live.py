@@ -11,13 +11,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from dogu.agent.history import AllReplaced, History, HistoryChange
-from dogu.agent.loop import TurnEnded
-from dogu.agent.session.codec import EventWriter
 from dogu.agent.session.events import (
     PromptGiven,
     QuestionAnswered,
@@ -37,6 +35,10 @@ from dogu.runtime.executor import ChangeRecorder
 from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Declined, Outcome, Question
 from dogu.runtime.session_folder import RECORD_NAME
 from dogu.version import __version__
+
+if TYPE_CHECKING:
+    from dogu.agent.history import History, HistoryChange
+    from dogu.agent.session.codec import EventWriter
 
 
 def _say_nothing(_note: str) -> None:
@@ -67,12 +69,17 @@ class Session:
         self._roots = tuple(roots)
         self._secrets = Secrets(secrets)
         self._streams = HeldBack(self._secrets.held_back)
-        self._writer = EventWriter()
         self._file: LineFile | None = None
         self._history: History | None = None
         self._last_state: StateChanged | None = None
         self._is_broken = False
         self.has_prompts = False
+
+    @cached_property
+    def _writer(self) -> EventWriter:
+        from dogu.agent.session.codec import EventWriter
+
+        return EventWriter()
 
     @property
     def record_path(self) -> str:
@@ -92,6 +99,8 @@ class Session:
 
     def event(self, event: object) -> None:
         """Record an event, whole, before anybody is told of it; it outlives this process then."""
+        from dogu.agent.loop import TurnEnded
+
         if isinstance(event, PromptGiven | CallFinished | TurnEnded):
             self.has_prompts = self.has_prompts or isinstance(event, PromptGiven)
             self.note_state()
@@ -169,6 +178,8 @@ class Session:
 
     def _is_mended(self) -> bool:
         """Try to go on after a failure: first of all the whole conversation, from which changes went missing."""
+        from dogu.agent.history import AllReplaced
+
         contents = tuple(self._history.contents) if self._history is not None else ()
         try:
             self._write("gap", RecordGap("it could not be written"))

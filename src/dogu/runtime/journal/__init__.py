@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -34,7 +35,9 @@ from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
-from dogu.workspace.snapshot.trees import SnapshotLimits
+
+if TYPE_CHECKING:
+    from dogu.workspace.snapshot.trees import SnapshotLimits
 
 _FILE_NAME = "journal.log"
 _WAITS_FOR_UNDO_S = 7 * 24 * 3600.0

@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dogu.language import say
 from dogu.runtime.journal.log import MISSING, ChangeRecord, State
 from dogu.runtime.journal.undo import digest_by_stamp, state_of_file
-from dogu.workspace.snapshot.trees import Row, SnapshotLimits, TooManyEntriesError, TreeChange, TreeSnapshots
+
+if TYPE_CHECKING:
+    from dogu.workspace.snapshot.trees import Row, SnapshotLimits, TreeChange, TreeSnapshots
 
 _LOCK_NAME = "journal.lock"
 
@@ -49,6 +52,8 @@ class Watch:
 
     def look(self) -> list[TreeChange]:
         """Return what changed since the last look. Raises `UnwatchedError`."""
+        from dogu.workspace.snapshot.trees import TooManyEntriesError, TreeSnapshots
+
         if self._snapshots is None:
             # Beside the session lie others, and what the program keeps is nobody's work.
             exclude = (os.path.dirname(self._folder), self._folder)
@@ -69,6 +74,8 @@ class Watch:
 
     def resume(self, position: int) -> list[TreeChange]:
         """Return what changed since a process that is dead had looked. Raises `UnwatchedError`."""
+        from dogu.workspace.snapshot.trees import TreeSnapshots
+
         self._snapshots = TreeSnapshots(
             self._folder, self._roots, (os.path.dirname(self._folder), self._folder), self._limits
         )

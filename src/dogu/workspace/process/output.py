@@ -8,7 +8,7 @@ import re
 _SEAM_BYTES = 4096  # how far from a cut a line's end is looked for
 _HELD_CHARS = 8192
 _UNFINISHED = re.compile("\x1b(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\\Z")
-_STRAY = re.compile("[\ud800-\udfff]")
+_STRAY = "[\ud800-\udfff]"
 
 
 def readable(first: bytes, left_out_bytes: int, last: bytes, whole_in: str = "") -> str:
@@ -37,7 +37,7 @@ def plain(text: str) -> str:
 
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _STRAY.sub(_as_byte, strip_escapes(text))
+    return re.sub(_STRAY, _as_byte, strip_escapes(text))
 
 
 class LiveText:
