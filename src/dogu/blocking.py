@@ -140,7 +140,7 @@ def _wait(portal: BlockingPortal, call: Callable[[], Awaitable[_T]]) -> _T:
         future.cancel()  # nothing, once it is done
 
 
-async def _next(events: TurnStream) -> object:
+async def _next(events: TurnStream[TurnEnd]) -> object:
     return await anext(events, None)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 import anyio
 import msgspec
@@ -18,6 +19,7 @@ from dogu.agent.breathing import breathing
 from dogu.agent.history import History
 from dogu.agent.loop_detection import LoopDetection
 from dogu.agent.session.events import PromptGiven, TurnCancelled, TurnFailed
+from dogu.agent.stream import TurnStream
 from dogu.agent.upkeep import Upkeep
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError
@@ -28,9 +30,6 @@ from dogu.models.model import Model
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, Emit, emit_nothing
 from dogu.runtime.executor import Executor
-
-if TYPE_CHECKING:
-    from dogu.agent.stream import TurnStream
 
 _MOST_PRINTED_CHARS = 8_000
 
@@ -108,14 +107,12 @@ class Agent:
         finally:
             self.is_in_turn = False
 
-    def stream(self, prompt: Content) -> TurnStream:
+    def stream(self, prompt: Content) -> TurnStream[TurnEnd]:
         """Run one turn as a stream of events: `async with agent.stream(prompt) as events: async for event in events`.
 
         Leaving the context early cancels the turn; `events.end` is its `TurnEnd` once they are over.
         """
-        from dogu.agent.stream import TurnStream
-
-        return TurnStream(self, prompt)
+        return TurnStream(partial(self.run, prompt))
 
     async def _run(self, prompt: Content, emit: Emit) -> TurnEnd:
         number = self.executor.begin_turn()

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 import anyio
 
-from dogu.contract.content import Content
 from dogu.models.events import ModelError
 
-if TYPE_CHECKING:
-    from dogu.agent.loop import Agent, TurnEnd
+EndT = TypeVar("EndT")
 
 
-class TurnStream:
+class TurnStream(Generic[EndT]):
     """The events of one turn, while its context is open; leaving it early cancels the turn.
 
     `end` is there once the events are over. Raises `ModelError` from the iteration, as `Agent.run` does.
     """
 
-    def __init__(self, agent: Agent, prompt: Content) -> None:
-        self._agent = agent
-        self._prompt = prompt
+    def __init__(self, run: Callable[[Callable[[object], None]], Awaitable[EndT]]) -> None:
+        """`run` runs the turn; it is given what takes its events."""
+        self._run_turn = run
         self._send, self._receive = anyio.create_memory_object_stream[object](math.inf)
         self._error: ModelError | None = None
-        self.end: TurnEnd | None = None
+        self.end: EndT | None = None
 
-    async def __aenter__(self) -> TurnStream:
+    async def __aenter__(self) -> TurnStream[EndT]:
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._run)
@@ -47,7 +46,7 @@ class TurnStream:
         finally:
             self._receive.close()
 
-    def __aiter__(self) -> TurnStream:
+    def __aiter__(self) -> TurnStream[EndT]:
         return self
 
     async def __anext__(self) -> object:
@@ -61,6 +60,6 @@ class TurnStream:
     async def _run(self) -> None:
         with self._send:
             try:
-                self.end = await self._agent.run(self._prompt, self._send.send_nowait)
+                self.end = await self._run_turn(self._send.send_nowait)
             except ModelError as error:
                 self._error = error

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import msgspec
 
 from dogu.workspace.text.detect import Encoding, detect
-from dogu.workspace.text.layout import lay_out
+from dogu.workspace.text.laying_out import lay_out
 from dogu.workspace.truncation import LONGEST_LINE_CHARS, cut_line
 
 COUNTED_REST_BYTES = 128 << 20

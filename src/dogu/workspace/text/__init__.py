@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.text.detect import Encoding, detect
-from dogu.workspace.text.layout import Layout, OneToOne, lay_out
+from dogu.workspace.text.laying_out import lay_out
+from dogu.workspace.text.layout import Layout, OneToOne
 
 
 @dataclass(frozen=True, slots=True)
