@@ -17,6 +17,7 @@ from dogu.app.options import Options
 from dogu.language import say
 from dogu.settings import ModelSettings
 from dogu.settings.json import JsonError
+from dogu.workspace.private_file import write_private_file
 
 if TYPE_CHECKING:
     from dogu.models.model import Model
@@ -126,9 +127,4 @@ def _write_model(path: str, values: Mapping[str, str]) -> None:
     except UnicodeDecodeError as error:
         raise JsonError(1, say("it isn't UTF-8 ({reason})", reason=error.reason)) from error
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    text, beside = with_values(text, "model", values), f"{path}.{os.getpid()}"
-    with open(beside, "w", encoding="utf-8", newline="", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    write_private_file(path, with_values(text, "model", values).encode(), mode=mode)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from dogu.settings import Settings
+from dogu.workspace.private_file import write_private_file
 
 KEYRING = "keyring:"
 """What stands for a key that is in the keyring, followed by the provider: it is looked up when it is needed."""
@@ -56,14 +57,7 @@ def keep_key(state_folder: str, provider: str, key: str) -> str:
     kept[provider] = _Kept(is_in_keyring=True) if in_keyring else _Kept(key)
     path = _path(state_folder)
     os.makedirs(state_folder, mode=0o700, exist_ok=True)
-    beside = f"{path}.{os.getpid()}"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(msgspec.json.encode(kept) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    write_private_file(path, msgspec.json.encode(kept) + b"\n")
     return "keyring" if in_keyring else path
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from dogu.workspace.private_file import write_private_file
+
 
 def unseen(file: str, root: str, keys: list[str]) -> list[str]:
     """Return those of `keys` that `file` doesn't name for this root, and put all of them there."""
@@ -15,7 +17,8 @@ def unseen(file: str, root: str, keys: list[str]) -> list[str]:
     new = [key for key in keys if key not in seen]
     if new or len(seen) != len(keys):
         try:
-            _write(file, known | {root: keys})
+            os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+            write_private_file(file, msgspec.json.encode(known | {root: keys}), is_synced=False)
         except OSError:
             pass  # told again the next time
     return new
@@ -27,16 +30,3 @@ def _known(file: str) -> dict[str, list[Any]]:
             return msgspec.json.decode(stream.read(), type=dict[str, list[Any]])
     except (OSError, msgspec.MsgspecError):
         return {}
-
-
-def _write(file: str, known: dict[str, list[Any]]) -> None:
-    os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
-    unfinished = f"{file}.{os.getpid()}.tmp"
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(msgspec.json.encode(known))
-        os.replace(unfinished, file)
-    except OSError:
-        os.unlink(unfinished)
-        raise

@@ -19,6 +19,7 @@ from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.runtime.registry import ToolRegistry
 from dogu.settings import Settings
+from dogu.workspace.private_file import write_private_file
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp import McpServers
@@ -143,30 +144,19 @@ def _edit(file: str, change: Callable[[str], str]) -> None:
     path = os.path.realpath(file)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        raw = b""
+        raw, mode = b"", 0o600
         if os.path.exists(path):
             with open(path, "rb") as stream:
                 raw = stream.read()
+                mode = os.fstat(stream.fileno()).st_mode & 0o7777
         mark = b"\xef\xbb\xbf" if raw.startswith(b"\xef\xbb\xbf") else b""
-        _replace(path, mark + change(raw[len(mark) :].decode()).encode())
+        write_private_file(path, mark + change(raw[len(mark) :].decode()).encode(), mode=mode)
     except JsonError as error:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{file}:{error.line}: {error.message}") from error
     except (EditError, UnicodeDecodeError) as error:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{file}: {error}") from error
     except OSError as error:
         raise ToolError(ErrorKind.IO_ERROR, f"{file}: {error.strerror}") from error
-
-
-def _replace(path: str, data: bytes) -> None:
-    mode = os.stat(path).st_mode & 0o7777 if os.path.exists(path) else 0o600
-    unfinished = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        os.fchmod(descriptor, mode)
-        stream.write(data)
-        stream.flush()
-        os.fsync(descriptor)
-    os.replace(unfinished, path)
 
 
 @asynccontextmanager

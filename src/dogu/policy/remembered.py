@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-
 import msgspec
 
 from dogu.policy.rules import RestrictionError, Rule
 from dogu.policy.verdict import Decision
+from dogu.workspace.private_file import lock_of_file, write_private_file
 
 
 class RememberedRules:
@@ -30,14 +28,12 @@ class RememberedRules:
 
     def add(self, rule: Rule) -> None:
         """Keep one more rule."""
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        with open(f"{self._path}.lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with lock_of_file(self._path):
             kept = self._read()
             entries = kept.setdefault(self._root, [])
             if rule.text not in entries:
                 entries.append(rule.text)
-                self._write(kept)
+                write_private_file(self._path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n")
 
     def _read(self) -> dict[str, list[str]]:
         try:
@@ -45,12 +41,3 @@ class RememberedRules:
                 return msgspec.json.decode(file.read(), type=dict[str, list[str]])
         except (FileNotFoundError, msgspec.DecodeError):
             return {}
-
-    def _write(self, kept: dict[str, list[str]]) -> None:
-        temporary = f"{self._path}.new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(kept)) + b"\n")
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, self._path)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dogu.language import told
+from dogu.workspace.private_file import write_private_file
 
 RECORD_NAME = "record.jsonl"
 SUMMARY_NAME = "summary.json"
@@ -115,13 +116,10 @@ class SessionFolder:
 
     def _note_use(self, facts: SessionFacts, sessions: str) -> None:
         """Say that this session is the one used last; it goes on where that can't be written."""
-        path = os.path.join(self.path, _FACTS)
         try:
             self.use = _next_use(sessions)
             used = msgspec.structs.replace(facts, use=self.use)
-            _unlink_if_there(f"{path}.new")
-            self._write(f"{_FACTS}.new", msgspec.json.encode(used))
-            os.replace(f"{path}.new", path)
+            write_private_file(os.path.join(self.path, _FACTS), msgspec.json.encode(used), is_synced=False)
         except OSError:
             return
 
@@ -178,10 +176,3 @@ def _last_number(folder: str) -> int:
     """The number of the last whole output kept."""
     numbers = [int(name.partition("-")[0]) for name in os.listdir(folder) if re.fullmatch(r"\d{4,}-.*\.txt", name)]
     return max(numbers, default=0)
-
-
-def _unlink_if_there(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return

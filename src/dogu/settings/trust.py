@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from dogu.language import say
+from dogu.workspace.private_file import write_private_file
 
 
 class Trust(StrEnum):
@@ -56,17 +57,7 @@ def record_trust(root: str, home: str, trust: Trust) -> None:
     answers = _answers(file)
     answers[os.path.realpath(root)] = trust.value
     os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
-    unfinished = f"{file}.{os.getpid()}.tmp"
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(answers), indent=2) + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(unfinished, file)
-    except OSError:
-        os.unlink(unfinished)
-        raise
+    write_private_file(file, msgspec.json.format(msgspec.json.encode(answers), indent=2) + b"\n")
 
 
 def _file(home: str) -> str:

@@ -14,6 +14,7 @@ from dogu.agent.session.lines import kind_of, parse_line, raw_lines
 from dogu.contract.content import text_of
 from dogu.models.events import Usage
 from dogu.runtime.session_folder import RECORD_NAME, SUMMARY_NAME
+from dogu.workspace.private_file import write_private_file
 
 _MOST_PROMPT_CHARS = 200
 
@@ -143,11 +144,7 @@ def _kept_summary(folder: str) -> RecordSummary | None:
 
 def _keep_summary(folder: str, summary: RecordSummary) -> None:
     """Keep it for the next list; where it can't be written it is worked out again."""
-    path = os.path.join(folder, SUMMARY_NAME)
     try:
-        descriptor = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(summary))
-        os.replace(f"{path}.new", path)
+        write_private_file(os.path.join(folder, SUMMARY_NAME), msgspec.json.encode(summary), is_synced=False)
     except OSError:
         return

@@ -5,12 +5,13 @@ Kept beside the remembered rules, in `approved_tools.json`: by root, by the tool
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable
 
 import msgspec
+
+from dogu.workspace.private_file import lock_of_file, write_private_file
 
 _LONGEST_KEPT_CHARS = 20_000
 
@@ -52,18 +53,10 @@ class ApprovedDeclarations:
         return self._kept
 
     def _write(self, name: str, declaration: str) -> None:
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        with open(f"{self._path}.lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with lock_of_file(self._path):
             everything = self._read()
             everything.setdefault(self._root, {})[name] = declaration
-            temporary = f"{self._path}.new"
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(everything)) + b"\n")
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(temporary, self._path)
+            write_private_file(self._path, msgspec.json.format(msgspec.json.encode(everything)) + b"\n")
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:

@@ -6,7 +6,6 @@ a login never wakes the keyring.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 
 from dogu.contract import JsonObject
+from dogu.workspace.private_file import lock_of_file, write_private_file
 
 _SERVICE = "dogu"
 _IN_KEYRING = {"kept_in": "keyring"}
@@ -57,19 +57,10 @@ class TokenStore:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, JsonObject]]:
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        with open(f"{self._path}.lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with lock_of_file(self._path):
             logins = self._read()
             yield logins
-            temporary = f"{self._path}.new"
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                os.fchmod(descriptor, 0o600)
-                file.write(msgspec.json.format(msgspec.json.encode(logins)) + b"\n")
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(temporary, self._path)
+            write_private_file(self._path, msgspec.json.format(msgspec.json.encode(logins)) + b"\n")
 
     def _read(self) -> dict[str, JsonObject]:
         try:
