@@ -261,6 +261,62 @@ def test_replay_finds_the_same_again_and_says_what_differs(edited: Program):
     assert "≠ replace" in differs.stdout.decode()
 
 
+@pytest.fixture
+def two_roots(program: Program, tmp_path: Path) -> Program:
+    """A session in two roots that changed a file in each; the first root has a link into the second."""
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "b.txt").write_text("one\n")
+    (program.root / "a.txt").write_text("one\n")
+    (program.root / "link").symlink_to(library / "b.txt")
+    other = str(library / "b.txt")
+    turns = [
+        edit(program, "one", "two"),
+        Turn(calls=[call("replace", file_path=other, old_string="one", new_string="two")]),
+        Turn(calls=[call("read_file", path="link"), call("read_file", path=other)]),
+        "Done.",
+    ]
+    words = ["-p", "go", "--approval-mode", "yolo", "--include-directories", str(library)]
+    _, *asked = talk(program, turns, *words)
+    assert "two" in json.dumps(asked[-1].contents[-1])
+    return program
+
+
+def test_replay_copies_all_roots_of_the_session(two_roots: Program, tmp_path: Path):
+    done = two_roots.run("replay", "--json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["tool"], row["outcome"]) for row in rows] == [("replace", "same")] * 2 + [("read_file", "same")] * 2
+    assert (tmp_path / "library" / "b.txt").read_text() == "two\n"
+    (tmp_path / "library").rename(tmp_path / "elsewhere")
+    gone = two_roots.run("replay", "--json")
+    assert b"Not copied: " + bytes(tmp_path / "library") in gone.stderr
+    outcomes = [json.loads(line)["outcome"] for line in gone.stdout.splitlines()]
+    assert outcomes == ["same", "differs", "differs", "differs"]
+
+
+def test_a_root_within_another_is_copied_once(program: Program):
+    inner = program.root / "packages" / "one"
+    inner.mkdir(parents=True)
+    (program.root / "a.txt").write_text("one\n")
+    words = ["-p", "go", "--approval-mode", "yolo", "--include-directories", str(program.root)]
+    talk(Program(inner, program.home), [edit(program, "one", "two"), "Done."], *words)
+    done = Program(inner, program.home).run("replay")
+    assert done.stdout.decode().startswith("= replace")
+
+
+def test_further_roots_belong_to_the_session_but_it_is_not_theirs(two_roots: Program, tmp_path: Path):
+    library = tmp_path / "library"
+    read = Turn(calls=[call("read_file", path=str(library / "b.txt"))])
+    done, _, answered = talk(two_roots, [read, "ok"], "--resume", "-p", "read it")
+    assert "two" in json.dumps(answered.contents[-1])
+    assert f"works in {library} too".encode() in done.stderr
+    there = Program(library, two_roots.home)
+    assert b"No conversation" in there.run("--resume", "-p", "x").stderr
+    undone = two_roots.run("undo", "--turn")
+    assert undone.returncode == 0, undone.stderr
+    assert (library / "b.txt").read_text() == "one\n"
+
+
 @pytest.mark.skipif(
     Sandbox.detect(SandboxSettings(network=False, temporary=False)).step not in (Step.BUBBLEWRAP, Step.LANDLOCK),
     reason="no sandbox here keeps a command in its folder",

@@ -89,6 +89,7 @@ class AcpSessions:
             resume=wish.resume,
             mcp_servers=wish.mcp_servers,
             editor=wish.editor,
+            only_these_roots=True,
         )
         if wish.processes is None:
             return options

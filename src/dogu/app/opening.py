@@ -166,7 +166,8 @@ async def _open(
 
     folder, session = kept.folder, kept.session
     pending = os.path.join(options.state_folder, "pending")
-    roots = Roots(options.absolute_root, settings.context.include_directories, (folder.path, *kept.readable))
+    also = (*settings.context.include_directories, *kept.also)
+    roots = Roots(options.absolute_root, also, (folder.path, *kept.readable))
     journal = Journal(folder.path, roots, pending=pending)
     tidy(os.path.dirname(folder.path))
     files = _files_of(options, settings, roots, journal)

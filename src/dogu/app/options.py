@@ -23,7 +23,8 @@ class Options(msgspec.Struct, frozen=True):
     `max_turns` bounds the requests that a prompt may lead to, `max_cost` what all may cost, in US dollars. `resume` and
     `fork` take a session's id, empty for the last one of the root. `mcp_servers` are more entries of the
     settings' `mcpServers`. Files are read and written through `editor`; `processes` run the shell's commands elsewhere,
-    where no sandbox of ours reaches.
+    where no sandbox of ours reaches. With `only_these_roots`
+    a resumed session doesn't work in the further roots that it had.
     """
 
     root: str = ""
@@ -39,6 +40,7 @@ class Options(msgspec.Struct, frozen=True):
     mcp_servers: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     editor: Editor | None = None
     processes: Processes | None = None
+    only_these_roots: bool = False
 
     @property
     def absolute_root(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -25,12 +25,16 @@ _USES_BETWEEN = 10
 
 
 class OpenedSession(msgspec.Struct, frozen=True):
-    """A session with its folder. `restored` is what it carries on with; `readable` are folders its history names."""
+    """A session with its folder. `restored` is what it carries on with; `readable` are folders its history names.
+
+    `also` are further roots that it had worked in and does again.
+    """
 
     folder: SessionFolder
     session: Session
     restored: Restored | None = None
     readable: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -41,13 +45,14 @@ def at_session(options: Options) -> Options:
         return options
     kept = find_recorded(options, wished)
     root = options.root
-    if options.real_root not in kept.facts.roots:
+    if options.real_root not in kept.facts.roots[:1]:
         if root:
-            message = told("Session {id} worked in {roots}, not here.", id=kept.session_id, roots=_roots(kept))
+            primary = next(iter(kept.facts.roots), "")
+            message = told("Session {id} worked in {roots}, not here.", id=kept.session_id, roots=primary)
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
-        root = next((each for each in kept.facts.roots if os.path.isdir(each)), "")
-        if not root:
-            message = told("The folder that session {id} worked in is gone: {roots}.", id=wished, roots=_roots(kept))
+        root = next(iter(kept.facts.roots), "")
+        if not os.path.isdir(root):
+            message = told("The folder that session {id} worked in is gone: {roots}.", id=kept.session_id, roots=root)
             raise ToolError(ErrorKind.NOT_FOUND, message)
     named = {"resume" if options.resume is not None else "fork": kept.session_id}
     return msgspec.structs.replace(options, root=root, **named)
@@ -94,19 +99,40 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
     from dogu.agent.session.lines import InUseError
 
     secrets = [*secrets_of(settings)]
+    roots = _roots_of(options, settings)
     if options.resume is not None:
         kept = find_recorded(options, options.resume)
         try:
-            return _reopened(kept, secrets)
+            return _reopened(kept, _Way(roots, secrets, options.only_these_roots))
         except InUseError:
             note = say("Session {id} is in use by another process; this goes on with a copy of it.", id=kept.session_id)
-            return _forked(kept, secrets, note)
+            return _forked(kept, _Way(roots, secrets, options.only_these_roots), note)
     if options.fork is not None:
-        return _forked(find_recorded(options, options.fork), secrets)
+        return _forked(find_recorded(options, options.fork), _Way(roots, secrets, options.only_these_roots))
     from dogu.agent.session.live import Session
 
-    folder = SessionFolder(options.state_folder, [options.real_root])
-    return OpenedSession(folder, Session(folder.path, [options.real_root], secrets=secrets))
+    folder = SessionFolder(options.state_folder, roots)
+    return OpenedSession(folder, Session(folder.path, roots, secrets=secrets))
+
+
+def _roots_of(options: Options, settings: Settings) -> tuple[str, ...]:
+    """The roots that the command line and the settings name, without symbolic links."""
+    also = (os.path.realpath(folder) for folder in settings.context.include_directories)
+    return tuple(dict.fromkeys([options.real_root, *also]))
+
+
+class _Way(msgspec.Struct, frozen=True):
+    """How a session goes on: in which `roots`, whether in those alone, and what must not be recorded."""
+
+    roots: tuple[str, ...]
+    secrets: list[str]
+    only_these_roots: bool
+
+    def also(self, kept: KeptSession) -> tuple[str, ...]:
+        """The further roots that the session had and that nobody named anew; those that are gone are left out."""
+        if self.only_these_roots:
+            return ()
+        return tuple(root for root in kept.facts.roots if root not in self.roots and os.path.isdir(root))
 
 
 def copy_session(path: str) -> str:
@@ -115,7 +141,7 @@ def copy_session(path: str) -> str:
     from dogu.agent.session.live import Session
 
     facts = read_facts(path)
-    folder = _copied(KeptSession(path, facts))
+    folder = _copied(KeptSession(path, facts), facts.roots)
     copy = Session(folder.path, facts.roots)
     copy.event(SessionForked(folder.session_id, os.path.basename(path)))
     copy.close()
@@ -123,12 +149,12 @@ def copy_session(path: str) -> str:
     return folder.session_id
 
 
-def _copied(kept: KeptSession) -> SessionFolder:
-    """Make a session of its own that has the same record so far. Raises OSError."""
+def _copied(kept: KeptSession, roots: Sequence[str]) -> SessionFolder:
+    """Make a session of its own, in these roots, that has the same record so far. Raises OSError."""
     import shutil
 
     state_folder = os.path.dirname(os.path.dirname(kept.path))
-    folder = SessionFolder(state_folder, kept.facts.roots, origin=kept.session_id)
+    folder = SessionFolder(state_folder, roots, origin=kept.session_id)
     target = os.path.join(folder.path, RECORD_NAME)
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(os.path.join(kept.path, RECORD_NAME), "rb") as source, os.fdopen(descriptor, "wb") as copy:
@@ -136,30 +162,37 @@ def _copied(kept: KeptSession) -> SessionFolder:
     return folder
 
 
-def _reopened(kept: KeptSession, secrets: list[str]) -> OpenedSession:
+def _reopened(kept: KeptSession, way: _Way) -> OpenedSession:
     from dogu.agent.session.live import Session
 
-    session = Session(kept.path, kept.facts.roots, secrets=secrets)
+    session = Session(kept.path, kept.facts.roots, secrets=way.secrets)
     try:
         session.take()
     except OSError:
         pass  # a home that can't be written: told with the first event that isn't recorded
     restored = _restored(kept)
-    return OpenedSession(
-        SessionFolder("", reopened=kept), session, restored, _origins(kept), (_resumed_note(kept, restored),)
-    )
+    also = way.also(kept)
+    notes = (_resumed_note(kept, restored), *_also_note(also))
+    folder = SessionFolder("", way.roots, reopened=kept)
+    return OpenedSession(folder, session, restored, _origins(kept), also, notes)
 
 
-def _forked(kept: KeptSession, secrets: list[str], note: str = "") -> OpenedSession:
+def _also_note(also: tuple[str, ...]) -> tuple[str, ...]:
+    return (say("It works in {folders} too, as before.", folders=", ".join(also)),) if also else ()
+
+
+def _forked(kept: KeptSession, way: _Way, note: str = "") -> OpenedSession:
     from dogu.agent.session.events import SessionForked
     from dogu.agent.session.live import Session
 
     restored = _restored(kept)
-    folder = _copied(kept)
-    session = Session(folder.path, kept.facts.roots, secrets=secrets)
+    also = way.also(kept)
+    roots = (*way.roots, *also)
+    folder = _copied(kept, roots)
+    session = Session(folder.path, roots, secrets=way.secrets)
     session.event(SessionForked(folder.session_id, kept.session_id))
-    notes = (note, say("This is session {id}.", id=folder.session_id), _resumed_note(kept, restored))
-    return OpenedSession(folder, session, restored, (kept.path, *_origins(kept)), tuple(filter(None, notes)))
+    notes = (note, say("This is session {id}.", id=folder.session_id), _resumed_note(kept, restored), *_also_note(also))
+    return OpenedSession(folder, session, restored, (kept.path, *_origins(kept)), also, tuple(filter(None, notes)))
 
 
 def _restored(kept: KeptSession) -> Restored:
@@ -224,10 +257,6 @@ def _running(jobs: Jobs) -> tuple[str, ...]:
     """Name the commands in the background that end with this process."""
     running = [job for job in jobs.jobs if job.is_running and not job.is_kept]
     return tuple(f"{' '.join(job.command.split())[:200]} ({job.pgid})" for job in running)
-
-
-def _roots(kept: KeptSession) -> str:
-    return ", ".join(kept.facts.roots)
 
 
 def secrets_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Iterable[str]:

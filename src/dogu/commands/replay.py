@@ -26,7 +26,8 @@ def run(options: Options, space: Namespace) -> int:
     import sys
 
     from dogu.app import read_settings
-    from dogu.app.replaying import copied_workspace, replay_calls
+    from dogu.app.replay_copy import copied_workspace
+    from dogu.app.replaying import replay_calls
     from dogu.app.sessions import find_recorded
     from dogu.commands.running import run_async, tell
 

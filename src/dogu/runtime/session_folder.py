@@ -26,7 +26,8 @@ _USES = "session-uses"
 class SessionFacts(msgspec.Struct, frozen=True):
     """What `session.json` says of a session. `began` is a POSIX time in seconds; `use` grows from use to use.
 
-    `roots` are where it works (absolute, without symbolic links); `origin` is the session that it was forked from.
+    `roots` are where it works (absolute, without symbolic links), the primary one first and all that it ever had;
+    `origin` is the session that it was forked from.
     """
 
     roots: list[str]
@@ -56,8 +57,8 @@ class KeptSession(msgspec.Struct, frozen=True):
 class SessionFolder:
     """One session's folder, made when it is opened and removed at the end when nothing was kept in it.
 
-    With `reopened`, that session goes on in its folder. Where the person's own folder can't be written, it is a
-    temporary one, and `problem` says so. `use` counts the uses of all sessions, this one among them.
+    With `reopened`, that session goes on in its folder, and in `roots` too. Where the person's own folder can't be
+    written, it is a temporary one, and `problem` says so. `use` counts the uses of all sessions, this one among them.
     """
 
     def __init__(
@@ -69,7 +70,8 @@ class SessionFolder:
             self.path, self.session_id = reopened.path, reopened.session_id
             self._kept = _last_number(self.path)
             self.use = reopened.facts.use
-            self._note_use(reopened.facts, os.path.dirname(self.path))
+            known = [*dict.fromkeys((*reopened.facts.roots, *roots))]
+            self._note_use(msgspec.structs.replace(reopened.facts, roots=known), os.path.dirname(self.path))
             return
         now_ns = time.time_ns()
         day = time.strftime("%Y%m%d-%H%M%S", time.localtime(now_ns // 10**9))
@@ -130,7 +132,10 @@ class SessionFolder:
 
 
 def kept_sessions(state_folder: str, root: str = "") -> list[KeptSession]:
-    """Return the sessions kept, the last used first; with `root` (without symbolic links), those that worked in it."""
+    """Return the sessions kept, the last used first; with `root` (without symbolic links), those of it.
+
+    A session is of its primary root, not of those that were included.
+    """
     folder = os.path.join(os.path.realpath(state_folder), "sessions")
     try:
         names = sorted(os.listdir(folder))
@@ -143,7 +148,7 @@ def kept_sessions(state_folder: str, root: str = "") -> list[KeptSession]:
             facts = read_facts(path)
         except OSError:
             continue
-        if not root or root in facts.roots:
+        if not root or root in facts.roots[:1]:
             found.append(KeptSession(path, facts))
     return sorted(found, key=lambda kept: (kept.facts.use, kept.session_id), reverse=True)
 
