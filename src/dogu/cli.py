@@ -140,8 +140,15 @@ def _common(parser: ArgumentParser) -> None:
     group.add_argument("--settings", metavar="FILE", help=say("one more settings file, above the others"))
     group.add_argument("--approval-mode", choices=["default", "auto_edit", "plan", "yolo"], help=say("what asks first"))
     group.add_argument("--model", metavar="NAME", help=say("the model, or `offline`"))
-    group.add_argument("--max-turns", metavar="N", type=int, help=say("requests that a prompt may lead to"))
-    group.add_argument("--max-cost", metavar="USD", type=float, help=say("US dollars that this may cost"))
+    group.add_argument(
+        "--max-turns", metavar="N", type=int, help=say("requests to the model that each prompt may lead to")
+    )
+    group.add_argument(
+        "--max-cost",
+        metavar="USD",
+        type=float,
+        help=say("US dollars that the session may cost in all, also when it is resumed"),
+    )
     group.add_argument("--lang", choices=[*LANGUAGES, PSEUDO], metavar="LANG", help=say("en, ja, ko, zh-CN or zh-TW"))
 
 

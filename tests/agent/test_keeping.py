@@ -88,7 +88,7 @@ async def test_a_budget_stops_before_the_next_request_and_says_so(tmp_path: Path
         end = await agent.agent.run("look")
         again = await agent.agent.run("look again")
     assert (end.reason, len(model.requests)) == (EndReason.BUDGET, 2)
-    assert end.note == "Stopped: this has cost $1.20, and the limit is $1.00."
+    assert end.note == "Stopped: this session has cost $1.20, and the limit is $1.00. --max-cost sets a higher one."
     assert of_turn(end) is ExitCode.TURN_LIMIT
     assert again.reason is EndReason.BUDGET
 

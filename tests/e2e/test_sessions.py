@@ -142,6 +142,24 @@ def test_the_mode_carries_on_unless_another_is_said(program: Program):
     assert not path.exists()
 
 
+def test_a_limit_of_costs_is_about_the_whole_session(program: Program):
+    limits = program.root / "limits.json"
+    limits.write_text('{"model": {"prices": {"dear": {"input": 1000000, "output": 0}}}}')
+    words = ["--settings", str(limits), "--model", "dear", "--output-format", "json"]
+    (first, *_) = talk(program, ["hi"], "-p", "hello", "--max-cost", "50", *words)
+    cost = json.loads(first.stdout)["stats"]["cost_usd"]
+    assert cost > 0
+    stopped = program.run("--resume", "-p", "more", "--max-cost", str(cost), *words, environ={"GEMINI_API_KEY": KEY})
+    assert stopped.returncode == 53
+    assert "this session has cost" in json.loads(stopped.stdout)["note"]
+    more, *_ = talk(program, ["hi"], "--resume", "-p", "more", "--max-cost", str(cost + 1), *words)
+    assert b"so far, and the limit is" in more.stderr
+    assert json.loads(more.stdout)["stats"]["cost_usd"] == cost  # of this run
+    shown = program.run("--resume", "-p", "/stats", *words[:4], environ={"GEMINI_API_KEY": KEY}).stdout
+    assert b"dear: 2 requests" in shown
+    assert f"${cost * 2:,.2f}".encode() in shown
+
+
 def test_a_command_in_the_background_is_told_to_have_ended(program: Program):
     start = Turn(calls=[call("run_shell_command", command="sleep 997 & echo started")])
     talk(program, [start, "Started."], "-p", "start", "--approval-mode", "yolo")

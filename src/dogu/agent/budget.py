@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -20,15 +20,11 @@ class Spent(msgspec.Struct):
     cost_usd: float | None
 
 
-class Budget:
-    """Adds up what every request used: the conversation's, and those of edits' repairs, helpers and summaries.
+class Ledger:
+    """Adds up what requests used and cost; `price_of` knows a model's price, or None."""
 
-    `price_of` knows a model's price, or None. At `max_cost_usd` no further request is sent.
-    """
-
-    def __init__(self, price_of: Callable[[str], Price | None], max_cost_usd: float | None = None) -> None:
+    def __init__(self, price_of: Callable[[str], Price | None]) -> None:
         self.price_of = price_of
-        self.max_cost_usd = max_cost_usd
         self.by_model: dict[str, Spent] = {}
 
     def add(self, model: str, usage: Usage) -> None:
@@ -53,6 +49,35 @@ class Budget:
         """The models that were asked and whose prices aren't known."""
         return [model for model, spent in self.by_model.items() if spent.cost_usd is None]
 
+
+class Budget(Ledger):
+    """Adds up what every request of a session used: the conversation's, and those of repairs, helpers and summaries.
+
+    At `max_cost_usd` no further request is sent. What the session had cost before it was resumed counts; `run` is the
+    ledger of this process alone.
+    """
+
+    def __init__(self, price_of: Callable[[str], Price | None], max_cost_usd: float | None = None) -> None:
+        super().__init__(price_of)
+        self.max_cost_usd = max_cost_usd
+        self.run = Ledger(price_of)
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Count one request's tokens."""
+        super().add(model, usage)
+        self.run.add(model, usage)
+
+    def carry_on(self, requests: Iterable[tuple[str, Usage]]) -> None:
+        """Count what was used by earlier processes of the session: the model and the tokens of each request."""
+        for model, usage in requests:
+            super().add(model, usage)
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether earlier processes of the session used anything."""
+        requests = sum(spent.requests for spent in self.by_model.values())
+        return requests > sum(spent.requests for spent in self.run.by_model.values())
+
     def why_stop(self) -> str:
         """Say why no further request may be sent; empty when it may."""
         most = self.max_cost_usd
@@ -60,13 +85,17 @@ class Budget:
             return ""
         if self.unpriced:
             return say(
-                "Stopped: what {models} cost isn't known, and there is a limit to what this may cost. "
+                "Stopped: what {models} cost isn't known, and there is a limit to what this session may cost. "
                 'Say it in the settings, under "model": {{"prices": ...}}.',
                 models=", ".join(self.unpriced),
             )
         if self.cost_usd < most:
             return ""
-        return say("Stopped: this has cost {cost}, and the limit is {most}.", cost=usd(self.cost_usd), most=usd(most))
+        return say(
+            "Stopped: this session has cost {cost}, and the limit is {most}. --max-cost sets a higher one.",
+            cost=usd(self.cost_usd),
+            most=usd(most),
+        )
 
 
 def usd(amount: float) -> str:

@@ -55,8 +55,8 @@ class Keeping(Upkeep):
         return self.budget.why_stop()
 
     def cost_usd(self) -> float | None:
-        """Return what the budget's models have cost."""
-        return None if self.budget.unpriced else self.budget.cost_usd
+        """Return what this process's requests have cost."""
+        return None if self.budget.run.unpriced else self.budget.run.cost_usd
 
     def count(self, model: str, usage: Usage) -> None:
         """Count a request's tokens and cost."""

@@ -22,7 +22,7 @@ class Upkeep:
         return ""
 
     def cost_usd(self) -> float | None:
-        """Return what all requests have cost so far; None when a price isn't known."""
+        """Return what all requests of this process have cost so far; None when a price isn't known."""
         return None
 
     def count(self, model: str, usage: Usage) -> None:

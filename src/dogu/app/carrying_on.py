@@ -27,7 +27,7 @@ async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, option
     What was interrupted becomes notes of the runtime, and answers for the model.
     """
     session, restored = opened.session, opened.restored
-    session.model = agent.model.name
+    session.model = lambda: agent.model.name
     if restored is None:
         session.watch(agent.history)
         return

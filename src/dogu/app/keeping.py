@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dogu.agent.budget import Budget
     from dogu.agent.context.files import ContextFiles
     from dogu.agent.loop import Agent
+    from dogu.agent.session.resume import Restored
     from dogu.agent.slash import SlashCommand
     from dogu.runtime.runtime import Runtime
     from dogu.workspace.memory_file import MemoryFile
@@ -37,11 +38,14 @@ class SessionKeeping:
         self._roots: tuple[str, ...] = ()
         self._agent: Agent | None = None
 
-    def open(self, runtime: Runtime) -> str:
-        """Read the context files and return the agent's instructions; what is wrong with files becomes notes."""
+    def open(self, runtime: Runtime, restored: Restored | None = None) -> str:
+        """Read the context files and return the agent's instructions; what is wrong with files becomes notes.
+
+        What the session used before it was resumed counts, and is a note where there is a limit.
+        """
         self._roots = runtime.roots
         self._context = context_files(self._options, self._settings, runtime.roots)
-        runtime.notes = (*runtime.notes, *self._context.problems)
+        runtime.notes = (*runtime.notes, *self._context.problems, *self._carry_on(restored))
         return self._system(self._context)
 
     def refresh(self) -> None:
@@ -64,6 +68,18 @@ class SessionKeeping:
         keeping = Keeping(agent, self._budget, Limits(window, model.compression_threshold), context)
         agent.upkeep = keeping
         return context_commands(keeping, partial(memory_file, self._options, self._settings), self.refresh)
+
+    def _carry_on(self, restored: Restored | None) -> tuple[str, ...]:
+        budget = self._budget
+        if restored is None or not restored.requests:
+            return ()
+        budget.carry_on(restored.requests)
+        if budget.max_cost_usd is None or budget.unpriced:
+            return ()
+        from dogu.agent.budget import usd
+
+        spent, most = usd(budget.cost_usd), usd(budget.max_cost_usd)
+        return (say("This session has cost {cost} so far, and the limit is {most}.", cost=spent, most=most),)
 
     def _system(self, context: ContextFiles) -> str:
         from dogu.agent.system_prompt import system_prompt

@@ -125,7 +125,7 @@ async def open_agent(
     agent = Agent(
         chosen,
         runtime.executor,
-        keeping.open(runtime),
+        keeping.open(runtime, kept.restored),
         max_steps=settings.model.max_session_turns or 100,
         ask_to_go_on=ask_to_go_on,
     )

@@ -20,7 +20,8 @@ class Options(msgspec.Struct, frozen=True):
     """What is said above the settings files; None and empty say nothing.
 
     `root` may be relative to the present folder, which is the default; `home` is where settings and sessions are.
-    `max_turns` bounds the requests that a prompt may lead to, `max_cost` what all may cost, in US dollars. `resume` and
+    `max_turns` bounds the requests that each prompt may lead to, `max_cost` what the whole session may cost, in US
+    dollars, with what it had cost before it was resumed. `resume` and
     `fork` take a session's id, empty for the last one of the root. `mcp_servers` are more entries of the
     settings' `mcpServers`. Files are read and written through `editor`; `processes` run the shell's commands elsewhere,
     where no sandbox of ours reaches. With `only_these_roots`

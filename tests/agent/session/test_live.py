@@ -320,7 +320,7 @@ async def test_a_folder_that_is_gone_costs_the_record_and_not_the_session(tmp_pa
 async def test_a_session_is_summed_up_and_the_sum_is_kept(tmp_path: Path):
     turns = [Turn(calls=[call("look", name="a"), call("look", name="b")]), "ok", "fine"]
     recorded = Recorded(tmp_path, turns, [LOOK]).begin()
-    recorded.session.model = "scripted"
+    recorded.session.model = lambda: "scripted"
     await recorded.agent.run("first\n  prompt")
     await recorded.agent.run("second")
     summary = summarize(str(recorded.folder))

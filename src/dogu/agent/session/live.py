@@ -30,6 +30,7 @@ from dogu.agent.session.lines import VERSION, InUseError, LineFile
 from dogu.agent.session.secrets import Secrets
 from dogu.agent.session.streams import HeldBack
 from dogu.language import say
+from dogu.models.events import Usage
 from dogu.runtime.events import CallFinished, Emit
 from dogu.runtime.executor import ChangeRecorder
 from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Declined, Outcome, Question
@@ -48,8 +49,9 @@ def _say_nothing(_note: str) -> None:
 class Session:
     """The session of the folder `path` (absolute); its record is begun with the first event, and is one's own.
 
-    `secrets` never get into it. `tell` is told once, in a sentence for the person, that it can't be written. `mode`
-    and `jobs` are asked for the approval mode and the commands in the background, which carry on with it.
+    `secrets` never get into it. `tell` is told once, in a sentence for the person, that it can't be written. `mode`,
+    `model` and `jobs` are asked for what carries on with it: the approval mode, the model's name, the commands in the
+    background.
     """
 
     def __init__(
@@ -63,8 +65,8 @@ class Session:
         self.path = path
         self.session_id = os.path.basename(path)
         self.tell = tell
-        self.model = ""
         self.mode: Callable[[], str] = str
+        self.model: Callable[[], str] = str
         self.jobs: Callable[[], tuple[str, ...]] = tuple
         self._roots = tuple(roots)
         self._secrets = Secrets(secrets)
@@ -101,7 +103,7 @@ class Session:
         """Record an event, whole, before anybody is told of it; it outlives this process then."""
         from dogu.agent.loop import TurnEnded
 
-        if isinstance(event, PromptGiven | CallFinished | TurnEnded):
+        if isinstance(event, PromptGiven | CallFinished | TurnEnded | Usage):
             self.has_prompts = self.has_prompts or isinstance(event, PromptGiven)
             self.note_state()
         for each in self._streams.passed_on(event):
@@ -145,7 +147,7 @@ class Session:
 
     def note_state(self) -> None:
         """Record what carries on besides the conversation, when it has changed."""
-        state = StateChanged(self.mode(), self.model, self.jobs())
+        state = StateChanged(self.mode(), self.model(), self.jobs())
         if state != self._last_state:
             self._last_state = state
             self._record(state)

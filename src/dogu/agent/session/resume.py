@@ -45,11 +45,12 @@ class Restored(msgspec.Struct):
     """A session as its record tells it. `turn` is the last prompt's number, `unreadable` counts lines that are none.
 
     `allowed` are the rules that "always" gave, in order. `gone_back_to` is the turn before which the session stands, if
-    nothing was said since; 0 otherwise.
+    nothing was said since; 0 otherwise. `requests` are what each request to a model used, with the model's name.
     """
 
     contents: list[RawContent] = msgspec.field(default_factory=list[RawContent])
     usage: Usage = msgspec.field(default_factory=Usage)
+    requests: list[tuple[str, Usage]] = msgspec.field(default_factory=list[tuple[str, Usage]])
     turn: int = 0
     state: StateChanged = msgspec.field(default_factory=StateChanged)
     step: OpenStep = msgspec.field(default_factory=OpenStep)
@@ -188,6 +189,7 @@ class _Replay:
     def _usage(self, line: bytes) -> None:
         if isinstance(usage := self._decode(line), Usage):
             self._restored.usage = sum_usage(self._restored.usage, usage)
+            self._restored.requests.append((self._restored.state.model, usage))
 
     def _change(self, line: bytes) -> None:
         change: HistoryChange | None = self._decode(line)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from anyio import to_thread
 
 from dogu.agent.budget import usd
 from dogu.agent.keeping import Keeping
+from dogu.agent.loop import sum_usage
 from dogu.agent.slash import Said, SlashCommand
 from dogu.contract import ToolError
 from dogu.language import say
@@ -102,9 +104,11 @@ class _ContextCommands:
                     cost=cost,
                 )
             )
-        whole = self._keeping.agent.usage
-        if whole.prompt > sum(spent.usage.prompt for spent in budget.by_model.values()):
-            lines.append(say("The session in all, since it began: {tokens}", tokens=_tokens(whole)))
+        if budget.has_earlier:
+            run = budget.run
+            used = reduce(sum_usage, (spent.usage for spent in run.by_model.values()), Usage())
+            cost = say("cost not known") if run.unpriced else usd(run.cost_usd)
+            lines.append(say("Of it since the session was resumed: {tokens}; {cost}", tokens=_tokens(used), cost=cost))
         if budget.max_cost_usd is not None:
             lines.append(say("The limit of the costs: {most}", most=usd(budget.max_cost_usd)))
         return lines or [say("Nothing was asked of the model so far.")]
