@@ -17,7 +17,8 @@ WIDTHS = ("narrow", "wide")
 _OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
 _LONGEST_SHOWN = 60
 # Patterns are compiled with their first use: few settings hold hosts.
-_HOST = r"(?ai)(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?::(?P<port>[0-9]{1,5}))?"
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = rf"(?ai)(?:\*\.)?(?:{_LABEL}\.)*{_LABEL}(?::(?P<port>[0-9]{{1,5}}))?"
 _BRACKETED = r"\[(?P<address>[^\]/]+)\](?::(?!0+$)[0-9]{1,4})?"
 
 
