@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -77,16 +78,6 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     respects_git = settings.context.respect_git_ignore
     web = parts.powers.web or Web(settings)
 
-    def hidden(path: str) -> Reason:
-        from dogu.workspace.ignore.lookup import hidden_from_models
-
-        return hidden_from_models(roots, path)
-
-    def ignored(path: str) -> Reason:
-        from dogu.workspace.ignore.lookup import why_ignored
-
-        return why_ignored(roots, path)
-
     def environment() -> dict[str, str]:
         from dogu.workspace.environment import command_environment
 
@@ -94,8 +85,8 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
 
     return [
         ListDirectory(roots).with_defaults(respect_git_ignore=respects_git),
-        ReadFile(files, roots, hidden),
-        ReadManyFiles(files, roots, ignored).with_defaults(respect_git_ignore=respects_git),
+        ReadFile(files, roots, partial(_hidden_from_models, roots)),
+        ReadManyFiles(files, roots, partial(_why_ignored, roots)).with_defaults(respect_git_ignore=respects_git),
         Glob(roots).with_defaults(respect_git_ignore=respects_git),
         GrepSearch(ContentSearch(roots, time_limit_s=settings.search.timeout_s)).with_defaults(
             respect_git_ignore=respects_git, max_matches=settings.search.max_matches
@@ -119,6 +110,18 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         RunSubagent(parts.powers.subagent),
         SaveMemory(parts.memory, parts.powers.memory_saved),
     ]
+
+
+def _hidden_from_models(roots: Roots, path: str) -> Reason:
+    from dogu.workspace.ignore.lookup import hidden_from_models
+
+    return hidden_from_models(roots, path)
+
+
+def _why_ignored(roots: Roots, path: str) -> Reason:
+    from dogu.workspace.ignore.lookup import why_ignored
+
+    return why_ignored(roots, path)
 
 
 def open_sandbox(settings: Settings) -> Sandbox | None:
