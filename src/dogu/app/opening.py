@@ -16,7 +16,7 @@ from dogu.app.keeping import SessionKeeping, memory_file
 from dogu.app.mcp_servers import mcp_servers, offer_on_demand, offer_to_person
 from dogu.app.model_choice import open_model
 from dogu.app.options import Options, read_settings
-from dogu.app.sessions import at_session, expire_some, open_session, tie
+from dogu.app.sessions import at_session, clear_away, open_session, tie
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
@@ -160,7 +160,7 @@ async def _open(
     from dogu.agent.asking import PersonAsked
     from dogu.agent.session.live import SessionRecorder
     from dogu.policy.remembered import RememberedRules
-    from dogu.runtime.journal import Journal, tidy
+    from dogu.runtime.journal import Journal
     from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
 
@@ -169,7 +169,6 @@ async def _open(
     also = (*settings.context.include_directories, *kept.also)
     roots = Roots(options.absolute_root, also, (folder.path, *kept.readable))
     journal = Journal(folder.path, roots, pending=pending)
-    tidy(os.path.dirname(folder.path))
     files = _files_of(options, settings, roots, journal)
     processes = LocalProcesses(output_folder=folder.path)
     rules = rules_of(settings)
@@ -201,7 +200,7 @@ async def _open(
         journal.close()
         session.close()
         folder.close(is_wanted=session.has_prompts)
-        expire_some(options, settings, folder.use)
+        clear_away(options, settings, folder)
 
     def prepare() -> None:
         processes.prepare(is_scoped=settings.sandbox.mode != "off")

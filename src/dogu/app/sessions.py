@@ -233,9 +233,12 @@ def _resumed_note(kept: KeptSession, restored: Restored) -> str:
     return note
 
 
-def expire_some(options: Options, settings: Settings, use: int) -> None:
-    """Delete what is over the settings' limits, every tenth use; blocks."""
-    if not use or use % _USES_BETWEEN:
+def clear_away(options: Options, settings: Settings, folder: SessionFolder) -> None:
+    """Remove what killed sessions left beside this one; every tenth use, sessions over the settings' limits. Blocks."""
+    from dogu.runtime.journal import tidy
+
+    tidy(os.path.dirname(folder.path))
+    if not folder.use or folder.use % _USES_BETWEEN:
         return
     from dogu.runtime.session_expiry import expire
 
