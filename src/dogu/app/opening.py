@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -121,19 +121,22 @@ async def open_agent(
     repair = EditRepair(chosen, count) if settings.model.edit_repair and chosen.name != "offline" else None
     kept = open_session(options, settings)
     powers = Powers(repair, keeping.refresh, Subagents(lambda: agent), Web(settings, lambda: agent.model, count))
-    runtime = await _open(options, settings, kept, confirm, tools, powers)
-    agent = Agent(
-        chosen,
-        runtime.executor,
-        keeping.open(runtime, kept.restored),
-        max_steps=settings.model.max_session_turns or 100,
-        ask_to_go_on=ask_to_go_on,
-    )
-    connections = SessionConnections(agent, settings.model, options)
-    reader = PromptReader(runtime.executor, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)))
-    has_person = ask_to_go_on is not None
-    runtime.executor.approval.ask_person = enquire
-    try:
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(chosen.aclose)
+        runtime = await _open(options, settings, kept, confirm, tools, powers)
+        closing.push_async_callback(runtime.aclose)
+        agent = Agent(
+            chosen,
+            runtime.executor,
+            keeping.open(runtime, kept.restored),
+            max_steps=settings.model.max_session_turns or 100,
+            ask_to_go_on=ask_to_go_on,
+        )
+        connections = SessionConnections(agent, settings.model, options)
+        closing.push_async_callback(connections.aclose)
+        reader = PromptReader(runtime.executor, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)))
+        has_person = ask_to_go_on is not None
+        runtime.executor.approval.ask_person = enquire
         await carry_on(kept, agent, runtime, options, settings)
         sample = None if chosen.name == "offline" else ModelSampling(chosen, count)
         servers = mcp_servers(settings, runtime, options.state_folder, sample=sample, waits=not has_person)
@@ -143,10 +146,6 @@ async def open_agent(
             offer_to_person(mcp, slash, reader, runtime.executor)
             extend_agent(agent, slash, runtime, options, settings)
             yield Opened(agent, runtime, reader, kept.session.session_id, settings, slash, kept.session, connections)
-    finally:
-        await runtime.aclose()
-        await connections.aclose()
-        await chosen.aclose()
 
 
 async def _open(
@@ -165,25 +164,30 @@ async def _open(
     from dogu.workspace.roots import Roots
 
     folder, session = kept.folder, kept.session
-    pending = os.path.join(options.state_folder, "pending")
-    also = (*settings.context.include_directories, *kept.also)
-    roots = Roots(options.absolute_root, also, (folder.path, *kept.readable))
-    journal = Journal(folder.path, roots, pending=pending)
-    files = _files_of(options, settings, roots, journal)
-    processes = LocalProcesses(output_folder=folder.path)
-    rules = rules_of(settings)
-    remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
-    memory = partial(memory_file, options, settings)
-    ask = PersonAsked()
-    parts = Parts(roots, files, processes, memory, powers or Powers(), confirm is not None, options.processes, ask)
-    built_in = [tool for tool in built_in_tools(settings, parts) if rules.tool_exists(tool.name)]
-    built_in += skill_tools(options, settings, roots, rules, lambda: runtime.policy)
-    registry = ToolRegistry([*built_in, *tools])
-    notes = (
-        ((folder.problem,) if folder.problem else ())
-        + _put_right(pending, roots)
-        + await _discover(settings, registry, processes, roots.primary)
-    )
+    with ExitStack() as failing:
+        failing.callback(kept.give_up)
+        pending = os.path.join(options.state_folder, "pending")
+        also = (*settings.context.include_directories, *kept.also)
+        roots = Roots(options.absolute_root, also, (folder.path, *kept.readable))
+        journal = Journal(folder.path, roots, pending=pending)
+        failing.callback(journal.close)
+        files = _files_of(options, settings, roots, journal)
+        processes = LocalProcesses(output_folder=folder.path)
+        failing.callback(processes.close)
+        rules = rules_of(settings)
+        remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
+        memory = partial(memory_file, options, settings)
+        ask = PersonAsked()
+        parts = Parts(roots, files, processes, memory, powers or Powers(), confirm is not None, options.processes, ask)
+        built_in = [tool for tool in built_in_tools(settings, parts) if rules.tool_exists(tool.name)]
+        built_in += skill_tools(options, settings, roots, rules, lambda: runtime.policy)
+        registry = ToolRegistry([*built_in, *tools])
+        notes = (
+            ((folder.problem,) if folder.problem else ())
+            + _put_right(pending, roots)
+            + await _discover(settings, registry, processes, roots.primary)
+        )
+        failing.pop_all()
     executor = Executor(
         registry,
         Policy(rules, ApprovalMode(settings.tools.approval_mode), remembered),
@@ -193,22 +197,27 @@ async def _open(
     )
     ask.enquire = executor.approval.enquire
 
-    async def close() -> None:
-        if session.has_prompts:
-            session.note_state()  # what ends now is told when it is resumed
-        processes.close()
-        journal.close()
-        session.close()
-        folder.close(is_wanted=session.has_prompts)
-        clear_away(options, settings, folder)
-
     def prepare() -> None:
         processes.prepare(is_scoped=settings.sandbox.mode != "off")
         journal.prepare()
 
+    async def close() -> None:
+        _close(kept, processes, journal)
+        clear_away(options, settings, folder)
+
     runtime = Runtime(executor, roots.all, journal, close, notes, prepare)
     tie(session, runtime, processes)
     return runtime
+
+
+def _close(kept: OpenedSession, processes: LocalProcesses, journal: Journal) -> None:
+    folder, session = kept.folder, kept.session
+    if session.has_prompts:
+        session.note_state()  # what ends now is told when it is resumed
+    processes.close()
+    journal.close()
+    session.close()
+    folder.close(is_wanted=session.has_prompts)
 
 
 def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journal) -> LocalFiles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -36,6 +37,11 @@ class OpenedSession(msgspec.Struct, frozen=True):
     readable: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def give_up(self) -> None:
+        """Let go of it, because what was to work in it could not be opened; a new one leaves nothing behind."""
+        self.session.close()
+        self.folder.close()
 
 
 def at_session(options: Options) -> Options:
@@ -170,11 +176,15 @@ def _reopened(kept: KeptSession, way: _Way) -> OpenedSession:
         session.take()
     except OSError:
         pass  # a home that can't be written: told with the first event that isn't recorded
-    restored = _restored(kept)
-    also = way.also(kept)
-    notes = (_resumed_note(kept, restored), *_also_note(also))
-    folder = SessionFolder("", way.roots, reopened=kept)
-    return OpenedSession(folder, session, restored, _origins(kept), also, notes)
+    with ExitStack() as failing:
+        failing.callback(session.close)
+        restored = _restored(kept)
+        also = way.also(kept)
+        notes = (_resumed_note(kept, restored), *_also_note(also))
+        folder = SessionFolder("", way.roots, reopened=kept)
+        opened = OpenedSession(folder, session, restored, _origins(kept), also, notes)
+        failing.pop_all()
+    return opened
 
 
 def _also_note(also: tuple[str, ...]) -> tuple[str, ...]:

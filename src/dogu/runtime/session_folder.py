@@ -66,6 +66,7 @@ class SessionFolder:
     ) -> None:
         sessions = os.path.join(os.path.realpath(state_folder), "sessions")
         self.problem = ""
+        self._is_reopened = reopened is not None
         if reopened is not None:
             self.path, self.session_id = reopened.path, reopened.session_id
             self._kept = _last_number(self.path)
@@ -108,7 +109,12 @@ class SessionFolder:
         return os.path.join(self.path, name)
 
     def close(self, *, is_wanted: bool = False) -> None:
-        """Remove the folder if nothing was kept, or a record alone that nobody wants or will find again."""
+        """Remove the folder if nothing was kept, or a record alone that nobody wants or will find again.
+
+        One that was reopened stays: it was wanted before, whatever became of it now.
+        """
+        if self._is_reopened:
+            return
         names = set(os.listdir(self.path))
         is_wanted = is_wanted and RECORD_NAME in names and not self.problem
         if names <= {_FACTS, RECORD_NAME, SUMMARY_NAME} and not is_wanted:

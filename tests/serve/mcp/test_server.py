@@ -12,6 +12,7 @@ import mcp_types
 import pytest
 from mcp import Client, MCPError
 from mcp.server.lowlevel import Server
+from pydantic import FileUrl
 
 from dogu.app import Options, open_runtime
 from dogu.contract import Blob, Content, Kind, Text, ToolResult, function_tool
@@ -279,3 +280,66 @@ async def test_a_call_outside_of_mcp_has_no_client():
 
     with pytest.raises(ToolError, match="didn't come over MCP"):
         caller()
+
+
+class Opening:
+    """Opens runtimes for clients' roots, and fails as said: '' not at all, `opening`, or `open` once `now` is set."""
+
+    def __init__(self, asking: ElicitationConfirm, home: Path) -> None:
+        self._asking = asking
+        self._home = home
+        self.fails = ""
+        self.now = anyio.Event()
+
+    @asynccontextmanager
+    async def __call__(self, roots: tuple[str, ...]) -> AsyncGenerator[Runtime]:
+        if self.fails == "opening":
+            raise KeyError("of nobody")
+        options = Options(root=roots[0], home=str(self._home))
+        async with open_runtime(options, confirm=self._asking) as runtime, anyio.create_task_group() as group:
+            if self.fails == "open":
+                group.start_soon(self._fail)
+            yield runtime
+            group.cancel_scope.cancel()
+
+    async def _fail(self) -> None:
+        await self.now.wait()
+        raise KeyError("of nobody")
+
+
+async def test_a_defect_in_a_client_s_workspace_costs_the_calls_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    home, first, there = (tmp_path / name for name in ("home", "first", "there"))
+    for folder in (home, first, there):
+        folder.mkdir()
+    (there / "a.txt").write_text("there")
+    asking = ElicitationConfirm()
+    opening = Opening(asking, home)
+
+    async def roots(_context: Any) -> mcp_types.ListRootsResult:
+        return mcp_types.ListRootsResult(roots=[mcp_types.Root(uri=FileUrl(there.as_uri()))])
+
+    async def read() -> mcp_types.CallToolResult:
+        return await client.call_tool("read_file", {"path": "a.txt"})
+
+    with anyio.fail_after(30):
+        async with (
+            open_runtime(Options(root=str(first), home=str(home)), confirm=asking) as runtime,
+            mcp_server(runtime, asking, Offers(), opening) as server,
+            Client(server, mode="legacy", list_roots_callback=roots) as client,
+        ):
+            opening.fails = "opening"
+            refused = await read()
+            assert (await client.list_tools()).tools
+            opening.fails = "open"
+            answered = await read()
+            opening.now.set()
+            heard = ""
+            while "a defect of dogu" not in heard:
+                await anyio.lowlevel.checkpoint()
+                heard += capsys.readouterr().err
+            opening.fails = ""
+            again = await read()
+    assert refused.is_error and "a defect of dogu: KeyError: 'of nobody'" in text_of(refused)
+    assert (text_of(answered), text_of(again)) == ("there", "there")

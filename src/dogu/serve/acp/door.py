@@ -33,7 +33,8 @@ from dogu.serve.acp.peer import (
 )
 from dogu.serve.acp.session import AcpSession
 from dogu.serve.acp.terminals import ClientTerminals
-from dogu.serve.acp.wishes import KeptRow, Sessions, SessionWish
+from dogu.serve.acp.wishes import KeptRow, SessionParts, Sessions, SessionWish
+from dogu.serve.defects import contained
 from dogu.serve.private_streams import private_streams
 from dogu.version import __version__
 
@@ -207,29 +208,37 @@ class Door:
         *,
         task_status: anyio.abc.TaskStatus[AcpSession],
     ) -> None:
-        """Keep a session open until it wants to close."""
+        """Keep a session open until it wants to close; whatever goes wrong in it ends this one only."""
         session: AcpSession | None = None
         wish, asking = self._wish(folders, mcp_servers, session_id)
         try:
-            async with self._app.open(wish) as parts:
-                session = AcpSession(self.peer, parts, has_title=session_id is not None)
-                asking.updates = session.updates
-                for each in (asking, wish.editor, wish.processes):
-                    if isinstance(each, Asking | ClientEditor | ClientTerminals):
-                        each.session_id = parts.session_id
-                if isinstance(wish.processes, ClientTerminals):
-                    wish.processes.show = session.updates.show_terminal
-                self._sessions[parts.session_id] = session
-                task_status.started(session)
-                await session.wants_to_close.wait()
+            with contained(_defect, ToolError):
+                async with self._app.open(wish) as parts:
+                    session = AcpSession(self.peer, parts, has_title=session_id is not None)
+                    self._tie(session, parts, wish, asking)
+                    task_status.started(session)
+                    try:
+                        await session.wants_to_close.wait()
+                    finally:
+                        await session.end_turn()  # before what it works with is closed
         except ToolError as error:
             if session is None:
                 raise
+            session.updates.say(error.message)
             sys.stderr.write(f"{error.message}\n")
         finally:
             if session is not None:
                 self._sessions.pop(session.session_id, None)
                 session.is_closed.set()
+
+    def _tie(self, session: AcpSession, parts: SessionParts, wish: SessionWish, asking: Asking) -> None:
+        asking.updates = session.updates
+        for each in (asking, wish.editor, wish.processes):
+            if isinstance(each, Asking | ClientEditor | ClientTerminals):
+                each.session_id = parts.session_id
+        if isinstance(wish.processes, ClientTerminals):
+            wish.processes.show = session.updates.show_terminal
+        self._sessions[parts.session_id] = session
 
     def _wish(
         self, folders: list[str], mcp_servers: Mapping[str, Json], session_id: str | None
@@ -260,6 +269,10 @@ class Door:
         missing = self._app.why_not_ready(folder)
         if missing:
             raise RpcError(AUTH_REQUIRED, missing, {"authMethods": [_key_method()]})
+
+
+def _defect(words: str) -> ToolError:
+    return ToolError(ErrorKind.DEFECT, words)
 
 
 def _key_method() -> Json:

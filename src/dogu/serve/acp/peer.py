@@ -15,6 +15,7 @@ import anyio
 import anyio.abc
 import msgspec
 
+from dogu.serve.defects import contained
 from dogu.serve.private_streams import lines_of, text_to_bytes, write_all
 
 LONGEST_MESSAGE_BYTES = 256 << 20
@@ -52,7 +53,8 @@ Handler: TypeAlias = Callable[[str, Json], Awaitable[Answer]]
 class Peer:
     """One connection. `handler` answers requests and hears notifications, each in a task of its own.
 
-    It raises `RpcError` for what the other side should hear. Messages are sent in the order of the calls here.
+    It raises `RpcError` for what the other side should hear; whatever else it raises is a defect, and an error that
+    says so. Messages are sent in the order of the calls here.
     """
 
     def __init__(self, handler: Handler) -> None:
@@ -158,7 +160,8 @@ class Peer:
                 scope.cancel()
             return
         try:
-            await self._handler(method, params)
+            with contained(_defect, RpcError):
+                await self._handler(method, params)
         except RpcError as error:
             sys.stderr.write(f"{method}: {error.message}\n")
 
@@ -170,7 +173,9 @@ class Peer:
         with anyio.CancelScope() as scope:
             self._running[number] = scope
             try:
-                answer = await self._handler(method, params)
+                with contained(_defect, RpcError):
+                    answer = await self._handler(method, params)
+                    self._send({"jsonrpc": "2.0", "id": number, "result": answer.result})
             except RpcError as error:
                 self._refuse(number, error)
                 return
@@ -179,9 +184,12 @@ class Peer:
         if answer is None:
             self._refuse(number, RpcError(CANCELLED, f"{method}: cancelled."))
             return
-        self._send({"jsonrpc": "2.0", "id": number, "result": answer.result})
-        if answer.then is not None:
-            answer.then()
+        try:
+            with contained(_defect, RpcError):
+                if answer.then is not None:
+                    answer.then()
+        except RpcError as error:
+            sys.stderr.write(f"{method}: {error.message}\n")
 
     # what goes out
 
@@ -211,6 +219,10 @@ class Peer:
         self._is_lost = True
         for answered, _ in self._waiting.values():
             answered.set()
+
+
+def _defect(words: str) -> RpcError:
+    return RpcError(INTERNAL_ERROR, words)
 
 
 def _is_id(number: Json) -> TypeGuard[str | int]:

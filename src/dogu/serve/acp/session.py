@@ -29,6 +29,7 @@ _STOP_REASONS = {
     EndReason.BUDGET: "max_turn_requests",
 }
 _LONGEST_TITLE_CHARS = 80
+_END_TAKES_S = 15.0  # a command's end takes up to seven
 _REFUSALS = (ModelErrorKind.SAFETY, ModelErrorKind.BLOCKED)
 
 
@@ -76,6 +77,12 @@ class AcpSession:
         """End the turn under way; its prompt is answered with `cancelled`."""
         if self._turn is not None:
             self._turn.cancel()
+
+    async def end_turn(self) -> None:
+        """End the turn under way, if one is, and wait for its end a while, whatever is cancelled meanwhile."""
+        self.cancel()
+        with anyio.move_on_after(_END_TAKES_S, shield=True):
+            await self._at_rest()
 
     async def close(self) -> None:
         """End what runs and free everything; returns when that is done."""

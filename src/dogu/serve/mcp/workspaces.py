@@ -15,6 +15,7 @@ import anyio.abc
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
+from dogu.serve.defects import contained
 from dogu.serve.mcp.caller import roots_in
 
 if TYPE_CHECKING:
@@ -79,9 +80,23 @@ class Workspaces:
 
     async def _keep_open(self, roots: tuple[str, ...], *, task_status: anyio.abc.TaskStatus[Runtime]) -> None:
         assert self._open_at is not None
-        async with self._open_at(roots) as runtime:
-            task_status.started(runtime)
-            await anyio.sleep_forever()
+        is_open = False
+        try:
+            with contained(_defect, ToolError):
+                async with self._open_at(roots) as runtime:
+                    is_open = True
+                    task_status.started(runtime)
+                    await anyio.sleep_forever()
+        except ToolError as error:
+            if not is_open:
+                raise
+            sys.stderr.write(f"{error.message}\n")
+        finally:
+            self._runtimes.pop(roots, None)  # it is opened anew for the next call there
+
+
+def _defect(words: str) -> ToolError:
+    return ToolError(ErrorKind.DEFECT, words)
 
 
 def client_id(context: ServerRequestContext[Any]) -> str:
