@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
+import dogu
+from dogu.runtime.discovery.mcp import mcp_tools
+from dogu.runtime.discovery.mcp.entries import read_entries
+from dogu.runtime.discovery.mcp.host import Host
 from runtime.discovery.hostile import bad_tools, becomes_true, gone, good_works, note_of, opened, result_of
 
 pytestmark = pytest.mark.anyio
@@ -108,3 +113,36 @@ async def test_a_server_that_closes_its_output_is_gone_and_ended(tmp_path: Path)
         assert (await result_of(runtime)).error is not None
         assert await gone(tmp_path / "pid")
         await good_works(runtime)
+
+
+@pytest.mark.parametrize("key", ["url", "httpUrl"])
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"])
+async def test_a_far_server_that_says_nothing_has_a_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, answer: bytes
+):
+    monkeypatch.setattr("dogu.runtime.discovery.mcp.server._START_TIMEOUT_S", 0.5)
+
+    async def hold(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            if answer:
+                await stream.receive()
+                refused = b"HTTP/1.1 405 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                await stream.send(answer if key == "httpUrl" or asked else refused)
+                asked.append(True)
+            await anyio.sleep_forever()
+
+    asked: list[bool] = []
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, hold)
+        (entry,), _ = read_entries({"far": {key: f"http://127.0.0.1:{port}/mcp"}})
+        options = dogu.Options(root=str(tmp_path), home=str(tmp_path / "home"))
+        with anyio.fail_after(60):
+            async with (
+                dogu.open_runtime(options) as runtime,
+                mcp_tools([entry], runtime, Host((str(tmp_path),), dict), wait_s=30) as servers,
+            ):
+                assert [server.problem for server in servers] == ["it did not answer within 0.5 s"]
+                assert "MCP server far: it could not be started" in runtime.notes[0]
+        group.cancel_scope.cancel()

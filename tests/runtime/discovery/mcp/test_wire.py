@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
-from collections.abc import AsyncGenerator, Generator
+import zlib
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,8 +28,18 @@ from dogu.runtime.runtime import Runtime
 pytestmark = pytest.mark.anyio
 
 
+class Packing:
+    """How the answers to calls are sent: `packed` makes the body of a message, `encoding` is what it is said to be."""
+
+    def __init__(self, encoding: str = "", packed: Callable[[bytes], bytes] = bytes) -> None:
+        self.encoding = encoding
+        self.packed = packed
+        self.asked_for: list[str] = []
+        self.methods: list[str] = []
+
+
 @contextmanager
-def serving(tools: bytes, answer: bytes, *, as_events: bool) -> Generator[str]:
+def serving(tools: bytes, answer: bytes, packing: Packing, *, as_events: bool) -> Generator[str]:
     """Serve MCP over HTTP with these bytes as the tools and as the result of a call."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -57,7 +69,12 @@ def serving(tools: bytes, answer: bytes, *, as_events: bool) -> Generator[str]:
                 return
             data = b'{"jsonrpc": "2.0", "id": %d, "result": %s}' % (message["id"], found)
             body = b"event: message\ndata: " + data + b"\n\n" if as_events else data
+            packing.methods.append(message["method"])
+            packing.asked_for.append(self.headers["Accept-Encoding"])
             self.send_response(200)
+            if packing.encoding and message["method"] == "tools/call":
+                body = packing.packed(body)
+                self.send_header("Content-Encoding", packing.encoding)
             self.send_header("Content-Type", "text/event-stream" if as_events else "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -78,8 +95,10 @@ def serving(tools: bytes, answer: bytes, *, as_events: bool) -> Generator[str]:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, tools: bytes, answer: bytes = b"{}", *, as_events: bool) -> AsyncGenerator[Runtime]:
-    with serving(tools, answer, as_events=as_events) as address:
+async def opened(
+    tmp_path: Path, tools: bytes, answer: bytes = b"{}", packing: Packing | None = None, *, as_events: bool
+) -> AsyncGenerator[Runtime]:
+    with serving(tools, answer, packing or Packing(), as_events=as_events) as address:
         (entry,), _ = read_entries({"odd": {"httpUrl": address, "timeout": 15_000}})
         options = dogu.Options(root=str(tmp_path), home=str(tmp_path / "home"), approval_mode="yolo")
         host = Host((str(tmp_path),), dict)
@@ -137,9 +156,67 @@ async def test_an_answer_past_the_limit_is_cut_off_and_told(
     monkeypatch.setattr("dogu.runtime.discovery.mcp.http.MAX_LINE_BYTES", 1_000_000)
     answer = b'{"content": [{"type": "text", "text": "' + b"x" * 3_000_000 + b'"}]}'
     async with opened(tmp_path, tool("good"), answer, as_events=as_events) as runtime:
-        error = (await runtime.call("odd__good")).result.error
-        assert error is not None
-        assert error.kind is ErrorKind.REMOTE_FAILED
+        assert "more than 1 MB" in await failure(runtime)
+
+
+async def failure(runtime: Runtime) -> str:
+    """Call the tool, which must fail by the server; return what is said of it."""
+    error = (await runtime.call("odd__good")).result.error
+    assert error is not None
+    assert error.kind is ErrorKind.REMOTE_FAILED
+    assert error.message.startswith("The MCP server odd failed in good: ")
+    return error.message
+
+
+@EITHER
+@pytest.mark.parametrize(
+    "packing",
+    [
+        Packing("gzip", gzip.compress),
+        Packing("deflate", lambda data: zlib.compress(data, wbits=-15)),
+    ],
+)
+async def test_a_compressed_answer_is_read_and_mended(tmp_path: Path, packing: Packing, as_events: bool):
+    answer = b'{"content": [{"type": "text", "text": "hel\xfflo"}]}'
+    async with opened(tmp_path, tool("good"), answer, packing, as_events=as_events) as runtime:
+        assert (await runtime.call("odd__good")).result.llm_content == "hel\ufffdlo"
+    assert set(packing.asked_for) == {"gzip, deflate"}
+
+
+@EITHER
+async def test_what_a_small_answer_decompresses_to_is_bounded(
+    tmp_path: Path, as_events: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dogu.runtime.discovery.mcp.http.MAX_LINE_BYTES", 1_000_000)
+    answer = b'{"content": [{"type": "text", "text": "' + b"x" * 100_000_000 + b'"}]}'
+
+    def small(data: bytes) -> bytes:
+        return data.replace(b"x" * 100_000_000, b"hello")
+
+    packing = Packing("gzip", lambda data: gzip.compress(data, 1))
+    async with opened(tmp_path, tool("good"), answer, packing, as_events=as_events) as runtime:
+        assert "more than 1 MB" in await failure(runtime)
+        packing.encoding, packing.packed = "identity", small
+        assert (await runtime.call("odd__good")).result.llm_content == "hello"
+    assert packing.methods.count("initialize") == 1  # nothing else was lost
+
+
+@EITHER
+@pytest.mark.parametrize(
+    ("packing", "told"),
+    [
+        (Packing("br"), "compressed (br)"),
+        (Packing("gzip, gzip", lambda data: gzip.compress(gzip.compress(data))), "compressed (gzip, gzip)"),
+        (Packing("gzip", lambda data: gzip.compress(data)[:-10]), "ends in the middle"),
+    ],
+)
+async def test_a_compression_that_was_not_asked_for_or_is_broken_fails_its_call(
+    tmp_path: Path, packing: Packing, told: str, as_events: bool
+):
+    answer = b'{"content": [{"type": "text", "text": "hello"}]}'
+    async with opened(tmp_path, tool("good"), answer, packing, as_events=as_events) as runtime:
+        for _ in range(2):
+            assert told in await failure(runtime)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=4)))

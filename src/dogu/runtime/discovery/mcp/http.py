@@ -17,7 +17,7 @@ from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.oauth import ShowAddress, provider_of
 from dogu.runtime.discovery.mcp.stdio import MAX_LINE_BYTES
 from dogu.runtime.discovery.mcp.tokens import TokenStore
-from dogu.runtime.discovery.mcp.wire import mend
+from dogu.runtime.discovery.mcp.wire import ASKED_FOR, mend
 
 _SSE_SILENCE_S = 86_400
 
@@ -65,7 +65,8 @@ async def opened_http(
     def new_client(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = timeout, auth: httpx2.Auth | None = auth
     ) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [link.take]})
+        wanted = {**ASKED_FOR, **(headers or {})}
+        return httpx2.AsyncClient(headers=wanted, timeout=timeout, auth=auth, event_hooks={"response": [link.take]})
 
     client = await stack.enter_async_context(new_client(dict(entry.headers)))
     address = entry.http_url or entry.url
@@ -86,8 +87,8 @@ async def _speaks_sse(client: httpx2.AsyncClient, address: str) -> bool:
     """
     accept = {"Accept": "application/json, text/event-stream"}
     greeting = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
-    answer = await client.post(address, json=greeting, headers=accept)
-    if answer.status_code not in (404, 405):
-        return False
+    async with client.stream("POST", address, json=greeting, headers=accept) as answer:
+        if answer.status_code not in (404, 405):
+            return False
     async with client.stream("GET", address, headers={"Accept": "text/event-stream"}) as stream:
         return stream.status_code == 200

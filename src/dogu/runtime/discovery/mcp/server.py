@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -118,21 +119,27 @@ class McpServer:
         from dogu.runtime.discovery.mcp.session import Hearing, connected
 
         hearing = Hearing(self._say, self._hear_change)
-        async with connected(self.entry, self._program, self._host, hearing) as connection:
-            self._last = connection
-            with anyio.fail_after(_START_TIMEOUT_S):
+        with anyio.fail_after(_START_TIMEOUT_S) as starting:  # to connect, to greet, to list: each has its time
+            async with connected(self.entry, self._program, self._host, hearing) as connection:
+                self._last = connection
+                starting.deadline = anyio.current_time() + _START_TIMEOUT_S
                 await connection.greet(self.entry.protocol)
-            async with anyio.create_task_group() as group:
-                group.start_soon(connection.listen, self._hear_change)
-                with anyio.fail_after(_START_TIMEOUT_S):
-                    with anyio.move_on_after(_LISTENS_WITHIN_S):
-                        await connection.listens.wait()
-                    await self._list(connection)
-                self._settle(connection)
-                group.start_soon(self._relist, connection)
-                await connection.closed.wait()
-                group.cancel_scope.cancel()
-            self._lose(connection)
+                starting.deadline = anyio.current_time() + _START_TIMEOUT_S
+                await self._serve(connection, starting)
+
+    async def _serve(self, connection: Connection, starting: anyio.CancelScope) -> None:
+        """List what the server has and hold its connection until it is gone; then there is no hurry any more."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(connection.listen, self._hear_change)
+            with anyio.move_on_after(_LISTENS_WITHIN_S):
+                await connection.listens.wait()
+            await self._list(connection)
+            starting.deadline = math.inf
+            self._settle(connection)
+            group.start_soon(self._relist, connection)
+            await connection.closed.wait()
+            group.cancel_scope.cancel()
+        self._lose(connection)
 
     def _settle(self, connection: Connection) -> None:
         if not self._was_listed:

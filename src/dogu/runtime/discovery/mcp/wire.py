@@ -1,7 +1,8 @@
 """Answers over HTTP, mended before the SDK reads them: one odd byte must not cost everything it stands among.
 
 Source: measured with the SDK 2.3, which drops a whole answer for a byte that is no UTF-8, for half a character or for
-one schema nested deeper than 200 levels, and has no limit for a plain JSON answer.
+one schema nested deeper than 200 levels, has no limit for a plain JSON answer or for what a compressed one becomes, and
+loses the whole connection to an answer that breaks off.
 """
 
 from __future__ import annotations
@@ -12,41 +13,73 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
+import anyio
 import httpx2
 
 from dogu.language import told
+from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating
+
+ASKED_FOR = {"Accept-Encoding": ACCEPTED}
+"""The header that says which compressed answers can be read: those whose size is bounded while they are."""
 
 _DEEPEST = 100
 _RECURSION = 5_000
 
 
+class AnswerError(httpx2.SSEError, httpx2.StreamError):
+    """An answer that can't be read to its end. Both kinds of error: the SDK lets each cost one answer somewhere."""
+
+
 def mend(response: httpx2.Response, max_bytes: int) -> None:
-    """Have the body mended while it is read, and cut off past `max_bytes` a message, if it is JSON or events."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
-    if is_encoded or kind not in ("application/json", "text/event-stream"):
-        return
+    """Have the body decompressed and mended while it is read, and cut off past `max_bytes` a message."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
-    response.stream = _Mended(response.stream, max_bytes, is_events=kind == "text/event-stream")
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    encoding = response.headers.pop("content-encoding", "").strip().lower()  # or httpx would decode it once more
+    response.stream = _Mended(response.stream, kind, encoding or "identity", max_bytes)
 
 
 class _Mended(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, max_bytes: int, *, is_events: bool) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, kind: str, encoding: str, max_bytes: int) -> None:
         self._stream = stream
+        self._is_events = kind == "text/event-stream"
+        self._is_json = kind == "application/json"
+        self._encoding = encoding
         self._max_bytes = max_bytes
-        self._is_events = is_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         kept = bytearray()
-        async for piece in self._stream:
-            kept += piece
-            if self._is_events and (end := kept.rfind(b"\n") + 1):
-                yield b"\n".join(map(_mended_line, bytes(kept[:end]).split(b"\n")))
-                del kept[:end]
+        async for piece in self._inflated():
+            end = piece.rfind(b"\n") + 1 if self._is_events else 0
+            if end:
+                kept += piece[:end]
+                yield b"\n".join(map(_mended_line, bytes(kept).split(b"\n")))
+                kept.clear()
+            kept += piece[end:]
             if len(kept) > self._max_bytes:
-                raise httpx2.ReadError(told("it answered with more than {limit} MB", limit=self._max_bytes // 10**6))
+                raise AnswerError(told("it answered with more than {limit} MB", limit=self._max_bytes // 10**6))
         if kept:
-            yield _mended_line(bytes(kept)) if self._is_events else mended(bytes(kept))
+            yield self._mended_rest(bytes(kept))
+
+    def _mended_rest(self, rest: bytes) -> bytes:
+        if self._is_events:
+            return _mended_line(rest)
+        return mended(rest) if self._is_json else rest
+
+    async def _inflated(self) -> AsyncIterator[bytes]:
+        try:
+            inflating = Inflating(self._encoding)
+            async for data in self._stream:
+                for piece in inflating.feed(data):
+                    yield piece
+                    await anyio.lowlevel.checkpoint()  # a small piece may become a very long answer
+            inflating.check_whole()
+        except InflateError as error:
+            what = told(
+                "its answer is compressed ({encoding}) and can't be read: {error}",
+                encoding=ascii(self._encoding)[1:-1][:60],
+                error=error,
+            )
+            raise AnswerError(what) from error
 
     async def aclose(self) -> None:
         await self._stream.aclose()

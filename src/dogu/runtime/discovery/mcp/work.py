@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _WANTS_ADDRESSES = -32042  # Source: the specification of 2025-11-25, URLElicitationRequiredError
 
+_BROKE_OFF = "SSE stream failed: "  # Source: the SDK 2.3, which has the code of a lost connection for it too
+
 
 class Progress(Protocol):
     """Is told how far the server is."""
@@ -97,6 +99,8 @@ def _log_in_first(alias: str, what: str) -> str:
 
 def _is_lost(error: BaseException) -> bool:
     """Whether a far server is gone or, started anew, has forgotten the session; a new one costs little."""
+    if str(error).startswith(_BROKE_OFF):
+        return False
     return getattr(error, "code", None) == -32000 or "session" in str(error).lower()
 
 
