@@ -147,6 +147,13 @@ class _Starts(_Wire):
         """Leave a child behind."""
         self.note("pid", str(subprocess.Popen(["sleep", "1000"]).pid))
 
+    def start_spawn_detached(self) -> None:
+        """Leave a process behind that is nobody's child, in a session of its own, with the server's output open."""
+        detached = """setsid sh -c 'echo $$ > "$0.new"; mv "$0.new" "$0"; exec sleep 1000' "$0" &"""
+        subprocess.run(["sh", "-c", detached, os.path.join(self.folder, "pid")], check=True)
+
+    start_crash_detached = start_spawn_detached
+
 
 class _Lists(_Wire):
     """Faults in listing tools."""
@@ -197,6 +204,8 @@ class _Unanswered(_Wire):
         sys.stderr.write("about to die\n")
         sys.stderr.flush()
         os._exit(3)
+
+    call_crash_detached = call_crash_mid_call
 
     def call_crash_half_line(self, _request: Message, data: bytes) -> None:
         """Die in the middle of the answer."""

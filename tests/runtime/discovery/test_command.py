@@ -159,6 +159,23 @@ async def test_a_cancelled_call_ends_its_program(runner: CommandRunner):
         os.kill(int(pid_file.read_text()), 0)
 
 
+async def test_what_either_command_left_behind_ends_with_the_session(tmp_path: Path):
+    script = tmp_path / "leave.sh"
+    leaves = 'setsid sh -c \'echo $$ >"$0.new"; mv "$0.new" "$0"; exec sleep 1000\' "pid-$1" >/dev/null 2>&1 &'
+    script.write_text(f"#!/bin/sh\n{leaves}\necho '{json.dumps(declared('a'))}'\n")
+    script.chmod(0o755)
+    pids = [tmp_path / "pid-", tmp_path / "pid-a"]
+    with LocalProcesses() as processes, anyio.fail_after(30):
+        runner = CommandRunner(processes, str(tmp_path), lambda: {"PATH": os.environ["PATH"]})
+        [tool] = (await discover(str(script), str(script), runner, ())).tools
+        await run_tool(tool)
+        while not all(pid.exists() for pid in pids):
+            await anyio.lowlevel.checkpoint()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
+
+
 async def test_a_discovery_that_hangs_has_a_time_limit(runner: CommandRunner, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dogu.runtime.discovery.command._DISCOVERY_TIMEOUT_S", 0.3)
     discovered = await discover("sleep 1000", "cat", runner, ())

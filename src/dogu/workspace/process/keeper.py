@@ -31,12 +31,18 @@ _MOST_BYTES_AFTER_END = 4 * 1024 * 1024
 
 
 class Keeper:
-    """Keeps one command from start to the end of its last descendant; `run` is the whole life."""
+    """Keeps one command from start to the end of its last descendant; `run` is the whole life.
+
+    Ordered with streams of its own, the command writes to the descriptors that came with the order, and nothing of it
+    is kept; it is told when it runs.
+    """
 
     def __init__(self, control: socket.socket, order: dict[str, Any], descriptors: dict[str, int]) -> None:
         self._control = control
         self._order = order
-        self._rings = {stream: OutputRing(descriptors[stream]) for stream in ("stdout", "stderr")}
+        self._has_own_streams = order.get("has_own_streams", False)
+        kept = () if self._has_own_streams else ("stdout", "stderr")
+        self._rings = {stream: OutputRing(descriptors[stream]) for stream in kept}
         self._descriptors = descriptors
         self._pipes: dict[int, str] = {}
         self._inside: Inside | None = None
@@ -82,13 +88,8 @@ class Keeper:
         self._flush_outbox(wait=True)
 
     def _start(self) -> bool:
-        out_read, out_write = os.pipe2(os.O_CLOEXEC)
-        err_read, err_write = os.pipe2(os.O_CLOEXEC)
+        out_write, err_write = self._outputs()
         complaints_read, complaints_write = os.pipe2(os.O_CLOEXEC)
-        self._pipes = {out_read: "stdout", err_read: "stderr"}
-        for descriptor in self._pipes:
-            os.set_blocking(descriptor, False)
-            _widen(descriptor)
         if self._order["confinement"] and self._order["confinement"].get("outer"):
             self._inside = Inside()
         self._pid = self._command_pid = os.fork()
@@ -110,7 +111,21 @@ class Keeper:
             number, _, step = complaint.decode().partition(" ")
             self._tell("failed", errno=int(number), step=step)
             return False
+        if self._has_own_streams:
+            self._tell("running")
         return True
+
+    def _outputs(self) -> tuple[int, int]:
+        """Return what the command writes to, standard output and standard error."""
+        if self._has_own_streams:
+            return self._descriptors["stdout"], self._descriptors["stderr"]
+        out_read, out_write = os.pipe2(os.O_CLOEXEC)
+        err_read, err_write = os.pipe2(os.O_CLOEXEC)
+        self._pipes = {out_read: "stdout", err_read: "stderr"}
+        for descriptor in self._pipes:
+            os.set_blocking(descriptor, False)
+            _widen(descriptor)
+        return out_write, err_write
 
     def _hear_inside(self, inside: Inside) -> None:
         """Take the command over from the program that brought it into its sandbox."""
@@ -231,7 +246,7 @@ class Keeper:
         if self._phase in ("asking", "killing"):
             return
         now = time.monotonic()
-        self._phase, self._phase_until = "asking", now + GRACE_S
+        self._phase, self._phase_until = "asking", now + self._order.get("grace_s", GRACE_S)
         if reason == "processes":
             self._phase_until = now
 
@@ -271,7 +286,7 @@ class Keeper:
             "reason": self._reason,
             "pids": tree.survivors(os.getpid()),
             "bytes": {stream: ring.total_bytes for stream, ring in self._rings.items()},
-            "failure": self._rings["stdout"].failure or self._rings["stderr"].failure,
+            "failure": next((ring.failure for ring in self._rings.values() if ring.failure), ""),
         }
 
     def _wait_ms(self) -> int:
@@ -283,7 +298,7 @@ class Keeper:
             return 20
         if tree.task_count() - self._tasks_before > self._order["max_processes"] // 4:
             return 20
-        return 50 if self._live else 100
+        return 500 if self._has_own_streams else 50 if self._live else 100
 
     def _tell(self, event: str, **facts: Any) -> None:
         self._outbox.append(marshal.dumps((event, facts)))

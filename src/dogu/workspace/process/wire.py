@@ -16,6 +16,7 @@ from dogu.workspace.process.descriptors import SOCKET_NUMBER
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Mapping, Sequence
 
     from dogu.workspace.sandbox.proxy import HostProxy
 
@@ -146,21 +147,44 @@ class Launch:
 
         Raises `ToolError`: NOT_FOUND or the like for a directory that can't be opened, START_FAILED.
         """
+        opened: list[int] = []
+        outputs: dict[str, int] = {}
+        is_sent = False
+        try:
+            source = _in_memory(stdin, opened) if stdin else _opened("/dev/null", os.O_RDONLY, opened)
+            outputs.update(stdout=_unnamed_file(), stderr=_unnamed_file())
+            line = self.open(order, directory, (source, outputs["stdout"], outputs["stderr"]), outputs)
+            is_sent = True
+            return line
+        except OSError as error:
+            raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
+        finally:
+            for descriptor in opened if is_sent else [*opened, *outputs.values()]:
+                os.close(descriptor)
+
+    def open(
+        self,
+        order: dict[str, Any],
+        directory: str | int,
+        streams: Sequence[int],
+        outputs: Mapping[str, int] | None = None,
+    ) -> Line:
+        """Have a keeper made for an order with these descriptors as its three streams; as `order`, which see.
+
+        The streams stay the caller's to close, but for the `outputs`, which the line takes.
+        """
         import socket
 
         opened: list[int] = []
-        outputs: dict[str, int] = {}
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         near.setblocking(False)
-        line = Line(near, outputs)
         is_sent = False
         try:
             place = _open_directory(directory, opened)
-            source = _in_memory(stdin, opened) if stdin else _opened("/dev/null", os.O_RDONLY, opened)
-            outputs.update(stdout=_unnamed_file(), stderr=_unnamed_file())
             packed = _in_memory(marshal.dumps(order), opened)
-            self._send([far.fileno(), place, source, outputs["stdout"], outputs["stderr"], packed])
+            self._send([far.fileno(), place, *streams, packed])
             is_sent = True
+            return Line(near, dict(outputs or {}))
         except OSError as error:
             raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
         finally:
@@ -168,8 +192,7 @@ class Launch:
             for descriptor in opened:
                 os.close(descriptor)
             if not is_sent:
-                line.close()
-        return line
+                near.close()
 
     def close(self, *, wait: bool = True) -> None:
         """Close the launcher's socket and wait, bounded, until it and its keepers are gone; `wait` False: don't."""

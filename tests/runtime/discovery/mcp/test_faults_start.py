@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import anyio
@@ -11,7 +13,7 @@ import dogu
 from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Host
-from runtime.discovery.hostile import bad_tools, becomes_true, gone, good_works, note_of, opened, result_of
+from runtime.discovery.hostile import bad_tools, becomes_true, failure_of, gone, good_works, note_of, opened, result_of
 
 pytestmark = pytest.mark.anyio
 
@@ -99,12 +101,45 @@ async def test_what_can_be_forgiven_is_forgiven(tmp_path: Path, fault: str):
     [
         pytest.param("ignore-term", id="FM057-ignores-SIGTERM"),
         pytest.param("spawn-child", id="FM058-leaves-children"),
+        pytest.param("spawn-detached", id="FM058-leaves-detached-children"),
     ],
 )
 async def test_leaving_ends_a_stubborn_server_and_its_children(tmp_path: Path, fault: str):
     async with opened(tmp_path, fault) as runtime:
         assert (await result_of(runtime)).llm_content == "hello"
+        assert await becomes_true((tmp_path / "pid").exists)
     assert await gone(tmp_path / "pid")
+
+
+async def test_a_server_that_dies_is_gone_though_a_detached_child_holds_its_output_and_the_child_ends_too(
+    tmp_path: Path,
+):
+    async with opened(tmp_path, "crash-detached") as runtime:
+        assert await becomes_true((tmp_path / "pid").exists)
+        assert "about to die" in failure_of(await result_of(runtime))
+        assert await gone(tmp_path / "pid")
+
+
+async def test_nothing_of_a_server_stays_when_dogu_is_killed(tmp_path: Path):
+    """FM058, where nobody is left to sweep."""
+    program = """
+import os, signal, sys
+from pathlib import Path
+import anyio
+from runtime.discovery.hostile import becomes_true, opened
+
+async def main():
+    folder = Path(sys.argv[1])
+    async with opened(folder, "spawn-detached"):
+        await becomes_true((folder / "pid").exists)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with anyio.fail_after(60):
+        await anyio.run_process([sys.executable, "-c", program, str(tmp_path)], env=environment, check=False)
+        assert await gone(tmp_path / "pid")
 
 
 async def test_a_server_that_closes_its_output_is_gone_and_ended(tmp_path: Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio import to_thread
@@ -24,6 +24,9 @@ from dogu.runtime.discovery.mcp.offers import Prompt, Resource, prompt_content
 from dogu.runtime.discovery.mcp.server import McpServer
 from dogu.runtime.discovery.mcp.tool import DeclarationError, McpTool
 from dogu.runtime.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from dogu.workspace.process.wire import Launch
 
 _MOST_PROBLEMS_TOLD = 5
 _AFTER_THE_PROMPT_S = 0.5
@@ -86,9 +89,26 @@ class McpServers:
         self._tools: dict[str, list[McpTool]] = {}
         self._approved = ApprovedDeclarations(host.state_folder, runtime.roots[0], self._keeps_approvals)
         self._told: dict[str, None] = {}
+        self._launch: Launch | None = None
+
+    def launch(self) -> Launch:
+        """Give what starts their programs, the first time they need it."""
+        from dogu.workspace.process.wire import Launch
+
+        if self._launch is None:
+            self._launch = Launch(is_scoped=False)
+        return self._launch
 
     async def run(self) -> None:
         """Run all servers until cancelled."""
+        try:
+            await self._run()
+        finally:
+            if self._launch is not None:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(self._launch.close)
+
+    async def _run(self) -> None:
         try:
             await anyio.sleep(self._delay_s)
             await to_thread.run_sync(import_module, "dogu.runtime.discovery.mcp.session")

@@ -13,8 +13,9 @@ from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.oauth import ShowAddress
 from dogu.runtime.discovery.mcp.session import FAILURES, Hearing, connected
-from dogu.runtime.discovery.mcp.stdio import ServerProgram
 from dogu.runtime.discovery.mcp.work import reason_of
+from dogu.workspace.process.talked_to import Start
+from dogu.workspace.process.wire import Launch
 
 LOGIN_TIMEOUT_S = 330.0
 
@@ -29,7 +30,7 @@ class Seen(msgspec.Struct, frozen=True):
 async def log_in(entry: ServerEntry, host: Host, show: ShowAddress, tell: Callable[[str], None]) -> Seen:
     """Log in to a server that wants it, and list its tools. Raises `ToolError` that says what went wrong."""
 
-    def no_program(_entry: ServerEntry) -> ServerProgram:
+    def no_program(_entry: ServerEntry) -> tuple[Launch, Start]:
         raise ToolError(
             ErrorKind.INVALID_ARGUMENTS, told("{alias} is a program, which has no login.", alias=entry.alias)
         )

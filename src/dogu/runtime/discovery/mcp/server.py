@@ -18,13 +18,15 @@ from dogu.runtime.discovery.mcp.work import Ask, Work, reason_of, with_tail
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.session import Connection
-    from dogu.runtime.discovery.mcp.stdio import ServerProgram
+    from dogu.workspace.process.talked_to import Start
+    from dogu.workspace.process.wire import Launch
 
 _START_TIMEOUT_S = 30.0
 _MOST_BACK_OFF_S = 60.0
 _LONGEST_WAIT_S = 5.0
 _MOST_TRIES = 6
 _LISTENS_WITHIN_S = 2.0
+_END_GRACE_S = 0.7
 
 
 def _say_nothing(_text: str) -> None:
@@ -32,7 +34,11 @@ def _say_nothing(_text: str) -> None:
 
 
 class Owner(Protocol):
-    """Whom a server tells."""
+    """Whom a server tells, and who starts its program."""
+
+    def launch(self) -> Launch:
+        """Give what starts programs and keeps them."""
+        ...
 
     def take(self, server: McpServer, rows: list[object]) -> None:
         """Take its raw declarations of tools, whenever they are listed."""
@@ -193,12 +199,13 @@ class McpServer:
     def _say(self, problem: str) -> None:
         self._owner.tell(told("MCP server {alias}: {problem}.", alias=self.entry.alias, problem=problem))
 
-    def _program(self, entry: ServerEntry) -> ServerProgram:
-        from dogu.runtime.discovery.mcp.stdio import ServerProgram
+    def _program(self, entry: ServerEntry) -> tuple[Launch, Start]:
+        from dogu.workspace.process.talked_to import Start
 
         environment = {**self._host.environment(), **entry.env}
         directory = os.path.join(self._directory, os.path.expanduser(entry.cwd))
-        return ServerProgram((os.path.expanduser(entry.command), *entry.args), environment, directory)
+        argv = (os.path.expanduser(entry.command), *entry.args)
+        return self._owner.launch(), Start(argv, environment, directory, _END_GRACE_S)
 
     async def call(self, tool: str, arguments: JsonObject, context: CallContext) -> JsonObject:
         """Return the raw answer to a call, as `Work.do`.

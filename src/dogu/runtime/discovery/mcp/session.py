@@ -29,8 +29,10 @@ from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.http import HttpLink, opened_http
 from dogu.runtime.discovery.mcp.oauth import ShowAddress
 from dogu.runtime.discovery.mcp.requests import RawDispatcher, Requests
-from dogu.runtime.discovery.mcp.stdio import ServerProgram, started
+from dogu.runtime.discovery.mcp.stdio import started
 from dogu.version import __version__
+from dogu.workspace.process.talked_to import Start
+from dogu.workspace.process.wire import Launch
 
 for _name in ("mcp", "client"):  # the SDK's loggers: what they say of failures is told in our own words
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -199,7 +201,7 @@ class Hearing(msgspec.Struct, frozen=True):
 @asynccontextmanager
 async def connected(
     entry: ServerEntry,
-    program: Callable[[ServerEntry], ServerProgram],
+    program: Callable[[ServerEntry], tuple[Launch, Start]],
     host: Host,
     hearing: Hearing,
     login: ShowAddress | None = None,
@@ -218,7 +220,8 @@ async def connected(
     answering = Answering(entry.alias, host, hearing.tell)
     async with AsyncExitStack() as stack:
         if entry.command:
-            started_link = await stack.enter_async_context(started(_found(program(entry)), hearing.tell))
+            launch, start = program(entry)
+            started_link = await stack.enter_async_context(started(launch, _found(start), hearing.tell))
             link, streams = _Program(started_link.closed, started_link.stderr_tail), started_link.streams
         else:
             link = HttpLink()
@@ -240,7 +243,7 @@ def _tells_changes(capability: Any) -> bool:
     return bool(getattr(capability, "list_changed", None))
 
 
-def _found(program: ServerProgram) -> ServerProgram:
+def _found(program: Start) -> Start:
     """Find the program on the server's own PATH, which need not be ours. Raises `FileNotFoundError`."""
     command = program.argv[0]
     path = shutil.which(
@@ -248,4 +251,4 @@ def _found(program: ServerProgram) -> ServerProgram:
     )
     if path is None:
         raise FileNotFoundError(2, told("there is no such program"), command)
-    return ServerProgram((path, *program.argv[1:]), program.environment, program.directory)
+    return msgspec.structs.replace(program, argv=(path, *program.argv[1:]))

@@ -6,48 +6,35 @@ keeps whatever is sent. This one fails the call in question and reads on; a line
 
 from __future__ import annotations
 
-import os
-import signal
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from dogu.language import told
 from dogu.runtime.discovery.mcp.lines import MalformedLine, read_line
+from dogu.workspace.process.talked_to import Start, TalkedTo, talked_to
+from dogu.workspace.process.wire import Launch
 
 MAX_LINE_BYTES = 128_000_000
-_PIECE_BYTES = 1 << 18
 _STDERR_TAIL_BYTES = 4_000
 _EXIT_GRACE_S = 0.7
-_POLL_S = 0.01
 _PROGRESS_EVERY_S = 0.05
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError)
 
 
-@dataclass(frozen=True)
-class ServerProgram:
-    """What is started: words, a whole environment, an absolute folder."""
-
-    argv: Sequence[str]
-    environment: Mapping[str, str]
-    directory: str
-
-
 class StdioLink:
     """A started server: the two streams the SDK works with, `closed` when it is gone, and the end of its errors."""
 
-    def __init__(self, process: Process, tell: Callable[[str], None]) -> None:
+    def __init__(self, program: TalkedTo, tell: Callable[[str], None]) -> None:
         self.closed = anyio.Event()
-        self._process = process
+        self._program = program
         self._tell = tell
         self._deliver, self.read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         self.write_stream, self._to_send = anyio.create_memory_object_stream[SessionMessage](0)
@@ -67,21 +54,18 @@ class StdioLink:
 
     async def read(self) -> None:
         """Read standard output until its end."""
-        stdout = self._process.stdout
-        assert stdout is not None
         try:
             async with self._deliver:
-                await self._read_lines(stdout)
+                await self._read_lines()
         except _GONE:
             pass
         finally:
             self.closed.set()
 
-    async def _read_lines(self, stdout: ByteReceiveStream) -> None:
+    async def _read_lines(self) -> None:
         line = bytearray()
         is_too_long = False
-        while True:
-            piece = await stdout.receive(_PIECE_BYTES)
+        while piece := await self._program.receive("stdout"):
             *ends, rest = piece.split(b"\n")
             for end in ends:
                 line += end
@@ -144,59 +128,39 @@ class StdioLink:
 
     async def write(self) -> None:
         """Write messages to standard input."""
-        stdin = self._process.stdin
-        assert stdin is not None
         try:
             async with self._to_send:
                 async for item in self._to_send:
                     if isinstance(item.message, JSONRPCRequest):
                         self._waiting[item.message.id] = None
                     text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await stdin.send(text.encode() + b"\n")
+                    await self._program.send(text.encode() + b"\n")
         except _GONE:
             self.closed.set()  # a server that no longer listens is as good as gone
             await self._deliver.aclose()
 
     async def read_errors(self) -> None:
         """Read standard error for as long as it comes; the end of it is kept."""
-        stderr = self._process.stderr
-        assert stderr is not None
         with suppress(*_GONE):
-            while True:
-                self._stderr.append((await stderr.receive(_PIECE_BYTES))[-_STDERR_TAIL_BYTES:])
+            while piece := await self._program.receive("stderr"):
+                self._stderr.append(piece[-_STDERR_TAIL_BYTES:])
                 while len(self._stderr) > 1 and sum(map(len, self._stderr)) > 2 * _STDERR_TAIL_BYTES:
                     self._stderr.popleft()
 
     async def aclose(self) -> None:
-        """End the server: close its standard input, then SIGTERM, then SIGKILL, to all of its process group."""
+        """Close the server's standard input, and give it a moment to end by itself."""
         self.read_stream.close()
         self.write_stream.close()
-        with suppress(*_GONE):
-            if self._process.stdin is not None:
-                await self._process.stdin.aclose()
-        if not await self._exits():
-            _signal_group(self._process.pid, signal.SIGTERM)
-            await self._exits()
-        _signal_group(self._process.pid, signal.SIGKILL)
-        await self._exits()
-
-    async def _exits(self) -> bool:
-        """Wait a moment for the server's end. (`Process.wait` would also wait for whoever inherited its pipes.)"""
-        for _ in range(round(_EXIT_GRACE_S / _POLL_S)):
-            if self._process.returncode is not None:
-                return True
-            await anyio.sleep(_POLL_S)
-        return False
+        self._program.close_input()
+        with anyio.move_on_after(_EXIT_GRACE_S):
+            await self._program.ended.wait()
 
 
 @asynccontextmanager
-async def started(program: ServerProgram, tell: Callable[[str], None]) -> AsyncGenerator[StdioLink]:
-    """Start a server and end it, with what it started, when the context is left. Raises `OSError`."""
-    process = await anyio.open_process(
-        [*program.argv], env=dict(program.environment), cwd=program.directory, start_new_session=True
-    )
-    link = StdioLink(process, tell)
-    try:
+async def started(launch: Launch, start: Start, tell: Callable[[str], None]) -> AsyncGenerator[StdioLink]:
+    """Start a server and end it, with whatever it started, when the context is left. Raises `OSError`."""
+    async with talked_to(launch, start) as program:
+        link = StdioLink(program, tell)
         async with anyio.create_task_group() as group:
             for task in (link.read, link.write, link.read_errors):
                 group.start_soon(task)
@@ -206,11 +170,3 @@ async def started(program: ServerProgram, tell: Callable[[str], None]) -> AsyncG
                 with anyio.CancelScope(shield=True):
                     await link.aclose()
                 group.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_EXIT_GRACE_S):
-            await process.aclose()
-
-
-def _signal_group(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
