@@ -317,7 +317,7 @@ async def test_a_defect_in_a_client_s_workspace_costs_the_calls_there(
     asking = ElicitationConfirm()
     opening = Opening(asking, home)
 
-    async def roots(_context: Any) -> mcp_types.ListRootsResult:
+    async def roots(context: Any) -> mcp_types.ListRootsResult:
         return mcp_types.ListRootsResult(roots=[mcp_types.Root(uri=FileUrl(there.as_uri()))])
 
     async def read() -> mcp_types.CallToolResult:
