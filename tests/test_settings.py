@@ -379,6 +379,12 @@ class TestRestrictions:
         core = "list_directory read_file write_file grep_search glob replace read_many_files run_shell_command"
         assert place.load().tools.core == (*core.split(), "web_fetch", "google_web_search", "save_memory")
 
+    def test_settings_and_rules_know_the_same_names(self, place: Place) -> None:
+        place.write("home/.gemini", {"excludeTools": ["SmartEditTool", "ShellTool(rm)"]})
+        settings = place.load()
+        assert settings.tools.exclude == ("replace", "run_shell_command(rm)")
+        assert not settings.warnings
+
     @pytest.mark.parametrize(
         "written",
         [

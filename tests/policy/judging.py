@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.judge import judge_command
-from dogu.policy.rules import SHELL_TOOL, Rules
+from dogu.policy.rules import Rules
 
 
 def entries(commands: Sequence[str] | None) -> list[str] | None:

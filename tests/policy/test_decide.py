@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dogu.contract.tool import Kind
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.narrow import narrow_rule
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
-from dogu.policy.rules import SHELL_TOOL, Rules
+from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts
 
 _READ = CallFacts("read_file", Kind.READ)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dogu.policy.rules import SHELL_TOOL, RestrictionError, Rule, Rules, check_examples
+from dogu.contract.tool_names import SHELL_TOOL
+from dogu.policy.rules import RestrictionError, Rule, Rules, check_examples
 from dogu.policy.verdict import Decision
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dogu.contract.tool import Kind
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import told
 from dogu.policy.mode import ApprovalMode
-from dogu.policy.rules import SHELL_TOOL, Rule, Rules
+from dogu.policy.rules import Rule, Rules
 from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
 
 

@@ -9,10 +9,11 @@ from typing import Any, cast
 import msgspec
 
 from dogu.contract.tool import Kind
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import say
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
-from dogu.policy.rules import SHELL_TOOL, RestrictionError, Rules
+from dogu.policy.rules import RestrictionError, Rules
 from dogu.policy.verdict import CallFacts, Decision, Verdict
 
 

@@ -8,28 +8,9 @@ from typing import Any
 
 import msgspec
 
+from dogu.contract.tool_names import OTHER_NAMES, SHELL_TOOL
 from dogu.language import told
 from dogu.policy.verdict import Decision
-
-SHELL_TOOL = "run_shell_command"
-
-TOOL_NAMES = {
-    "LSTool": "list_directory",
-    "ReadFileTool": "read_file",
-    "WriteFileTool": "write_file",
-    "GrepTool": "grep_search",
-    "RipGrepTool": "grep_search",
-    "search_file_content": "grep_search",
-    "GlobTool": "glob",
-    "EditTool": "replace",
-    "SmartEditTool": "replace",
-    "ReadManyFilesTool": "read_many_files",
-    "ShellTool": SHELL_TOOL,
-    "WebFetchTool": "web_fetch",
-    "WebSearchTool": "google_web_search",
-    "MemoryTool": "save_memory",
-}
-"""Other names that settings may use: the documents' classes, and an older name of a tool."""
 
 _ENTRY = r"(?s)\s*(?P<name>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<words>.*)\))?\s*"
 
@@ -71,7 +52,7 @@ class Rule(msgspec.Struct, frozen=True):
             raise RestrictionError(
                 entry, told("{entry!r} is neither a tool's name nor {tool}(COMMAND)", entry=entry, tool=SHELL_TOOL)
             )
-        name = TOOL_NAMES.get(match["name"], match["name"])
+        name = OTHER_NAMES.get(match["name"], match["name"])
         if match["words"] is None:
             return cls(name, decision, source=source)
         if name != SHELL_TOOL:

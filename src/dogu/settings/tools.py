@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dogu.contract.tool_names import OTHER_NAMES, SHELL_TOOL
 from dogu.language import say
 
-SHELL = "run_shell_command"
-_CLASS_NAMES = {
-    "LSTool": "list_directory",
-    "ReadFileTool": "read_file",
-    "WriteFileTool": "write_file",
-    "GrepTool": "grep_search",
-    "RipGrepTool": "grep_search",
-    "search_file_content": "grep_search",
-    "GlobTool": "glob",
-    "EditTool": "replace",
-    "ReadManyFilesTool": "read_many_files",
-    "ShellTool": SHELL,
-    "WebFetchTool": "web_fetch",
-    "WebSearchTool": "google_web_search",
-    "MemoryTool": "save_memory",
-}
-_BUILT_IN = frozenset(_CLASS_NAMES.values())
+_BUILT_IN = frozenset(OTHER_NAMES.values())
 
 
 class EntryError(ValueError):
@@ -36,34 +21,36 @@ def tool_entry(entry: str) -> str:
     be dropped in silence.
     """
     name, opened, rest = entry.strip().partition("(")
-    name = _CLASS_NAMES.get(name.strip(), name.strip())
+    name = OTHER_NAMES.get(name.strip(), name.strip())
     if not name or any(letter.isspace() for letter in name):
         raise EntryError(
-            say("{entry!r} names no tool: write a tool's name or {shell}(COMMAND)", entry=entry, shell=SHELL)
+            say("{entry!r} names no tool: write a tool's name or {shell}(COMMAND)", entry=entry, shell=SHELL_TOOL)
         )
     if not opened:
         return name
-    if name != SHELL:
-        if unknown_tool_hint(name) == SHELL:
-            raise EntryError(say("{name!r} is no tool: did you mean {shell!r}?", name=name, shell=SHELL))
-        raise EntryError(say("only {shell} takes a command in parentheses: write {name!r}", shell=SHELL, name=name))
+    if name != SHELL_TOOL:
+        if unknown_tool_hint(name) == SHELL_TOOL:
+            raise EntryError(say("{name!r} is no tool: did you mean {shell!r}?", name=name, shell=SHELL_TOOL))
+        raise EntryError(
+            say("only {shell} takes a command in parentheses: write {name!r}", shell=SHELL_TOOL, name=name)
+        )
     if not rest.endswith(")"):
         raise EntryError(say("{entry!r} doesn't end with a closing parenthesis", entry=entry))
     words = rest[:-1].split()
     if not words:
         raise EntryError(
-            say("{entry!r} holds no command: write {shell} alone to mean every command", entry=entry, shell=SHELL)
+            say("{entry!r} holds no command: write {shell} alone to mean every command", entry=entry, shell=SHELL_TOOL)
         )
     if words[-1] == "*" or words[-1].endswith(":*"):
         meant = " ".join([*words[:-1], words[-1].removesuffix("*").removesuffix(":")]).strip()
         raise EntryError(
             say(
                 "a command in parentheses is a prefix already, without *: write {shell}({meant})",
-                shell=SHELL,
+                shell=SHELL_TOOL,
                 meant=meant,
             )
         )
-    return f"{SHELL}({' '.join(words)})"
+    return f"{SHELL_TOOL}({' '.join(words)})"
 
 
 def unknown_tool_hint(entry: str) -> str | None:
@@ -73,7 +60,7 @@ def unknown_tool_hint(entry: str) -> str | None:
         return None
     from difflib import get_close_matches
 
-    known = {spelling.casefold(): tool for spelling, tool in _CLASS_NAMES.items()} | {tool: tool for tool in _BUILT_IN}
+    known = {spelling.casefold(): tool for spelling, tool in OTHER_NAMES.items()} | {tool: tool for tool in _BUILT_IN}
     near = get_close_matches(name.casefold(), known, n=1, cutoff=0.75)
     return known[near[0]] if near else ""
 

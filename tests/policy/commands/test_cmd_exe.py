@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from dogu.contract.tool import Kind
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.cmd_exe import judge_for_cmd
 from dogu.policy.decide import decide
 from dogu.policy.explain import explain
 from dogu.policy.mode import ApprovalMode
-from dogu.policy.rules import SHELL_TOOL, Rules
+from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts
 from policy.judging import entries
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dogu.contract.tool import Kind
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
-from dogu.policy.rules import SHELL_TOOL, Rules
+from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts
 from policy.judging import entries, gate
 

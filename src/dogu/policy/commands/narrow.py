@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.decide import judge_text
-from dogu.policy.rules import SHELL_TOOL, Rule
+from dogu.policy.rules import Rule
 from dogu.policy.verdict import CallFacts, Decision
 from dogu.workspace.shell_syntax import CommandKind, NotBashError, UnprovenError, parse
 

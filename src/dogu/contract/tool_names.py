@@ -1,0 +1,23 @@
+"""What settings and rules may call the built-in tools, besides their own names."""
+
+from __future__ import annotations
+
+SHELL_TOOL = "run_shell_command"
+
+OTHER_NAMES = {
+    "LSTool": "list_directory",
+    "ReadFileTool": "read_file",
+    "WriteFileTool": "write_file",
+    "GrepTool": "grep_search",
+    "RipGrepTool": "grep_search",
+    "search_file_content": "grep_search",
+    "GlobTool": "glob",
+    "EditTool": "replace",
+    "SmartEditTool": "replace",
+    "ReadManyFilesTool": "read_many_files",
+    "ShellTool": SHELL_TOOL,
+    "WebFetchTool": "web_fetch",
+    "WebSearchTool": "google_web_search",
+    "MemoryTool": "save_memory",
+}
+"""The documents' classes, and an older name of a tool, each with the tool's own name."""
