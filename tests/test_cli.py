@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dogu.cli import main
-from dogu.language import LANGUAGES, speak
+from dogu.language import LANGUAGES
 
-
-@pytest.fixture(autouse=True)
-def english_again() -> Iterator[None]:
-    yield
-    speak("en")
+pytestmark = pytest.mark.usefixtures("english_again")
 
 
 @pytest.mark.parametrize(

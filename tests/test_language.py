@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,7 @@ import pytest
 from dogu.language import PSEUDO, language_of, language_of_locale, say, speak, spoken, told
 from sentences import write_known_catalog
 
-
-@pytest.fixture(autouse=True)
-def english_again() -> Iterator[None]:
-    yield
-    speak("en")
+pytestmark = pytest.mark.usefixtures("english_again")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,8 @@ def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def english_again(catalogs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def known_catalogs(english_again: None, catalogs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dogu.language._CATALOGS", str(catalogs))
-    yield
-    speak("en")
 
 
 @pytest.mark.parametrize("kind", ErrorKind)

@@ -7,7 +7,7 @@ import msgspec
 from dogu.app.options import Options, read_settings
 from dogu.language import say
 from dogu.settings import Trust, record_trust
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import make_visible, visible_line
 
 _HIDDEN = "api_key"
 
@@ -18,12 +18,12 @@ def show_settings(options: Options) -> int:
     for group in ("tools", "shell", "sandbox", "search", "web", "model", "context", "mcp", "sessions", "ui"):
         for name, value in msgspec.structs.asdict(getattr(settings, group)).items():
             shown = "(set)" if name == _HIDDEN and value else value
-            print(make_visible(f"{group}.{name} = {shown!r}", keep=""))
+            print(visible_line(f"{group}.{name} = {shown!r}"))
     print(say("folder: {trust}", trust=settings.trust.words))
     for key, origin in sorted(settings.origins.items()):
-        print(make_visible(say("{key} is set in {origin}", key=key, origin=origin), keep=""))
+        print(visible_line(say("{key} is set in {origin}", key=key, origin=origin)))
     for warning in settings.warnings:
-        print(make_visible(str(warning), keep=""))
+        print(visible_line(str(warning)))
     return 0
 
 

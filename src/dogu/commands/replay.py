@@ -79,10 +79,10 @@ def _as_json(replayed: Replayed) -> str:
 def _as_text(replayed: Replayed) -> str:
     from dogu.serve.wire import to_line
     from dogu.workspace.diff import unified_diff
-    from dogu.workspace.visible import make_visible
+    from dogu.workspace.visible import make_visible, visible_line
 
     marks = {"same": "=", "differs": "≠", "not run": "-"}
-    shown = make_visible(f"{replayed.call.name} {to_line(replayed.call.args)}", keep="")[:160]
+    shown = visible_line(f"{replayed.call.name} {to_line(replayed.call.args)}")[:160]
     line = f"{marks[_outcome(replayed)]} {shown}"
     if replayed.answer is None:
         return f"{line}  ({replayed.why})\n"

@@ -14,7 +14,7 @@ import msgspec
 
 from dogu.language import say, sentence
 from dogu.workspace.columns import padded
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import visible_line
 
 _NAME_CELLS = 11
 _NAMES = (
@@ -52,9 +52,9 @@ def print_checks(checks: Iterable[Check]) -> bool:
     marks = {Health.GOOD: "✔", Health.POOR: "!", Health.BAD: "✘"}
     is_well, widest = True, _NAME_CELLS
     for check in checks:
-        print(make_visible(f"{marks[check.health]} {padded(say(check.name), widest)} {check.found}", keep=""))
+        print(visible_line(f"{marks[check.health]} {padded(say(check.name), widest)} {check.found}"))
         if check.advice:
-            print(make_visible(f"  {' ' * widest} → {check.advice}", keep=""))
+            print(visible_line(f"  {' ' * widest} → {check.advice}"))
         is_well = is_well and check.health is not Health.BAD
     return is_well
 

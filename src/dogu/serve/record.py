@@ -21,7 +21,7 @@ from dogu.runtime.session_folder import KeptSession
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.wire import to_line
 from dogu.workspace.columns import padded
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import visible_line
 
 
 def print_undo(report: UndoReport) -> int:
@@ -43,7 +43,8 @@ def print_sessions(sessions: Sequence[KeptSession], *, as_json: bool = False, of
         said = summary.first_prompt[:100] or say("(calls only, in {roots})", roots=where)
         if of_all and summary.first_prompt:
             said = f"{where}: {said}"
-        print(f"{session.session_id}  {when}  {len(summary.turns):>4}  {padded(summary.model, 16)}  {_shown(said)}")
+        said = visible_line(said)
+        print(f"{session.session_id}  {when}  {len(summary.turns):>4}  {padded(summary.model, 16)}  {said}")
     if not sessions:
         print(say("No session kept anything for this folder."))
     return ExitCode.DONE
@@ -84,11 +85,11 @@ def print_session(session: KeptSession, entries: Sequence[Entry], *, as_json: bo
         told = [{**msgspec.structs.asdict(turn), "changes": _changes(entries, turn.turn)} for turn in turns]
         print(to_line({**session_json(session), "turns": told, "otherChanges": _changes(entries, 0)}))
         return ExitCode.DONE
-    roots = _shown(", ".join(session.facts.roots))
+    roots = visible_line(", ".join(session.facts.roots))
     print(say("Session {session_id} in {shown}", session_id=session.session_id, shown=roots))
     shown_turns = {turn.turn for turn in turns}
     for turn in turns:
-        print(f"[{turn.turn}] {time.strftime('%H:%M:%S', time.localtime(turn.time_s))}  › {_shown(turn.prompt)}")
+        print(f"[{turn.turn}] {time.strftime('%H:%M:%S', time.localtime(turn.time_s))}  › {visible_line(turn.prompt)}")
         _print_entries(entry for entry in entries if entry.turn == turn.turn)
     _print_entries(entry for entry in entries if entry.turn not in shown_turns)
     kept = sorted(name for name in os.listdir(session.path) if name.endswith(".txt"))
@@ -128,7 +129,3 @@ def _changes(entries: Sequence[Entry], turn: int) -> list[dict[str, Any]]:
         if entry.turn == turn
         for change in entry.changes
     ]
-
-
-def _shown(text: str) -> str:
-    return make_visible(text, keep="")

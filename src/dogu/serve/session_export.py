@@ -18,14 +18,14 @@ from dogu.serve.record import session_json, summary_of
 from dogu.serve.session_page import SessionItems
 from dogu.serve.session_page_style import SCRIPT, STYLE
 from dogu.serve.wire import to_line
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import make_visible, visible_line
 
 Write = Callable[[str], object]
 
 
 def export_html(kept: KeptSession, write: Write) -> None:
     """Write the session as one page: no other file, no network; its only script is the search. Raises OSError."""
-    title = make_visible(summary_of(kept).first_prompt or kept.session_id, keep="")
+    title = visible_line(summary_of(kept).first_prompt or kept.session_id)
     write(_head(title))
     write(_heading(kept, summary_of(kept), title))
     items = SessionItems(write)

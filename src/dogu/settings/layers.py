@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from dogu.settings.problems import Origin, SettingsError, SettingsWarning
 from dogu.settings.tools import intersect, unknown_tool_hint
 from dogu.settings.unknown import unknown_key_problem
 from dogu.settings.values import ValueProblem, shown
+from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 4_000_000
 _VARIABLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})"
@@ -91,21 +91,12 @@ def flags_layer(overrides: Mapping[str, Any]) -> Layer:
 
 def _read_text(file: str, *, must_exist: bool) -> str | None:
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_small_file(file, _LARGEST_BYTES)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and not must_exist:
             return None
-        raise SettingsError(file, 0, "", say("can't be read: {strerror}", strerror=error.strerror)) from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise SettingsError(file, 0, "", say("is not a regular file"))
-    with os.fdopen(descriptor, "rb") as stream:
-        try:
-            data = stream.read(_LARGEST_BYTES + 1)
-        except OSError as error:
-            raise SettingsError(file, 0, "", say("can't be read: {strerror}", strerror=error.strerror)) from error
-    if len(data) > _LARGEST_BYTES:
-        raise SettingsError(file, 0, "", say("is larger than {largest_bytes} bytes", largest_bytes=_LARGEST_BYTES))
+        why = say("can't be read: {strerror}", strerror=error.strerror) if error.errno else say(error.strerror or "")
+        raise SettingsError(file, 0, "", why) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

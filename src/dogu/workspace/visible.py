@@ -99,6 +99,11 @@ def make_visible(text: str, keep: str = "\n\t") -> str:
     return visible if "\n" in keep and "\t" in keep else _without_layout(visible, keep)
 
 
+def visible_line(text: str) -> str:
+    """Show the text so that it stays within one line: line ends and tabs as symbols, too."""
+    return make_visible(text, keep="")
+
+
 def hidden_characters(text: str) -> list[str]:
     """Say in words which invisible or look-alike characters a text holds: what follows "the text ...", one a kind.
 

@@ -7,7 +7,6 @@ first touches that folder. Nothing is read that lies outside of where it belongs
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ from dogu.agent.context.imports import Found, Imports, Place, read_open
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.roots import Roots
+from dogu.workspace.small_file import open_regular_file
 
 DEFAULT_NAMES = ("GEMINI.md", "AGENTS.md")
 _MOST_CHARS = 256 * 1024
@@ -242,15 +242,10 @@ def _between(top: str, folder: str) -> list[str]:
 def _read_own(path: str) -> Found | None:
     """Read the person's own file, wherever their links lead; never waits on a FIFO."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        return read_open(descriptor, path) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        with open_regular_file(path) as file:
+            return read_open(file.fileno(), path)
     except (OSError, ToolError):
         return None
-    finally:
-        os.close(descriptor)
 
 
 def _paths_in(args: Mapping[str, Any]) -> Iterable[str]:

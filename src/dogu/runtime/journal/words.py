@@ -7,15 +7,15 @@ import time
 from dogu.language import say
 from dogu.runtime.journal.entries import Entry
 from dogu.runtime.journal.undo import UndoReport
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import visible_line
 
 
 def undo_lines(report: UndoReport) -> list[str]:
     """Say what was brought back and what wasn't, a line each; never empty."""
-    lines = [f"{say(what)}: {_shown(path)}" for path, what in report.restored]
+    lines = [f"{say(what)}: {visible_line(path)}" for path, what in report.restored]
     if report.refused:
         lines.append(say("Not brought back:") if report.restored else say("Nothing was undone:"))
-        lines += [f"  {_shown(refusal.path)}: {say(refusal.reason)}" for refusal in report.refused]
+        lines += [f"  {visible_line(refusal.path)}: {say(refusal.reason)}" for refusal in report.refused]
     if report.needs_force:
         lines.append(say("--force undoes all that can be, whatever was changed since."))
     elif not report.done:
@@ -27,10 +27,6 @@ def entry_lines(entry: Entry) -> list[str]:
     """Say what a call changed."""
     when = time.strftime("%H:%M:%S", time.localtime(entry.time_s))
     state = f"  {say('(undone)')}" if entry.is_undone else ""
-    lines = [f"{entry.number:>4}  {when}  {_shown(entry.title or entry.call_id)}{state}"]
-    lines += [f"        {say(change.what)} {_shown(change.path)}" for change in entry.changes]
+    lines = [f"{entry.number:>4}  {when}  {visible_line(entry.title or entry.call_id)}{state}"]
+    lines += [f"        {say(change.what)} {visible_line(change.path)}" for change in entry.changes]
     return lines + [f"        {note}" for note in entry.notes]
-
-
-def _shown(text: str) -> str:
-    return make_visible(text, keep="")
