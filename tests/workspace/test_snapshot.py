@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dogu.workspace.snapshot.folder_events import FolderEvents
-from dogu.workspace.snapshot.trees import Row, SnapshotLimits, TooManyEntriesError, TreeSnapshots
+from dogu.workspace.snapshot.rows import Row
+from dogu.workspace.snapshot.trees import SnapshotLimits, TooManyEntriesError, TreeSnapshots
 
 
 def _do_nothing(_events: FolderEvents) -> None:
@@ -36,10 +37,14 @@ def seen(taken: TreeSnapshots, workspace: Path) -> dict[str, str]:
     return {os.path.relpath(path, workspace): word(before, after) for path, before, after in taken.look()}
 
 
-def test_the_first_look_finds_everything_and_the_next_nothing(workspace: Path):
+def held(taken: TreeSnapshots, workspace: Path) -> dict[str, Row]:
+    return {os.path.relpath(path, workspace): row for path, row in taken.rows()}
+
+
+def test_the_first_look_is_what_later_ones_compare_with(workspace: Path):
     taken = snapshots(workspace)
-    assert seen(taken, workspace) == dict.fromkeys(["f", "a", "a/b", "a/b/deep"], "created")
     assert taken.look() == []
+    assert held(taken, workspace).keys() == {"f", "a", "a/b", "a/b/deep"}
     assert taken.look() == []
 
 
@@ -132,6 +137,36 @@ def test_another_process_goes_on_from_what_was_seen(workspace: Path):
     second = snapshots(workspace)
     second.load(first.position)
     assert seen(second, workspace) == {"f": "changed"}
+    (workspace / "a").rename(workspace / "c")
+    second.look()
+    (workspace / "c/b/deep").unlink()
+    third = snapshots(workspace)
+    third.load(second.position)
+    assert seen(third, workspace) == {"c/b/deep": "deleted"}
+
+
+def test_what_was_seen_before_a_failed_look_is_no_part_of_the_next(workspace: Path):
+    taken = snapshots(workspace, SnapshotLimits(entries=4))
+    taken.look()
+    (workspace / "g").write_text("one too many")
+    with pytest.raises(TooManyEntriesError):
+        taken.look()
+    shutil.rmtree(workspace / "a/b")
+    assert taken.look() == []
+    second = snapshots(workspace)
+    second.load(taken.position)
+    assert held(second, workspace).keys() == {"f", "g", "a"}
+
+
+def test_names_that_are_no_text_are_kept(workspace: Path):
+    odd = os.fsencode(workspace) + b"/\xff"
+    os.mkdir(odd)
+    taken = snapshots(workspace)
+    taken.look()
+    with open(odd + b"/\xfe", "wb"):
+        pass
+    ((path, _, _),) = taken.look()
+    assert os.fsencode(path) == odd + b"/\xfe"
 
 
 def test_objects_of_git_and_what_is_excluded_are_left_out(workspace: Path):
@@ -140,7 +175,8 @@ def test_objects_of_git_and_what_is_excluded_are_left_out(workspace: Path):
     (workspace / ".git/HEAD").write_text("x")
     (workspace / "state/inner").mkdir(parents=True)
     taken = TreeSnapshots(str(workspace / "state"), [str(workspace)], [str(workspace / "state")])
-    found = seen(taken, workspace)
+    taken.look()
+    found = held(taken, workspace)
     assert ".git/HEAD" in found
     assert not any("aa" in path or "state" in path for path in found)
 
@@ -156,13 +192,16 @@ def test_limits_are_kept_and_told(workspace: Path):
     with pytest.raises(TooManyEntriesError):
         few.look()
     (workspace / "large").unlink()
-    assert len(few.look()) == 4
+    few.look()
+    assert len(held(few, workspace)) == 4
 
 
 def test_a_link_to_a_folder_is_not_entered_and_a_fifo_not_opened(workspace: Path):
     (workspace / "l").symlink_to("..")
     os.mkfifo(workspace / "p")
-    found = {os.path.relpath(path, workspace): row.kind for path, _, row in snapshots(workspace).look() if row}
+    taken = snapshots(workspace)
+    taken.look()
+    found = {path: row.kind for path, row in held(taken, workspace).items()}
     assert found == {"a": "folder", "a/b": "folder", "a/b/deep": "file", "f": "file", "l": "link", "p": "other"}
 
 
@@ -204,7 +243,9 @@ def test_however_the_tree_changes_looks_add_up_to_what_is_there(
             if after is not None:
                 known[path] = after
     fresh = TreeSnapshots(str(workspace.parent / "fresh"), [str(workspace)])
-    rows = {path: row for path, _, row in fresh.look() if row is not None}
+    fresh.look()
+    rows = dict(fresh.rows())
+    assert dict(taken.rows()).keys() == rows.keys()
     assert known.keys() == rows.keys()
     for path, row in rows.items():
         assert (row.kind, row.mode, fresh.content(row)) == (

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.runtime.journal import Journal, tidy
+from dogu.runtime.journal import Journal, tidy, watch
 from dogu.runtime.journal.undo import UndoReport
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.roots import Roots
-from dogu.workspace.snapshot.trees import SnapshotLimits
+from dogu.workspace.snapshot.trees import SnapshotLimits, TreeSnapshots
 
 pytestmark = pytest.mark.anyio
 
@@ -361,6 +361,19 @@ async def test_too_many_entries_are_told_and_the_command_runs(tmp_path: Path):
         session.journal.undo()
 
 
+async def test_a_tree_of_too_many_entries_is_not_looked_at_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(watch, "_REST", 1e9)
+    session = Session(tmp_path, SnapshotLimits(entries=0))
+    session.path("f").write_text("x")
+    session.journal.prepare()
+    monkeypatch.setattr(TreeSnapshots, "look", pytest.fail)
+    await session.command(lambda: session.path("f").unlink())
+    (entry,) = session.journal.entries()
+    assert "more than 0 entries" in entry.notes[0]
+
+
 async def test_another_process_undoes_what_a_finished_session_did(session: Session):
     session.path("f").write_text("old")
     await session.write("f", b"new")
@@ -382,7 +395,7 @@ async def test_a_session_without_changes_leaves_nothing(session: Session):
 
 _KILLED = """
 import os, signal, sys, anyio
-from dogu.runtime.journal import Journal, tidy
+from dogu.runtime.journal import Journal, tidy, watch
 from dogu.workspace.roots import Roots
 workspace, folder = sys.argv[1:]
 async def main():

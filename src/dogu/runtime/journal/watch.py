@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dogu.workspace.snapshot.trees import Row, SnapshotLimits, TreeChange, TreeSnapshots
 
 _LOCK_NAME = "journal.lock"
+_REST = 10  # after a look in vain, for so many times as long as it took
 
 
 class UnwatchedError(Exception):
@@ -33,6 +35,8 @@ class Watch:
         self._limits = limits
         self._snapshots: TreeSnapshots | None = None
         self._owner = -1
+        self._too_many = ""
+        self._rests_until_s = 0.0
 
     @property
     def position(self) -> int:
@@ -54,6 +58,9 @@ class Watch:
         """Return what changed since the last look. Raises `UnwatchedError`."""
         from dogu.workspace.snapshot.trees import TooManyEntriesError, TreeSnapshots
 
+        started_s = time.monotonic()
+        if started_s < self._rests_until_s:
+            raise UnwatchedError(self._too_many)
         if self._snapshots is None:
             # Beside the session lie others, and what the program keeps is nobody's work.
             exclude = (os.path.dirname(self._folder), self._folder)
@@ -62,10 +69,11 @@ class Watch:
             self.own()
             return self._snapshots.look()
         except TooManyEntriesError as error:
-            message = say(
+            self._rests_until_s = time.monotonic() + (time.monotonic() - started_s) * _REST
+            self._too_many = say(
                 "The workspace holds more than {error} entries: what commands change can't be undone.", error=error
             )
-            raise UnwatchedError(message) from error
+            raise UnwatchedError(self._too_many) from error
         except OSError as error:
             message = say(
                 "The workspace can't be watched ({error}): what commands change can't be undone.", error=error

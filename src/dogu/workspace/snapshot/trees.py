@@ -1,29 +1,30 @@
 """What the roots hold, remembered from one look to the next, with the content of what may yet change.
 
 A look costs a read of each file that is new or changed since the last one, and a stat of each entry in the folders
-that were touched (`folder_events`), or in all of them where that isn't known. Contents go to one scratch file. Symbolic
-links are noted, never followed. Left out: git's object stores (only ever added to), other file systems mounted inside,
-and `exclude`.
+that were touched (`folder_events`), or in all of them where that isn't known. What the folders held stays in memory,
+packed (`rows`), and is noted in a scratch file (`index`); contents go to another one (`pack`). Symbolic links are
+noted, never followed. Left out: git's object stores (only ever added to), other file systems mounted inside, and
+`exclude`.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-import struct
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from dogu.language import say
 from dogu.workspace import beneath
 from dogu.workspace.snapshot.folder_events import FolderEvents
+from dogu.workspace.snapshot.index import Index
 from dogu.workspace.snapshot.pack import Pack
+from dogu.workspace.snapshot.rows import Row, packed, unpacked
 
-RowKind = Literal["file", "link", "folder", "other"]
 _COMES_LAST = frozenset(
     ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor")
 )
@@ -37,25 +38,10 @@ class SnapshotLimits(msgspec.Struct, frozen=True):
     Of these, folders of what can be fetched or built again (`node_modules`, `target`) get `rebuilt_bytes`.
     """
 
-    entries: int = 200_000
+    entries: int = 500_000
     file_bytes: int = 8 << 20
     bytes: int = 256 << 20
     rebuilt_bytes: int = 64 << 20
-
-
-class Row(NamedTuple):
-    """One entry as last seen. `stamp` is mtime, ctime and inode; `where` the content's place, -1 when not kept.
-
-    `is_fresh`: it changed so shortly before the look that the same stamp may yet come to mean another content.
-    """
-
-    kind: RowKind
-    mode: int
-    size: int
-    stamp: tuple[int, int, int]
-    where: int = -1
-    target: bytes = b""
-    is_fresh: bool = False
 
 
 class TreeChange(NamedTuple):
@@ -66,14 +52,17 @@ class TreeChange(NamedTuple):
     after: Row | None
 
 
-_Chunk = list[tuple[bytes, Row | None]]
 _Rows = dict[str, Row]
 
 
 class _Look(msgspec.Struct):
-    """One look under way: what changed, by path, and the folders to look into, those of `later` at the end."""
+    """One look under way: what changed, by path, and the folders to look into, those of `later` at the end.
+
+    What the first one finds is no change: it is what later ones compare with.
+    """
 
     is_full: bool
+    is_first: bool
     is_late: bool = False
     root: str = ""
     changes: dict[str, tuple[Row | None, Row | None]] = msgspec.field(
@@ -85,6 +74,8 @@ class _Look(msgspec.Struct):
 
     def note(self, path: str, before: Row | None, after: Row | None) -> None:
         """Note a change; with one noted already, from before the first to after the last."""
+        if self.is_first:
+            return
         self.changes[path] = (self.changes[path][0] if path in self.changes else before, after)
 
     def go_into(self, path: str) -> None:
@@ -112,31 +103,31 @@ class TreeSnapshots:
         exclude: Sequence[str] = (),
         limits: SnapshotLimits | None = None,
     ) -> None:
-        self._folder = folder
         self._roots = [root for root in roots if not any(_is_inside(root, other) for other in roots)]
         self._exclude = frozenset(exclude)
         self._limits = limits or SnapshotLimits()
-        self._folders: dict[str, _Rows] = {}
+        self._folders: dict[str, bytes] = {}
         self._devices: dict[str, int] = {}
         self._count = 0
+        self._lost = 0
+        self._is_first = True
         self._is_complete = False
         self._events = FolderEvents()
-        self._pack = Pack(self._path("tree.pack"))
+        self._index = Index(os.path.join(folder, "tree.index"))
+        self._pack = Pack(os.path.join(folder, "tree.pack"))
         self._rebuilt_bytes = 0
         self.position = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What could not be kept, in words for a person."""
-        rows = (row for folder in self._folders.values() for row in folder.values())
-        count = sum(row.kind == "file" and row.where < 0 for row in rows)
-        if not count:
+        if not self._lost:
             return ()
         return (
             say(
                 "{count} files are too large or too many to be kept for undo (limits: {file_mb} MB a file, "
                 "{all_mb} MB in all, {rebuilt_mb} MB in folders such as node_modules).",
-                count=count,
+                count=self._lost,
                 file_mb=self._limits.file_bytes >> 20,
                 all_mb=self._limits.bytes >> 20,
                 rebuilt_mb=self._limits.rebuilt_bytes >> 20,
@@ -144,26 +135,36 @@ class TreeSnapshots:
         )
 
     def look(self) -> list[TreeChange]:
-        """Look at what may have changed; return what did since the last look, by path.
+        """Look at what may have changed; return what did since the last look, by path: nothing for the first one.
 
         Raises `TooManyEntriesError`, or OSError for a root that isn't there; then what was known is forgotten.
         """
         self._pack.open()
         touched = self._events.touched() if self._is_complete else None
-        found = _Look(is_full=touched is None)
+        found = _Look(touched is None, self._is_first)
         self._is_complete = False
         if found.is_full:
             self._count = 0
+        if found.is_first:
+            self._index.note("", None)
         try:
             for root in self._roots:
                 self._look_below(root, sorted(touched or ()), found)
+            self._pack.flush()
+            self.position = self._index.flush()
         except (TooManyEntriesError, OSError):
-            self._folders = {}
+            self._forget_all()
             raise
+        self._is_first = False
         self._is_complete = True
-        self._store(found)
         changes = [TreeChange(path, *change) for path, change in found.changes.items() if _differ(*change)]
         return sorted(changes, key=lambda change: change.path)
+
+    def rows(self) -> Iterator[tuple[str, Row]]:
+        """Give all that is known, by path."""
+        for folder, rows in self._folders.items():
+            for name, row in unpacked(rows).items():
+                yield _join(folder, name), row
 
     def content(self, row: Row) -> bytes | None:
         """Return the content of a file as it was when `row` was taken, or None when it wasn't kept."""
@@ -172,31 +173,33 @@ class TreeSnapshots:
         return self._pack.content(row.where, row.size)
 
     def load(self, position: int) -> None:
-        """Take up what another process saw, as of its `position`."""
-        with open(self._path("tree.index"), "rb") as stream:
-            while stream.tell() < position and (head := stream.read(4)):
-                (length,) = struct.unpack("<I", head)
-                chunk = msgspec.msgpack.decode(stream.read(length), type=_Chunk)
-                for name, row in chunk:
-                    folder, _, last = os.fsdecode(name).rpartition("/")
-                    rows = self._folders.setdefault(folder or "/", {})
-                    rows.pop(last, None)
-                    if row is not None:
-                        rows[last] = row
+        """Take up what another process saw, as of its `position`. Raises OSError."""
+        folders: dict[str, _Rows] = {}
+        for folder, noted in self._index.read(position):
+            if noted is None:
+                folders.pop(folder, None) if folder else folders.clear()
+                continue
+            rows = folders.setdefault(folder, {})
+            for name, row in noted.items():
+                rows.pop(name, None)
+                if row is not None:
+                    rows[name] = row
+        for folder, rows in folders.items():
+            self._put(folder, rows, {})
         self.position = position
+        self._is_first = False
 
     def discard(self) -> None:
         """Remove the scratch files."""
         self._pack.discard()
         self._events.close()
-        self._folders = {}
-        try:
-            os.unlink(self._path("tree.index"))
-        except FileNotFoundError:
-            return
+        self._index.discard()
+        self._forget_all()
 
-    def _path(self, name: str) -> str:
-        return os.path.join(self._folder, name)
+    def _forget_all(self) -> None:
+        self._folders = {}
+        self._lost = 0
+        self._is_first = True
 
     def _look_below(self, root: str, touched: Sequence[str], found: _Look) -> None:
         handle = beneath.open_root(root)
@@ -220,7 +223,8 @@ class TreeSnapshots:
         except OSError:
             self._forget(path, found)
             return
-        old = self._folders.get(path, {})
+        is_known = path in self._folders
+        old = unpacked(self._folders[path]) if is_known else {}
         new: _Rows = {}
         try:
             self._events.watch(folder, path)
@@ -235,11 +239,23 @@ class TreeSnapshots:
                 if row.kind == "folder":
                     self._forget(_join(path, name), found)
         self._count += len(new) - (0 if found.is_full else len(old))
-        self._folders[path] = new
+        changed: dict[str, Row | None] = {name: row for name, row in new.items() if old.get(name) is not row}
+        changed.update(dict.fromkeys(old.keys() - new.keys()))
+        if changed or not is_known:
+            self._put(path, new, old)
+            self._index.note(path, changed)
+
+    def _put(self, path: str, new: _Rows, old: _Rows) -> None:
+        self._folders[path] = packed(new)
+        self._lost += sum(row.is_lost for row in new.values()) - sum(row.is_lost for row in old.values())
 
     def _forget(self, path: str, found: _Look) -> None:
         """Note that all below a folder is gone, unless it turns out to be there later in the look."""
-        rows = self._folders.pop(path, {})
+        if path not in self._folders:
+            return
+        rows = unpacked(self._folders.pop(path))
+        self._index.note(path, None)
+        self._lost -= sum(row.is_lost for row in rows.values())
         self._count -= 0 if found.is_full else len(rows)
         for name, row in rows.items():
             found.note(_join(path, name), row, None)
@@ -307,20 +323,6 @@ class TreeSnapshots:
     def _keep(self, data: bytes, is_late: bool) -> int:
         self._rebuilt_bytes += len(data) * is_late
         return self._pack.keep(data)
-
-    def _store(self, found: _Look) -> None:
-        """Write down what is new, so that another process can tell what changed if this one dies."""
-        self._pack.flush()
-        chunk: _Chunk = [
-            (os.fsencode(path), after) for path, (before, after) in found.changes.items() if before != after
-        ]
-        if not chunk:
-            return
-        data = msgspec.msgpack.encode(chunk)
-        descriptor = os.open(self._path("tree.index"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "ab") as stream:
-            stream.write(struct.pack("<I", len(data)) + data)
-            self.position = stream.tell()
 
 
 def _differ(old: Row | None, new: Row | None) -> bool:

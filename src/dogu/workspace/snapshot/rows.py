@@ -1,0 +1,44 @@
+"""The entries of a folder as last seen, and packed: some sixty bytes each, where objects would take five hundred."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+
+RowKind = Literal["file", "link", "folder", "other"]
+
+
+class Row(NamedTuple):
+    """One entry as last seen. `stamp` is mtime, ctime and inode; `where` the content's place, -1 when not kept.
+
+    `is_fresh`: it changed so shortly before the look that the same stamp may yet come to mean another content.
+    """
+
+    kind: RowKind
+    mode: int
+    size: int
+    stamp: tuple[int, int, int]
+    where: int = -1
+    target: bytes = b""
+    is_fresh: bool = False
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether this is a file whose content isn't kept."""
+        return self.kind == "file" and self.where < 0
+
+
+_DECODER = msgspec.msgpack.Decoder(list[tuple[bytes, Row]])
+
+
+def packed(rows: Mapping[str, Row]) -> bytes:
+    """Pack the rows of a folder, by name."""
+    return msgspec.msgpack.encode([(os.fsencode(name), row) for name, row in rows.items()])
+
+
+def unpacked(data: bytes) -> dict[str, Row]:
+    """Return the rows of a folder, by name."""
+    return {os.fsdecode(name): row for name, row in _DECODER.decode(data)}
