@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dogu.agent.session.resume import Restored
     from dogu.agent.slash import SlashCommand
     from dogu.runtime.runtime import Runtime
+    from dogu.workspace.files import WriteObserver
     from dogu.workspace.memory_file import MemoryFile
 
 
@@ -44,7 +45,8 @@ class SessionKeeping:
         What the session used before it was resumed counts, and is a note where there is a limit.
         """
         self._roots = runtime.roots
-        self._context = context_files(self._options, self._settings, runtime.roots)
+        runtime.journal.undone = self._undone
+        self._context = context_files(self._options, self._settings, self._roots)
         runtime.notes = (*runtime.notes, *self._context.problems, *self._carry_on(restored))
         return self._system(self._context)
 
@@ -54,7 +56,7 @@ class SessionKeeping:
             self._context.refresh()
             self._agent.system = self._system(self._context)
 
-    def keep(self, agent: Agent) -> list[SlashCommand]:
+    def keep(self, agent: Agent, runtime: Runtime) -> list[SlashCommand]:
         """Keep the agent going from now on, and return the commands that belong to it."""
         from dogu.agent.context.compaction import Limits
         from dogu.agent.context.window import window_of
@@ -67,7 +69,13 @@ class SessionKeeping:
         context = self._context or context_files(self._options, self._settings, self._roots)
         keeping = Keeping(agent, self._budget, Limits(window, model.compression_threshold), context)
         agent.upkeep = keeping
-        return context_commands(keeping, partial(memory_file, self._options, self._settings), self.refresh)
+        memory = partial(memory_file, self._options, self._settings, runtime.journal)
+        return context_commands(keeping, memory, self.refresh, runtime.journal.aside)
+
+    def _undone(self, paths: Sequence[str]) -> None:
+        """What was undone may be a context file: the agent is told what it says now."""
+        if any(os.path.basename(path) in self._settings.context.file_names for path in paths):
+            self.refresh()
 
     def _carry_on(self, restored: Restored | None) -> tuple[str, ...]:
         budget = self._budget
@@ -103,13 +111,13 @@ def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) 
     )
 
 
-def memory_file(options: Options, settings: Settings) -> MemoryFile:
+def memory_file(options: Options, settings: Settings, *observers: WriteObserver) -> MemoryFile:
     """Return the person's file of things to remember: the first context file's name, in their `.gemini` folder."""
     from dogu.workspace.memory_file import MemoryFile
 
     name = next((name for name in settings.context.file_names if name and "/" not in name), "GEMINI.md")
     pending = os.path.join(options.state_folder, "pending")
-    return MemoryFile(os.path.join(options.home, ".gemini", name), f"~/.gemini/{name}", pending)
+    return MemoryFile(os.path.join(options.home, ".gemini", name), f"~/.gemini/{name}", pending, observers)
 
 
 def budget_of(settings: ModelSettings, model: str) -> Budget:

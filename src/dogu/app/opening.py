@@ -142,7 +142,7 @@ async def open_agent(
         servers = mcp_servers(settings, runtime, options.state_folder, sample=sample, waits=not has_person)
         async with extended(runtime, options, settings), servers as mcp:
             slash = slash_commands(agent, runtime, settings, kept.session, connections)
-            slash.register(*keeping.keep(agent))
+            slash.register(*keeping.keep(agent, runtime))
             offer_to_person(mcp, slash, reader, runtime.executor)
             extend_agent(agent, slash, runtime, options, settings)
             yield Opened(agent, runtime, reader, kept.session.session_id, settings, slash, kept.session, connections)
@@ -161,14 +161,12 @@ async def _open(
     from dogu.policy.remembered import RememberedRules
     from dogu.runtime.journal import Journal
     from dogu.workspace.process.local import LocalProcesses
-    from dogu.workspace.roots import Roots
 
     folder, session = kept.folder, kept.session
     with ExitStack() as failing:
         failing.callback(kept.give_up)
         pending = os.path.join(options.state_folder, "pending")
-        also = (*settings.context.include_directories, *kept.also)
-        roots = Roots(options.absolute_root, also, (folder.path, *kept.readable))
+        roots = _roots_of(options, settings, kept)
         journal = Journal(folder.path, roots, pending=pending)
         failing.callback(journal.close)
         files = _files_of(options, settings, roots, journal)
@@ -176,7 +174,7 @@ async def _open(
         failing.callback(processes.close)
         rules = rules_of(settings)
         remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
-        memory = partial(memory_file, options, settings)
+        memory = partial(memory_file, options, settings, journal)
         ask = PersonAsked()
         parts = Parts(roots, files, processes, memory, powers or Powers(), confirm is not None, options.processes, ask)
         built_in = [tool for tool in built_in_tools(settings, parts) if rules.tool_exists(tool.name)]
@@ -218,6 +216,14 @@ def _close(kept: OpenedSession, processes: LocalProcesses, journal: Journal) -> 
     journal.close()
     session.close()
     folder.close(is_wanted=session.has_prompts)
+
+
+def _roots_of(options: Options, settings: Settings, kept: OpenedSession) -> Roots:
+    """The roots that were named and those the session had; its own folder, and its originals', for reading."""
+    from dogu.workspace.roots import Roots
+
+    also = (*settings.context.include_directories, *kept.also)
+    return Roots(options.absolute_root, also, (kept.folder.path, *kept.readable))
 
 
 def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journal) -> LocalFiles:

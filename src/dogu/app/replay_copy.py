@@ -149,6 +149,7 @@ def _relink(replay: Replay) -> None:
 def _put_back(options: Options, replay: Replay) -> list[str]:
     """Bring what the session changed back to before its first call; say what can't be."""
     from dogu.runtime.journal.entries import net_changes
+    from dogu.runtime.journal.reach import Reach
     from dogu.runtime.journal.undo import Restorer
     from dogu.workspace.atomic_write import AtomicWriter
     from dogu.workspace.pending_writes import PendingWrites
@@ -162,7 +163,7 @@ def _put_back(options: Options, replay: Replay) -> list[str]:
         if any(_is_within(path, origin) for origin, _ in replay.roots)
     }
     primary, *also = [copy for _, copy in replay.roots]
-    restorer = Restorer(Roots(primary, also), AtomicWriter(PendingWrites(None)), content)
+    restorer = Restorer(Reach(Roots(primary, also)), AtomicWriter(PendingWrites(None)), content)
     impossible = restorer.impossible(inside)
     possible = {path: change for path, change in inside.items() if path not in {each.path for each in impossible}}
     _, refused = restorer.restore(possible)

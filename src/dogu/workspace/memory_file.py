@@ -14,7 +14,7 @@ import msgspec
 from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.diff import unified_diff
-from dogu.workspace.files import FileContent, LocalFiles
+from dogu.workspace.files import FileContent, LocalFiles, WriteObserver
 from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.roots import Roots
 from dogu.workspace.text import DecodedText, decode, dominant_line_ending, line_ending_at
@@ -44,13 +44,17 @@ class MemoryChange(msgspec.Struct, frozen=True):
 class MemoryFile:
     """The file at `path` (absolute); it and its folder may be missing, and it may be a symbolic link to anywhere.
 
-    `pending` is where a write that is killed is noted, as for `LocalFiles`; `shown` names the file for people.
+    `pending` is where a write that is killed is noted, as for `LocalFiles`; `shown` names the file for people;
+    `observers` are told of each write, so that it can be undone.
     """
 
-    def __init__(self, path: str, shown: str = "", pending: str | None = None) -> None:
+    def __init__(
+        self, path: str, shown: str = "", pending: str | None = None, observers: Sequence[WriteObserver] = ()
+    ) -> None:
         self.path = path
         self.shown = shown or path
         self._pending = pending
+        self._observers = observers
 
     def plan(self, fact: str) -> MemoryChange:
         """Work out what adding the fact would write; it becomes one line.
@@ -104,7 +108,7 @@ class MemoryFile:
         try:
             if create:
                 os.makedirs(folder, mode=0o700, exist_ok=True)
-            return LocalFiles(Roots(folder), pending=self._pending, unprotected=[path])
+            return LocalFiles(Roots(folder), self._observers, pending=self._pending, unprotected=[path])
         except OSError as error:
             message = f"{folder} can't be made ({error.strerror}): nothing can be remembered there."
             raise ToolError(ErrorKind.IO_ERROR, message) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import reduce
 
 from anyio import to_thread
@@ -20,10 +21,13 @@ _MEMORY = ("show", "list", "add", "refresh")
 
 
 def context_commands(
-    keeping: Keeping, memory: Callable[[], MemoryFile], refresh: Callable[[], None]
+    keeping: Keeping,
+    memory: Callable[[], MemoryFile],
+    refresh: Callable[[], None],
+    aside: Callable[[str], AbstractContextManager[None]],
 ) -> list[SlashCommand]:
-    """Make them; `refresh` reads the context files anew, for the model too."""
-    commands = _ContextCommands(keeping, memory, refresh)
+    """Make them; `refresh` reads the context files anew, for the model too. What is remembered is recorded `aside`."""
+    commands = _ContextCommands(keeping, memory, refresh, aside)
     return [
         SlashCommand(
             "memory",
@@ -40,8 +44,15 @@ def context_commands(
 
 
 class _ContextCommands:
-    def __init__(self, keeping: Keeping, memory: Callable[[], MemoryFile], refresh: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        keeping: Keeping,
+        memory: Callable[[], MemoryFile],
+        refresh: Callable[[], None],
+        aside: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
         self._keeping = keeping
+        self._aside = aside
         self._memory = memory
         self._refresh = refresh
 
@@ -84,7 +95,9 @@ class _ContextCommands:
     def _added(self, text: str) -> str:
         memory = self._memory()
         try:
-            done = memory.write(memory.plan(text))
+            change = memory.plan(text)
+            with self._aside(f"/memory add {change.fact}"):
+                done = memory.write(change)
         except ToolError as error:
             return error.message
         self._refresh()

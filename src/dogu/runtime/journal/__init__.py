@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -22,6 +22,7 @@ from dogu.language import told
 from dogu.runtime.journal.entries import Change, Entries, Entry, net_changes
 from dogu.runtime.journal.log import MISSING, UNKNOWN_MODE, ChangeRecord, JournalLog, Record, RecordKind, State
 from dogu.runtime.journal.net import NetChange, net_to_now
+from dogu.runtime.journal.reach import Reach
 from dogu.runtime.journal.undo import (
     Refusal,
     Restorer,
@@ -47,7 +48,7 @@ class Journal:
     """The journal in `folder` (absolute; made when something is to be kept), over `roots`.
 
     `pending` as for `LocalFiles`. Several processes may open one journal; the roots are looked at by the one that runs
-    calls. Methods block, but for `call`; call them from a thread.
+    calls. `undone` is told the paths that an undo brought back. Methods block, but for `call`; call them from a thread.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Journal:
     ) -> None:
         self.folder = folder
         self.turn = 0
+        self.undone: Callable[[Sequence[str]], None] = _tell_nobody
         self._roots = roots
         self._log = JournalLog(os.path.join(folder, _FILE_NAME))
         self._writer = AtomicWriter(PendingWrites(pending))
@@ -72,6 +74,19 @@ class Journal:
         finally:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(self._end)
+
+    @contextmanager
+    def aside(self, title: str) -> Generator[None]:
+        """Record what this thread writes inside the context by itself: it is no call's and no turn's."""
+        with self._lock:
+            self._catch_up()
+            running = self._now
+            number = max(self._known.last_number, running.number if running else 0) + 1
+            self._now = Record("changes", number, f"aside-{number}", _writable(title), 0, time.time())
+            try:
+                yield
+            finally:
+                self._now = running
 
     def next_turn(self) -> int:
         """Count one more prompt of the user; what follows belongs to it."""
@@ -105,7 +120,7 @@ class Journal:
         with self._lock:
             self.entries()
             changes, _ = net_changes(self._known.with_changes())
-            return [*net_to_now(changes, self._roots, self._log.content)]
+            return [*net_to_now(changes, self._reach(), self._log.content)]
 
     def before_write(self, change: FileChange) -> None:
         """Keep what a file held before it is written; see `WriteObserver`."""
@@ -115,8 +130,9 @@ class Journal:
                 old = State("file", change.old_mode or 0, change.old.status.st_size, change.old.digest, where=0)
             mode = UNKNOWN_MODE if change.old_mode is None else change.old_mode
             new = State("file", mode, len(change.new), change.new_digest)
-            made = [ChangeRecord(os.fsencode(path), MISSING, _NEW_FOLDER) for path in change.made]
-            written = ChangeRecord(os.fsencode(change.path), old, new)
+            outside = not any(change.path.startswith(f"{root.rstrip('/')}/") for root in self._roots.all)
+            made = [ChangeRecord(os.fsencode(path), MISSING, _NEW_FOLDER, outside) for path in change.made]
+            written = ChangeRecord(os.fsencode(change.path), old, new, outside)
             record = self._record("changes", (*made, written))
             content = change.old.blocks() if change.old else ()
             self._log.append(record, content, durable=True, content_bytes=old.size)
@@ -142,21 +158,23 @@ class Journal:
         """Undo the `last` calls that changed something, or the one named, or those of a turn, or all back to one.
 
         `call_id` and `to` take a call's id or its number in the journal, `since` a turn with all that follow. Where a
-        path is no longer as the calls left it, nothing is undone and the report says why, unless `force`. Raises
-        `ToolError` (NOT_FOUND: nothing to undo; REFUSED: a command is still running).
+        path is no longer as the calls left it, nothing is undone and the report says why, unless `force`; one outside
+        of the roots, which others use, stays as it is even then. Raises `ToolError` (NOT_FOUND: nothing to undo;
+        REFUSED: a command is still running).
         """
         with self._lock:
             self.recover()
             chosen = self._of_turns(turn, since) if turn or since else self._choose(last, call_id, to)
             net, broken = net_changes(chosen)
-            restorer = Restorer(self._roots, self._writer, self._log.content)
+            reach = self._reach()
+            restorer = Restorer(reach, self._writer, self._log.content)
             refused = restorer.impossible(net)
-            if not force:
-                refused += [Refusal(path, why) for path, why in broken.items()]
-                refused += [self._explained(each, chosen[-1]) for each in restorer.objections(net)]
-                if refused:
-                    return UndoReport(refused=tuple({each.path: each for each in refused}.values()), needs_force=True)
-            self._keep_present(net, chosen)
+            objections = [Refusal(path, why) for path, why in broken.items()]
+            objections += [self._explained(each, chosen[-1]) for each in restorer.objections(net)]
+            refused += [each for each in objections if not force or net[each.path].is_outside]
+            if refused and not force:
+                return UndoReport(refused=tuple({each.path: each for each in refused}.values()), needs_force=True)
+            self._keep_present(net, chosen, reach)
             possible = {path: change for path, change in net.items() if path not in {each.path for each in refused}}
             restored, failed = restorer.restore(possible)
             # What failed now may go well later: the calls stay open for that.
@@ -165,6 +183,7 @@ class Journal:
             if is_over:
                 self._log.append(self._record("undone", numbers=numbers), durable=True)
             self._now = None
+            self.undone([path for path, _ in restored])
             return UndoReport(numbers, tuple(restored), (*refused, *failed))
 
     def recover(self) -> None:
@@ -281,6 +300,10 @@ class Journal:
             (*now.notes, *notes),
         )
 
+    def _reach(self) -> Reach:
+        changes = (change for entry in self._known.with_changes() for change in entry.changes)
+        return Reach(self._roots, (change.path for change in changes if change.is_outside))
+
     def _catch_up(self) -> None:
         self._known.add(self._log.read_new())
 
@@ -314,7 +337,7 @@ class Journal:
                 )
         return refusal
 
-    def _keep_present(self, net: dict[str, Change], chosen: Sequence[Entry]) -> None:
+    def _keep_present(self, net: dict[str, Change], chosen: Sequence[Entry], reach: Reach) -> None:
         """Note the undo as a call of its own before it changes anything, so that it can be undone too."""
         titles = ", ".join(entry.title or entry.call_id for entry in reversed(chosen))
         number = self._known.last_number + 1
@@ -323,19 +346,11 @@ class Journal:
         contents: list[bytes] = []
         size = 0
         for path, change in net.items():
-            data, now = self._present(path, change.after, size)
+            data, now = _present(reach, path, change.after, size)
             contents.append(data)
             size += len(data)
-            changes.append(ChangeRecord(os.fsencode(path), now, _unplaced(change.before)))
+            changes.append(ChangeRecord(os.fsencode(path), now, _unplaced(change.before), change.is_outside))
         self._log.append(self._record("changes", tuple(changes)), contents, durable=True)
-
-    def _present(self, path: str, like: State, where: int) -> tuple[bytes, State]:
-        state = present_state(self._roots, path, like)
-        if state.kind != "file" or is_stamp(state.digest):
-            return b"", state
-        with os.fdopen(self._roots.open_file(path), "rb") as stream:
-            data = stream.read()
-        return data, state_of_file(data, state.mode, where)
 
 
 def tidy(sessions: str) -> None:
@@ -358,6 +373,19 @@ def tidy(sessions: str) -> None:
 
 
 _NEW_FOLDER = State("folder", UNKNOWN_MODE)
+
+
+def _tell_nobody(_paths: Sequence[str]) -> None:
+    return None
+
+
+def _present(reach: Reach, path: str, like: State, where: int) -> tuple[bytes, State]:
+    state = present_state(reach, path, like)
+    if state.kind != "file" or is_stamp(state.digest):
+        return b"", state
+    with os.fdopen(reach.open_file(path), "rb") as stream:
+        data = stream.read()
+    return data, state_of_file(data, state.mode, where)
 
 
 def _writable(text: str) -> str:

@@ -20,11 +20,12 @@ _KINDS = {
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What became of one path (absolute, without links)."""
+    """What became of one path (absolute, without links). One that `is_outside` of the roots is never forced."""
 
     path: str
     before: State
     after: State
+    is_outside: bool = False
 
     @property
     def what(self) -> str:
@@ -97,7 +98,9 @@ class Entries(msgspec.Struct):
         return [entry for _, entry in sorted(self.calls.items()) if entry.changes or entry.notes]
 
     def _add_changes(self, record: Record) -> None:
-        changes = tuple(Change(os.fsdecode(each.path), each.before, each.after) for each in record.changes)
+        changes = tuple(
+            Change(os.fsdecode(each.path), each.before, each.after, each.is_outside) for each in record.changes
+        )
         known = self.calls.get(record.number)
         if known is not None:
             changes, notes = known.changes + changes, tuple(dict.fromkeys([*known.notes, *record.notes]))
@@ -150,5 +153,5 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, Change], dict[str, 
                 broken[change.path] = told(
                     "something else changed it between two of these calls, before {title!r}", title=entry.title
                 )
-            net[change.path] = Change(change.path, before.before, change.after)
+            net[change.path] = Change(change.path, before.before, change.after, change.is_outside)
     return net, broken

@@ -50,11 +50,12 @@ MISSING = State()
 
 
 class ChangeRecord(msgspec.Struct, frozen=True, array_like=True):
-    """One path's change; `path` is absolute and without links."""
+    """One path's change; `path` is absolute and without links. `is_outside`: it lies outside of the roots."""
 
     path: bytes
     before: State
     after: State
+    is_outside: bool = False
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -178,7 +179,7 @@ def _record_at(descriptor: int, offset: int) -> tuple[Record, int, int] | None:
 
 def _placed(record: Record, start: int) -> Record:
     changes = tuple(
-        ChangeRecord(change.path, _moved(change.before, start), _moved(change.after, start))
+        ChangeRecord(change.path, _moved(change.before, start), _moved(change.after, start), change.is_outside)
         for change in record.changes
     )
     return msgspec.structs.replace(record, changes=changes)

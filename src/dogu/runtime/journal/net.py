@@ -11,8 +11,8 @@ from dogu.contract.errors import ToolError
 from dogu.language import told
 from dogu.runtime.journal.entries import Change
 from dogu.runtime.journal.log import State
+from dogu.runtime.journal.reach import Reach
 from dogu.runtime.journal.undo import present_state
-from dogu.workspace.roots import Roots
 
 _LARGEST_BYTES = 8 << 20
 
@@ -32,21 +32,21 @@ class NetChange(msgspec.Struct, frozen=True):
 
 
 def net_to_now(
-    changes: Mapping[str, Change], roots: Roots, content: Callable[[State], bytes | None]
+    changes: Mapping[str, Change], reach: Reach, content: Callable[[State], bytes | None]
 ) -> Generator[NetChange]:
     """Give the changes whose path isn't again as it was, by path; `content` finds what a state's file held."""
     for path, change in sorted(changes.items()):
         before = change.before
         try:
-            now = present_state(roots, path, change.after)
+            now = present_state(reach, path, change.after)
         except ToolError as error:
             yield NetChange(path, before, change.after, problem=error.message)
             continue
         if not now.is_same_as(before):
-            yield _with_contents(NetChange(path, before, now), roots, content)
+            yield _with_contents(NetChange(path, before, now), reach, content)
 
 
-def _with_contents(change: NetChange, roots: Roots, content: Callable[[State], bytes | None]) -> NetChange:
+def _with_contents(change: NetChange, reach: Reach, content: Callable[[State], bytes | None]) -> NetChange:
     if max(change.before.size, change.now.size) > _LARGEST_BYTES:
         return msgspec.structs.replace(change, problem=told("too large to be shown"))
     old = content(change.before) if change.before.kind == "file" else None
@@ -55,7 +55,7 @@ def _with_contents(change: NetChange, roots: Roots, content: Callable[[State], b
     new = None
     if change.now.kind == "file":
         try:
-            with os.fdopen(roots.open_file(change.path), "rb") as stream:
+            with os.fdopen(reach.open_file(change.path), "rb") as stream:
                 new = stream.read(_LARGEST_BYTES + 1)
         except (OSError, ToolError) as error:
             return msgspec.structs.replace(change, problem=str(error))

@@ -14,12 +14,12 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.entries import Change
 from dogu.runtime.journal.log import MISSING, UNKNOWN_MODE, State
+from dogu.runtime.journal.reach import Reach
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
 from dogu.workspace.beneath import Place
 from dogu.workspace.digest import digest_of
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import temporary_name
-from dogu.workspace.roots import Roots
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -48,13 +48,13 @@ class UndoReport(msgspec.Struct, frozen=True):
         return bool(self.calls)
 
 
-def present_state(roots: Roots, path: str, like: State = MISSING) -> State:
+def present_state(reach: Reach, path: str, like: State = MISSING) -> State:
     """Say what `path` (absolute, without links) holds now; a file that is `like` one known by its stamp, likewise.
 
     Raises `ToolError` when it can't be looked at.
     """
     try:
-        place = roots.place(path, follow_last=False)
+        place = reach.place(path)
     except ToolError as error:
         if error.kind in (ErrorKind.NOT_FOUND, ErrorKind.WRONG_FILE_TYPE):
             return MISSING
@@ -113,8 +113,8 @@ class _OthersInsideError(ToolError):
 class Restorer:
     """Brings paths back to a state; `content` finds what a state's file held."""
 
-    def __init__(self, roots: Roots, writer: AtomicWriter, content: Callable[[State], bytes | None]) -> None:
-        self._roots = roots
+    def __init__(self, reach: Reach, writer: AtomicWriter, content: Callable[[State], bytes | None]) -> None:
+        self._reach = reach
         self._writer = writer
         self._content = content
 
@@ -123,7 +123,7 @@ class Restorer:
         refused: list[Refusal] = []
         for path, change in changes.items():
             try:
-                now = present_state(self._roots, path, change.after)
+                now = present_state(self._reach, path, change.after)
             except ToolError as error:
                 refused.append(Refusal(path, error.message))
                 continue
@@ -163,10 +163,10 @@ class Restorer:
         return done, refused
 
     def _restore_one(self, path: str, before: State) -> str:
-        now = present_state(self._roots, path, before)
+        now = present_state(self._reach, path, before)
         if now.is_same_as(before):
             return ""
-        place = self._roots.place(path, create=True, follow_last=False)
+        place = self._reach.place(path, create=True)
         try:
             if place.path != path:
                 raise ToolError(ErrorKind.STALE, told("a folder above it has become a symbolic link"))

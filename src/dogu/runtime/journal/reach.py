@@ -1,0 +1,34 @@
+"""Where undo may act: the roots, and those files outside of them that the journal itself says were written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from dogu.workspace.beneath import Place
+from dogu.workspace.os_errors import explain
+from dogu.workspace.roots import Roots
+
+
+class Reach:
+    """The `roots`, and single files `outside` of them (absolute, without links), such as the person's memories."""
+
+    def __init__(self, roots: Roots, outside: Iterable[str] = ()) -> None:
+        self._roots = roots
+        self._outside = frozenset(outside)
+
+    def place(self, path: str, create: bool = False) -> Place:
+        """Find the place of `path` itself, a link at its end not followed; see `Roots.place`. Raises `ToolError`."""
+        return self._roots_of(path).place(path, create, follow_last=False)
+
+    def open_file(self, path: str) -> int:
+        """Open a regular file for reading; see `Roots.open_file`. Raises `ToolError`."""
+        return self._roots_of(path).open_file(path)
+
+    def _roots_of(self, path: str) -> Roots:
+        if path not in self._outside:
+            return self._roots
+        try:
+            return Roots(os.path.dirname(path))
+        except OSError as error:
+            raise explain(error, path) from error
