@@ -39,6 +39,8 @@ async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, option
     _carry_on_mode(runtime, restored, options, settings)
     history, interrupted = reopen(restored, session.watch, lambda call: _told_changes(changed, call))
     notes = [*opened.notes, *_carry_on_rules(runtime, restored), *_notes(interrupted)]
+    if restored.enquiry is not None:
+        notes.append(say("This was asked and not answered: {question}", question=restored.enquiry.note))
     if restored.state.jobs:
         jobs = "; ".join(restored.state.jobs)
         history.add_prompt(f"[The program was ended and started again. Commands in the background have ended: {jobs}]")

@@ -44,7 +44,12 @@ async def mcp_servers(
     offer_on_demand(runtime.registry, runtime.policy.rules)
     entries, problems = entries_of(settings)
     runtime.notes = (*runtime.notes, *problems)
-    host = host_of(settings, runtime.roots, state_folder, runtime.executor.approval.enquire, sample)
+    from dogu.agent.session.enquiries import recorded_enquiries, recorded_sampling
+
+    record = runtime.executor.recorded()
+    enquire = recorded_enquiries(runtime.executor.approval.enquire, record)
+    sample = recorded_sampling(sample, record) if sample is not None else None
+    host = host_of(settings, runtime.roots, state_folder, enquire, sample)
     async with mcp_tools(entries, runtime, host, wait_s=_HEADLESS_WAIT_S if waits else 0) as servers:
         yield servers
 

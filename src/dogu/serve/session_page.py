@@ -12,11 +12,14 @@ import msgspec
 from dogu.agent.loop import TurnEnded
 from dogu.agent.session.events import (
     Compacted,
+    EnquiryAnswered,
+    EnquiryMade,
     PromptGiven,
     QuestionAnswered,
     QuestionAsked,
     RecordGap,
     Rewound,
+    SamplingAnswered,
     SessionForked,
     SessionResumed,
     TurnCancelled,
@@ -25,7 +28,7 @@ from dogu.agent.session.events import (
 )
 from dogu.contract.content import Blob, Content, parts_of, text_of
 from dogu.contract.display import Display, FileDiff, TerminalOutput, markdown_of
-from dogu.language import say
+from dogu.language import say, sentence
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.failures import failure_words
@@ -167,22 +170,27 @@ def diff_html(unified: str) -> str:
     return f'<pre class="diff">{"".join(lines)}</pre>'
 
 
+_SAID: dict[type, str] = {
+    TurnCancelled: sentence("Cancelled."),
+    SessionResumed: sentence("The session was resumed."),
+    RecordGap: sentence("Something is missing here: it could not be recorded."),
+}
+
+
 def _note_of(event: object) -> str:
     match event:
         case TurnEnded(end=end):
             return say(end.note)
-        case TurnFailed(message=message) | Compacted(note=message) | Noted(text=message):
+        case TurnFailed(message=message) | Noted(text=message):
             return say(message)
-        case TurnCancelled():
-            return say("Cancelled.")
-        case SessionResumed():
-            return say("The session was resumed.")
+        case Compacted() | EnquiryMade() | EnquiryAnswered() | SamplingAnswered():
+            return say(event.note)
+        case TurnCancelled() | SessionResumed() | RecordGap():
+            return say(_SAID[type(event)])
         case SessionForked(origin=origin):
             return say("From here on this is a copy of session {id}.", id=origin)
         case Rewound(turn=turn):
             return say("Went back to before turn {turn}.", turn=turn)
-        case RecordGap():
-            return say("Something is missing here: it could not be recorded.")
         case _:
             return ""
 

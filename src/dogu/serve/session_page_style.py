@@ -15,6 +15,7 @@ h1 { font-size: 1.3rem; } h2 { font-size: 1rem; color: var(--dim); border-top: 1
 pre { font: .85rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, "Noto Sans Mono CJK JP", monospace;
   white-space: pre-wrap; background: var(--box); border: 1px solid var(--line); border-radius: 6px;
   padding: .6rem .8rem; margin: .4rem 0; max-height: 40rem; overflow: auto; }
+p.dim { white-space: pre-wrap; }
 .text { white-space: pre-wrap; margin: .6rem 0; }
 .prompt { white-space: pre-wrap; margin: .6rem 0; padding: .6rem .8rem; border-left: 4px solid var(--you);
   background: var(--box); }

@@ -81,6 +81,11 @@ def command_environment(parent: Mapping[str, str], extra_names: Iterable[str] = 
     return environment | _SET
 
 
+def tells_a_secret(words: str) -> bool:
+    """Whether a name or a label (`apiKey`, `API key`, `access-token`) says that what it names is secret."""
+    return bool(_SECRET.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+", "_", words)))
+
+
 def secret_values(parent: Mapping[str, str]) -> list[str]:
     """Return the values that tell secrets, by their names; where a secret lies (a path) is none."""
     named = [value for name, value in parent.items() if name in OWN_KEYS or _SECRET.search(name)]

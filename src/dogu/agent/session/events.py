@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from dogu.contract.content import Content
@@ -70,6 +72,63 @@ class QuestionAnswered(msgspec.Struct, frozen=True):
     said: str = ""
     stop: bool = False
     rule: str = ""
+
+
+class EnquiryMade(msgspec.Struct, frozen=True):
+    """An MCP server asks the person: for what `fields` name (by name, with their titles), for a yes, to open `url`.
+
+    `title` names the asker, in the person's language; `message` is the asker's own text. What follows `?` in an
+    address isn't kept: it may let somebody in.
+    """
+
+    title: str
+    message: str = ""
+    fields: dict[str, str] = {}
+    url: str = ""
+
+    @property
+    def note(self) -> str:
+        """What was asked, for the person."""
+        return "\n".join(filter(None, (self.title, self.message, self.url, ", ".join(self.fields.values()))))
+
+
+class EnquiryAnswered(msgspec.Struct, frozen=True):
+    """How the last enquiry ended: `given`, `declined`, `closed` without an answer, `nobody` there, or `cancelled`.
+
+    `values` are what the person filled in, by the field's name, secrets masked; `said` is their reason.
+    """
+
+    outcome: str
+    values: dict[str, Any] = {}
+    said: str = ""
+
+    @property
+    def note(self) -> str:
+        """What was answered, for the person."""
+        words = {
+            "given": say("Answered: yes."),
+            "declined": say("Answered: no."),
+            "closed": say("Closed without an answer."),
+            "nobody": say("Nobody was there to answer: declined."),
+            "cancelled": say("Cancelled."),
+        }
+        values = [f"{name}: {value}" for name, value in self.values.items()]
+        return "\n".join(filter(None, (words.get(self.outcome, self.outcome), self.said, *values)))
+
+
+class SamplingAnswered(msgspec.Struct, frozen=True):
+    """The model answered for an MCP server, at the person's word; with a `problem`, a sentence, it did not."""
+
+    model: str = ""
+    text: str = ""
+    problem: str = ""
+
+    @property
+    def note(self) -> str:
+        """What the server was answered, for the person."""
+        if self.problem:
+            return say("The model gave no answer: {reason}", reason=self.problem)
+        return say("{model} answered: {text}", model=self.model, text=self.text)
 
 
 class StateChanged(msgspec.Struct, frozen=True):

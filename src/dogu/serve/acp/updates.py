@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dogu.agent.loop import TurnEnded
-from dogu.agent.session.events import Compacted, PromptGiven, TurnFailed
+from dogu.agent.session.events import Compacted, EnquiryAnswered, EnquiryMade, PromptGiven, SamplingAnswered, TurnFailed
 from dogu.contract.content import Blob, text_of
 from dogu.contract.display import TodoList
 from dogu.contract.errors import ErrorKind, ToolError
@@ -100,6 +100,8 @@ class Updates:
             case Noted(text=text):
                 self.say(text)
             case Compacted(note=note):
+                self.say(note)
+            case EnquiryMade(note=note) | EnquiryAnswered(note=note) | SamplingAnswered(note=note):
                 self.say(note)
             case _:
                 self._call_event(event)
