@@ -1,0 +1,130 @@
+"""What the lists say of one command by its words: which rule begins it, and how certain that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dogu.language import told
+from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.names import GIT_VALUE_OPTIONS
+from dogu.policy.rules import Rule
+from dogu.policy.verdict import Decision
+from dogu.workspace.shell_syntax import Word
+
+_SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
+
+
+class Lists:
+    """The commands that alone may run (`core`, None: any) and those that may not (`exclude`)."""
+
+    def __init__(self, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> None:
+        self.core = core
+        self.exclude = exclude
+
+    @property
+    def unknown(self) -> Decision:
+        """What is decided of what can't be known."""
+        return Decision.DENY if self.core is not None else Decision.ASK
+
+    @property
+    def restrict(self) -> bool:
+        """Whether there is any list."""
+        return self.core is not None or bool(self.exclude)
+
+    def verdict_on(self, name: str, words: Sequence[Word]) -> tuple[Decision, str, Rule | None]:
+        """Decide on a command by its words; `name` is its program's, as a rule means it. Return the rule, too."""
+        certainty, rule = _matching(self.exclude, words, name, is_loose=True)
+        if rule is not None and certainty:
+            return Decision.DENY, told("excluded by {rule}", rule=rule.text), rule
+        if rule is not None:
+            return Decision.ASK, told("it may be what {rule} excludes", rule=rule.text), rule
+        if self.core is None:
+            return Decision.ALLOW, told("nothing forbids it"), None
+        _, allowed = _matching(self.core, words, name)
+        if allowed is not None:
+            return Decision.ALLOW, told("allowed by {rule}", rule=allowed.text), allowed
+        if any(each.is_unclear for each in self.core):
+            return (
+                Decision.ASK,
+                told("a rule holds a wildcard, which means nothing: say the command's first words"),
+                None,
+            )
+        return Decision.DENY, told("{name} is not among the commands allowed", name=shortened(name)), None
+
+    def rule_allowing(self, keyword: str) -> Rule | None:
+        """Return the rule that allows a keyword such as `[[`."""
+        return _matching(self.core or (), [Word.literal(keyword)])[1]
+
+    def leave_open(self, danger: Danger, rule: Rule | None) -> bool:
+        """Whether a danger isn't covered: by the words of the rule itself, or by a list that only excludes."""
+        if self.core is None:
+            return danger.effect is Effect.RUNS
+        covered = len(rule.words) if rule is not None and rule.words is not None else 0
+        return danger.index >= covered
+
+
+def program_of(value: str | None) -> str | None:
+    """The name a rule means: a program of a system folder by its name alone, any other path as it is written."""
+    if value is None:
+        return None
+    folder, slash, name = value.rpartition("/")
+    return name if slash and f"{folder}/" in _SYSTEM_FOLDERS else value
+
+
+def shortened(text: str) -> str:
+    """Cut a command to what a sentence has room for."""
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _matching(
+    rules: Sequence[Rule], words: Sequence[Word], name: str = "", *, is_loose: bool = False
+) -> tuple[bool, Rule | None]:
+    """The first rule that begins these words, and whether that is certain; a loose match looks past options."""
+    possible: Rule | None = None
+    for rule in rules:
+        found = _begins(rule.words or (), words, name, is_loose=is_loose)
+        if found:
+            return True, rule
+        if found is None and possible is None and is_loose:
+            possible = rule
+    return False, possible
+
+
+def _begins(rule: Sequence[str], words: Sequence[Word], name: str, *, is_loose: bool) -> bool | None:
+    """Whether the words begin as the rule says; None when that can't be known."""
+    values = [name or words[0].value, *(word.value for word in words[1:])]
+    if not is_loose:
+        return _starts_with(values, rule) or _starts_with([words[0].value, *values[1:]], rule)
+    if values[0] is not None:
+        values[0] = values[0].rpartition("/")[2] or values[0]
+    found = _starts_with(values, rule)
+    if found or values[0] is None or values[0] != rule[0]:
+        return found
+    found = _starts_with([values[0], *_operands(values[0], values[1:])], rule)
+    if found is False and values[0] != "git" and _starts_with([values[0], *_operands("", values[1:])], rule):
+        return None
+    return found
+
+
+def _starts_with(values: Sequence[str | None], rule: Sequence[str]) -> bool | None:
+    for wanted, value in zip(rule, values, strict=False):
+        if value is None:
+            return None
+        if value != wanted:
+            return False
+    return len(values) >= len(rule)
+
+
+def _operands(name: str, values: Sequence[str | None]) -> list[str | None]:
+    """The words that are no options; git's options that take a value take it with them, and so do all of ""."""
+    found: list[str | None] = []
+    skip = False
+    for value in values:
+        if skip:
+            skip = False
+        elif value is not None and value.startswith(("-", "+")):
+            takes_value = value in GIT_VALUE_OPTIONS if name == "git" else not name and "=" not in value
+            skip = takes_value and not found
+        else:
+            found.append(value)
+    return found

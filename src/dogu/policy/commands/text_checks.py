@@ -1,0 +1,48 @@
+"""What a text as a whole may do that none of its commands shows by itself."""
+
+from __future__ import annotations
+
+import re
+
+from dogu.language import told
+from dogu.workspace.shell_syntax import Script
+
+_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
+_SUBSTITUTION = re.compile(r"\$\((?!\()|`|\$\{ ")
+
+
+def may_hide(text: str) -> bool:
+    """Tell whether control characters in it could hide what it does."""
+    return _HIDING.search(text) is not None
+
+
+def may_run_from_subscripts(text: str) -> bool:
+    """Tell whether a substitution stands in what looks like a subscript: arithmetic would run it. Linear."""
+    for piece in text.split("]") if _SUBSTITUTION.search(text) else ():
+        subscript = _SUBSCRIPT.search(piece)
+        if subscript and _SUBSTITUTION.search(piece, subscript.end()):
+            return True
+    return False
+
+
+def circle_of_functions(script: Script) -> str:
+    """Say which function comes to call itself; '' when none does. Linear: what calls no other is put aside."""
+    calls: dict[str, set[str]] = {}
+    for command in script.commands:
+        if command.function is not None and command.words:
+            calls.setdefault(command.function, set()).add(command.words[0].text)
+    callers: dict[str, list[str]] = {}
+    for name, called in calls.items():
+        for each in called & calls.keys():
+            callers.setdefault(each, []).append(name)
+    unsettled = {name: len(called & calls.keys()) for name, called in calls.items()}
+    settled = [name for name, count in unsettled.items() if not count]
+    while settled:
+        name = settled.pop()
+        del unsettled[name]
+        for caller in callers.get(name, ()):
+            unsettled[caller] -= 1
+            if not unsettled[caller]:
+                settled.append(caller)
+    return told("the function {name} leads to one that calls itself", name=next(iter(unsettled))) if unsettled else ""
