@@ -9,14 +9,24 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from dogu.language import say
-from dogu.settings.extensions import ExtensionSettings, FromFile, extension_settings
-from dogu.settings.keys import KEYS, Combine, Key, Reach
-from dogu.settings.layers import Layer, Value, flags_layer, read_layer
+from dogu.settings.extensions import ExtensionSettings
+from dogu.settings.groups import (
+    ContextSettings,
+    McpSettings,
+    ModelSettings,
+    SandboxSettings,
+    SearchSettings,
+    SessionSettings,
+    Settings,
+    ShellSettings,
+    ToolSettings,
+    UiSettings,
+    WebSettings,
+    settings_of,
+)
+from dogu.settings.layers import flags_layer, read_layer
+from dogu.settings.merging import Merging
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
-from dogu.settings.tools import intersect
 from dogu.settings.trust import Trust, record_trust, trust_of
 
 __all__ = [
@@ -42,141 +52,6 @@ __all__ = [
 ]
 
 
-class ToolSettings(msgspec.Struct, frozen=True):
-    """Which tools exist and may run. `core` None: no restriction; empty: nothing is allowed.
-
-    Entries are a tool's name or `run_shell_command(WORDS)`, in the tools' own names. `approval_mode` is one of `plan`,
-    `default`, `auto_edit`, `yolo`. Commands are empty when not set.
-    """
-
-    core: tuple[str, ...] | None
-    exclude: tuple[str, ...]
-    allowed: tuple[str, ...]
-    approval_mode: str
-    yolo_is_disabled: bool
-    discovery_command: str
-    call_command: str
-    writable_protected_paths: tuple[str, ...]
-
-
-class ShellSettings(msgspec.Struct, frozen=True):
-    """Time limits of commands, None for none; `environment` names the variables that commands get beside the usual."""
-
-    timeout_s: float | None
-    inactivity_timeout_s: float | None
-    environment: tuple[str, ...]
-
-
-class SandboxSettings(msgspec.Struct, frozen=True):
-    """`mode`: `on` (refuse to run without one), `auto` (where the machine can) or `off`."""
-
-    mode: str
-    network_is_allowed: bool
-    allowed_hosts: tuple[str, ...] | None
-    allowed_paths: tuple[str, ...]
-
-
-class SearchSettings(msgspec.Struct, frozen=True):
-    """Bounds of `grep_search`."""
-
-    max_matches: int
-    timeout_s: float
-
-
-class WebSettings(msgspec.Struct, frozen=True):
-    """Who reads pages (`auto`, `own`) and who searches (`auto`, `gemini`, `searxng`, `brave`); empty texts are not set.
-
-    `api_key` is Brave's. `allowed_hosts` may be private; with `trusts_proxy` a proxy is used without a question.
-    """
-
-    fetch: str
-    search: str
-    searxng_url: str
-    api_key: str
-    allowed_hosts: tuple[str, ...]
-    timeout_s: float
-    trusts_proxy: bool
-
-
-class ModelSettings(msgspec.Struct, frozen=True):
-    """Which model, and how much of it; empty texts are not set, None is no limit, or not known.
-
-    `prices` are US dollars for a million tokens (`input`, `cached`, `output`) by model, above the built-in ones.
-    """
-
-    name: str
-    provider: str
-    base_url: str
-    api_key: str
-    max_session_turns: int | None
-    edit_repair: bool
-    compression_threshold: float = 0.7
-    context_window_tokens: int | None = None
-    prices: Mapping[str, Mapping[str, float]] = {}
-    max_cost_usd: float | None = None
-
-
-class ContextSettings(msgspec.Struct, frozen=True):
-    """What is read beside the prompt; `file_names` in the order of preference."""
-
-    file_names: tuple[str, ...]
-    include_directories: tuple[str, ...]
-    respect_git_ignore: bool
-
-
-class McpSettings(msgspec.Struct, frozen=True):
-    """MCP servers as they were written, by alias; `allowed` None: all of them.
-
-    `places` says where an entry (`alias`) and each of its keys (`alias.key`) is written.
-    """
-
-    server_command: str
-    servers: Mapping[str, Mapping[str, Any]]
-    allowed: tuple[str, ...] | None
-    excluded: tuple[str, ...]
-    places: Mapping[str, Origin] = {}
-
-
-class UiSettings(msgspec.Struct, frozen=True):
-    """`language` is empty for the locale's, `editor` for `$VISUAL` or `$EDITOR`.
-
-    `theme` is `auto`, `dark` or `light`; `screen_reader`: nothing moves and plain words. `ambiguous_is_wide`:
-    characters whose width East Asian fonts differ on take two cells.
-    """
-
-    language: str
-    editor: str
-    theme: str = "auto"
-    screen_reader: bool = False
-    ambiguous_is_wide: bool = False
-
-
-class SessionSettings(msgspec.Struct, frozen=True):
-    """How long old sessions are kept: days since they were last written, megabytes of all of them; 0 for no limit."""
-
-    keep_days: float
-    keep_mb: float
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """Everything that was set. `origins` says where, by key, for what isn't built in."""
-
-    tools: ToolSettings
-    shell: ShellSettings
-    sandbox: SandboxSettings
-    search: SearchSettings
-    web: WebSettings
-    model: ModelSettings
-    context: ContextSettings
-    mcp: McpSettings
-    sessions: SessionSettings
-    ui: UiSettings
-    extensions: ExtensionSettings
-    trust: Trust
-    warnings: tuple[SettingsWarning, ...]
-    origins: Mapping[str, Origin]
-
-
 def load_settings(
     root: str,
     home: str,
@@ -193,14 +68,14 @@ def load_settings(
     """
     environ = os.environ if environ is None else environ
     trust = trust_of(root, home)
-    merging = _Merging(folder_is_trusted=trust is Trust.TRUSTED)
+    merging = Merging(folder_is_trusted=trust is Trust.TRUSTED)
     for folder, is_project in _folders(root, home):
         merging.add(read_layer(os.path.join(folder, "settings.json"), environ, is_project=is_project))
     if settings_file is not None:
         merging.add(read_layer(settings_file, environ, must_exist=True))
     merging.add(flags_layer(overrides or {}))
     merging.check()
-    return _settings(merging, trust)
+    return settings_of(merging, trust)
 
 
 def _folders(root: str, home: str) -> list[tuple[str, bool]]:
@@ -208,150 +83,3 @@ def _folders(root: str, home: str) -> list[tuple[str, bool]]:
     if os.path.realpath(root) != os.path.realpath(home):
         folders += [(os.path.join(root, name), True) for name in (".gemini", ".dogu")]
     return folders
-
-
-class _Merging:
-    """Adds layers up, lowest first."""
-
-    def __init__(self, *, folder_is_trusted: bool) -> None:
-        self._folder_is_trusted = folder_is_trusted
-        self.values = {key.name: key.default for key in KEYS}
-        self.origins: dict[str, Origin] = {}
-        self.places: dict[str, Origin] = {}
-        self.warnings: list[SettingsWarning] = []
-
-    def add(self, layer: Layer) -> None:
-        self.warnings += layer.warnings
-        waiting: list[str] = []
-        for key in KEYS:
-            found = layer.values.get(key.name)
-            if found is None:
-                continue
-            if layer.is_project and not self._folder_is_trusted and not self._may_set(key, found):
-                waiting.append(key.name)
-                continue
-            is_whole = key.combine is Combine.BY_FILE
-            value = (FromFile(found.origin, layer.is_project, found.value),) if is_whole else found.value
-            self.values[key.name] = _combined(key, self.values[key.name], value)
-            self.origins[key.name] = found.origin
-            if key.combine is Combine.BY_NAME:
-                self.places.update(layer.places)
-        if waiting:
-            message = say("not used until you trust this folder, because it would allow more than your own settings do")
-            self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), message))
-
-    def _may_set(self, key: Key, found: Value) -> bool:
-        if key.reach is Reach.STRICTER and key.is_stricter is not None:
-            return key.is_stricter(found.value, self.values[key.name])
-        return key.reach is Reach.ALWAYS
-
-    def check(self) -> None:
-        if self.values["security.disableYoloMode"] and self.values["tools.approvalMode"] == "yolo":
-            by = self.origins["security.disableYoloMode"]
-            set_by = self.origins["tools.approvalMode"]
-            raise SettingsError(
-                set_by.file, set_by.line, "tools.approvalMode", say("yolo is switched off by {by}", by=by)
-            )
-
-
-def _settings(merging: _Merging, trust: Trust) -> Settings:
-    value = merging.values
-    return Settings(
-        tools=_tool_settings(value),
-        shell=ShellSettings(
-            timeout_s=value["tools.shell.timeout"],
-            inactivity_timeout_s=value["tools.shell.inactivityTimeout"],
-            environment=value["tools.shell.environment"],
-        ),
-        sandbox=SandboxSettings(
-            mode=value["tools.sandbox"],
-            network_is_allowed=value["tools.sandboxNetworkAccess"],
-            allowed_hosts=value["tools.sandboxAllowedHosts"],
-            allowed_paths=value["tools.sandboxAllowedPaths"],
-        ),
-        search=SearchSettings(value["tools.search.maxMatches"], value["tools.search.timeout"]),
-        web=_web_settings(value),
-        model=_model_settings(value),
-        context=ContextSettings(
-            file_names=value["context.fileName"],
-            include_directories=value["context.includeDirectories"],
-            respect_git_ignore=value["context.fileFiltering.respectGitIgnore"],
-        ),
-        mcp=McpSettings(
-            server_command=value["mcp.serverCommand"],
-            servers=value["mcpServers"],
-            allowed=value["mcp.allowed"],
-            excluded=value["mcp.excluded"],
-            places={name.removeprefix("mcpServers."): place for name, place in merging.places.items()},
-        ),
-        sessions=SessionSettings(value["sessions.keepDays"], value["sessions.keepMegabytes"]),
-        ui=UiSettings(
-            language=value["ui.language"],
-            editor=value["general.preferredEditor"],
-            theme=value["ui.theme"],
-            screen_reader=value["ui.screenReader"],
-            ambiguous_is_wide=value["ui.ambiguousWidth"] == "wide",
-        ),
-        extensions=extension_settings(value),
-        trust=trust,
-        warnings=tuple(merging.warnings),
-        origins=merging.origins,
-    )
-
-
-def _tool_settings(value: Mapping[str, Any]) -> ToolSettings:
-    return ToolSettings(
-        core=value["tools.core"],
-        exclude=value["tools.exclude"],
-        allowed=value["tools.allowed"],
-        approval_mode=value["tools.approvalMode"],
-        yolo_is_disabled=value["security.disableYoloMode"],
-        discovery_command=value["tools.discoveryCommand"],
-        call_command=value["tools.callCommand"],
-        writable_protected_paths=value["tools.writableProtectedPaths"],
-    )
-
-
-def _web_settings(value: Mapping[str, Any]) -> WebSettings:
-    return WebSettings(
-        fetch=value["web.fetch"],
-        search=value["web.search"],
-        searxng_url=value["web.searxngUrl"],
-        api_key=value["web.braveKey"],
-        allowed_hosts=value["web.allowedHosts"],
-        timeout_s=value["web.timeout"],
-        trusts_proxy=value["web.trustProxy"],
-    )
-
-
-def _model_settings(value: Mapping[str, Any]) -> ModelSettings:
-    return ModelSettings(
-        name=value["model.name"],
-        provider=value["model.provider"],
-        base_url=value["model.baseUrl"],
-        api_key=value["model.apiKey"],
-        max_session_turns=value["model.maxSessionTurns"],
-        edit_repair=value["model.editRepair"],
-        compression_threshold=value["model.compressionThreshold"],
-        context_window_tokens=value["model.contextWindow"],
-        prices=value["model.prices"],
-        max_cost_usd=value["model.maxCost"],
-    )
-
-
-def _combined(key: Key, present: Any, new: Any) -> Any:
-    match key.combine:
-        case Combine.ADD:
-            return tuple(dict.fromkeys((*present, *new)))
-        case Combine.INTERSECT:
-            if present is None:
-                return new
-            return (
-                intersect(present, new) if key.name == "tools.core" else tuple(name for name in present if name in new)
-            )
-        case Combine.BY_NAME:
-            return {**present, **new}
-        case Combine.BY_FILE:
-            return (*present, *new)
-        case Combine.REPLACE:
-            return new
