@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from bench.measure import row
-from dogu.workspace.process.local import LocalProcesses, ShellCommand
+from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from dogu.workspace.sandbox.watch import Watch
 

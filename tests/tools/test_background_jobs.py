@@ -9,7 +9,8 @@ from dogu.contract.errors import ErrorKind
 from dogu.testing.workspace import check_tool, run_tool
 from dogu.tools.background_jobs import BackgroundJobs
 from dogu.tools.stop_background_job import StopBackgroundJob
-from dogu.workspace.process.local import LocalProcesses, ShellCommand
+from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.local import LocalProcesses
 
 pytestmark = [
     pytest.mark.anyio,

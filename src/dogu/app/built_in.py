@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.ignore import Reason
     from dogu.workspace.memory_file import MemoryFile
-    from dogu.workspace.process.local import LocalProcesses, Processes
+    from dogu.workspace.process.command import Processes
+    from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
     from dogu.workspace.sandbox.ladder import Sandbox
 

@@ -13,7 +13,7 @@ from dogu.settings import Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from dogu.workspace.editor_files import Editor
-    from dogu.workspace.process.local import Processes
+    from dogu.workspace.process.command import Processes
 
 
 class Options(msgspec.Struct, frozen=True):

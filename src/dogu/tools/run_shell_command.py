@@ -25,7 +25,7 @@ from dogu.contract import (
     sentence,
     told,
 )
-from dogu.workspace.process.local import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
+from dogu.workspace.process.command import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
 
 if TYPE_CHECKING:
     from dogu.workspace.roots import Roots

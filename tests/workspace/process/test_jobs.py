@@ -7,8 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.jobs import Job
-from dogu.workspace.process.local import LocalProcesses, ShellCommand
+from dogu.workspace.process.local import LocalProcesses
 
 pytestmark = [
     pytest.mark.anyio,

@@ -12,7 +12,8 @@ import anyio
 import pytest
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses, ProcessResult, ShellCommand
+from dogu.workspace.process.command import ProcessResult, ShellCommand
+from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses
 
 pytestmark = [
     pytest.mark.anyio,
@@ -425,7 +426,8 @@ async def test_everything_ends_when_the_program_dies(run: Runner) -> None:
 import sys
 sys.path = {sys.path!r}
 import anyio
-from dogu.workspace.process.local import LocalProcesses, ShellCommand
+from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.local import LocalProcesses
 processes = LocalProcesses()
 command = "setsid sleep 67 & echo $! > pid; sleep 67"
 anyio.run(processes.run, ShellCommand(command, {str(run.folder)!r}, {{"PATH": {PATH!r}}}))

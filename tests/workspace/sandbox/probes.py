@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from dogu.workspace.process.local import LocalProcesses, ShellCommand
+from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from dogu.workspace.sandbox.watch import fixed_places

@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from dogu.contract.errors import ToolError
-from dogu.workspace.process.local import LocalProcesses, ProcessResult, ShellCommand
+from dogu.workspace.process.command import ProcessResult, ShellCommand
+from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from dogu.workspace.sandbox.watch import Watch, changes, fixed_places

@@ -25,7 +25,7 @@ from dogu.contract import (
     ToolResult,
 )
 from dogu.language import say, told
-from dogu.workspace.process.local import Processes, ProcessResult, ShellCommand
+from dogu.workspace.process.command import Processes, ProcessResult, ShellCommand
 
 _DISCOVERY_TIMEOUT_S = 30.0
 _CALL_TIMEOUT_S = 600.0

@@ -25,7 +25,7 @@ from dogu.runtime.events import Emit, Noted
 from dogu.runtime.hooks.answer import HookAnswer, read_answer
 from dogu.runtime.hooks.config import Hook, Moment, pattern_of
 from dogu.runtime.registry import AnyTool
-from dogu.workspace.process.local import Processes, ShellCommand
+from dogu.workspace.process.command import Processes, ShellCommand
 
 _END_TAKES_S = 5.0
 

@@ -14,7 +14,8 @@ import msgspec
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.serve.acp.peer import ConnectionLostError, Peer, RpcError
-from dogu.workspace.process.local import KEPT_BYTES, ProcessResult, Report, ShellCommand
+from dogu.workspace.process.command import ProcessResult, Report, ShellCommand
+from dogu.workspace.process.local import KEPT_BYTES
 
 _LOOK_EVERY_S = 1.0
 _END_TAKES_S = 5.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dogu.agent.slash import SlashCommands
     from dogu.runtime.runtime import Runtime
     from dogu.workspace.editor_files import Editor
-    from dogu.workspace.process.local import Processes
+    from dogu.workspace.process.command import Processes
 
 
 class SessionWish(msgspec.Struct, frozen=True):

@@ -1,4 +1,5 @@
-"""Running commands: ordered by `local`, forked by a launcher, each followed to its end by a keeper of its own.
+"""Running commands: each is asked for as a `command` says and ordered by `local`, which reads what it printed.
 
-The launcher, the keeper and what becomes a command are standard library only, and start without loading anything else.
+A launcher forks it, and a keeper of its own follows it to its end. The launcher, the keeper and what becomes a command
+are standard library only, and start without loading anything else.
 """

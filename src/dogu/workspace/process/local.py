@@ -6,83 +6,25 @@ Above: the shell tool, discovered tools. Below: a launcher process that forks on
 
 from __future__ import annotations
 
-import errno
-import os
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import anyio
 import msgspec
 
-from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import sentence, told
-from dogu.workspace.process.descriptors import SHELLS
+from dogu.contract.errors import ToolError
+from dogu.workspace.process.command import ProcessResult, Report, ShellCommand
+from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job
+from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
 from dogu.workspace.process.wire import KeeperGoneError, Launch, Line, NeverStartedError
 
 KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
-IDLE_TIMEOUT_S = 300.0
-MAX_PROCESSES = 1000
 _MOST_AT_ONCE = 32
 _MOST_JOBS = 30
-_ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
 _END_TAKES_S = 12.0  # a keeper's grace, its last try, and some
-
-
-class ShellCommand(msgspec.Struct, frozen=True):
-    """What to run and within which bounds.
-
-    `text` goes to `bash -c` unchanged; `argv`, if given, runs instead, without a shell. `directory` is a path or an
-    open descriptor (the caller's to close). `environment` is all of the child's environment. Times and sizes of None or
-    0 mean no limit; `idle_timeout_s` is time without output. `confinement` is a sandbox's order (`sandbox.confine`).
-    """
-
-    text: str
-    directory: str | int
-    environment: Mapping[str, str]
-    timeout_s: float | None = None
-    idle_timeout_s: float | None = IDLE_TIMEOUT_S
-    argv: tuple[str, ...] = ()
-    stdin: bytes = b""
-    max_processes: int = MAX_PROCESSES
-    max_memory_bytes: int | None = None
-    confinement: Mapping[str, Any] | None = None
-
-
-class ProcessResult(msgspec.Struct, frozen=True):
-    """How a command ended and what it printed.
-
-    Exactly one of `exit_code` and `signal` is set, unless its keeper was lost. `error` says why it was ended, if it
-    was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
-    `refused_hosts` were asked for while it ran and aren't among those it may reach.
-    """
-
-    stdout: str
-    stderr: str
-    exit_code: int | None
-    signal: int | None
-    pgid: int
-    error: str = ""
-    background_pids: tuple[int, ...] = ()
-    timed_out: bool = False
-    truncated: bool = False
-    output_bytes: int = 0
-    output_files: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
-    duration_s: float = 0.0
-    refused_hosts: tuple[str, ...] = ()
-
-
-Report = Callable[[str], None]
-
-
-class Processes(Protocol):
-    """Whatever can run a command: this machine, or another."""
-
-    async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
-        """Run to the end of the foreground; live output goes to `report` at most 10 times a second."""
-        ...
 
 
 class LocalProcesses:
@@ -109,14 +51,14 @@ class LocalProcesses:
         then has gone to `report`. Raises `ToolError`: INVALID_ARGUMENTS for what no command line can hold, START_FAILED
         with the system's reason.
         """
-        _check(command)
+        check_command(command)
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         async with self._limiter:
             started = time.monotonic()
             launch = self._launch(command.confinement or {})
             mark = launch.refused_count
-            order = _order(command, report is not None)
+            order = order_of(command, report is not None)
             try:
                 line, facts = await _follow(launch, order, command, report or _ignore)
             except NeverStartedError:  # its launcher was lost just then; another makes a new keeper
@@ -131,7 +73,7 @@ class LocalProcesses:
         return self._launches.setdefault((is_scoped, hosts), Launch(is_scoped=is_scoped, hosts=hosts))
 
     def _result(self, command: ShellCommand, line: Line, facts: dict[str, Any], duration_s: float) -> ProcessResult:
-        exit_code, signal = _ending(facts["status"], command.confinement or {})
+        exit_code, signal = ending_of(facts["status"], command.confinement or {})
         files: dict[str, str] = {}
         texts: dict[str, str] = {}
         truncated = False
@@ -144,7 +86,7 @@ class LocalProcesses:
         if facts["reason"] in ("moved", "sandbox"):
             told = line.ends("stderr", KEPT_BYTES)[0].decode(errors="replace").strip()
             line.close()
-            raise _start_failure(0, facts["reason"], told)
+            raise start_failure(0, facts["reason"], told)
         if facts["pids"]:
             self._forget_ended_jobs()
             self._jobs[line.pid] = Job(command.text, line, time.time())
@@ -156,7 +98,7 @@ class LocalProcesses:
             exit_code=exit_code,
             signal=signal,
             pgid=line.pid,
-            error=_error(command, facts),
+            error=error_of(command, facts),
             background_pids=tuple(facts["pids"]),
             timed_out=facts["reason"] in ("timeout", "idle"),
             truncated=truncated,
@@ -242,7 +184,7 @@ class _Talk:
                 if event == "live":
                     self._report_live(facts["output"])
                 elif event == "failed":
-                    raise _start_failure(facts["errno"], facts["step"])
+                    raise start_failure(facts["errno"], facts["step"])
                 elif event == "started":
                     self._line.pid = facts["pid"]
                 elif event == "done":
@@ -267,103 +209,5 @@ class _Talk:
             self._report(text)
 
 
-def _ending(status: int | None, confinement: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The exit code, or the signal that ended it.
-
-    Where a sandbox numbers its own processes, its init stands between and tells a signal as 128 and its number: there
-    a code that names a signal counts as one, and a command that really exits so (`exit 143`) can't be told apart.
-    """
-    if status is None:
-        return None, None
-    if os.WIFSIGNALED(status):
-        return None, os.WTERMSIG(status)
-    code = os.WEXITSTATUS(status)
-    is_told_by_init = confinement.get("has_own_processes", False) and code - 128 in _ENDING_SIGNALS
-    return (None, code - 128) if is_told_by_init else (code, None)
-
-
 def _ignore(_text: str) -> None:
     return None
-
-
-def _check(command: ShellCommand) -> None:
-    for text in (command.text, *command.argv):
-        if "\0" in text:
-            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command holds a NUL character: remove it.")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ToolError(
-                ErrorKind.INVALID_ARGUMENTS,
-                f"The command holds half a character (a lone surrogate) at position {error.start}: "
-                "write a byte that is no character as $'\\xNN'.",
-            ) from error
-
-
-def _order(command: ShellCommand, is_live: bool) -> dict[str, Any]:
-    argv = command.argv or ("bash", "-c", command.text)
-    if command.confinement and "outer" in command.confinement:
-        if not command.argv:  # it calls itself `bash` as elsewhere, though started by its path
-            argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:], "bash")
-        argv = (*command.confinement["outer"], *argv)
-    if command.confinement:
-        argv = (*command.confinement.get("prefix", ()), *argv)
-    return {
-        "argv": [os.fsencode(word) for word in argv],
-        "environment": {os.fsencode(name): os.fsencode(value) for name, value in command.environment.items()},
-        "timeout_s": command.timeout_s,
-        "idle_timeout_s": command.idle_timeout_s,
-        "max_processes": command.max_processes,
-        "max_memory_bytes": command.max_memory_bytes,
-        "live": is_live,
-        "confinement": dict(command.confinement) if command.confinement else None,
-    }
-
-
-_STEPS = {
-    "directory": sentence("its directory is gone or can't be entered"),
-    "moved": sentence("its directory was moved or swapped meanwhile"),
-    "sandbox": sentence("the sandbox could not be set up"),
-    "limits": sentence("its limits could not be set"),
-    "exec": sentence("the program could not be started"),
-    "streams": sentence("its streams could not be opened"),
-}
-
-
-def _start_failure(number: int, step: str, found: str = "") -> ToolError:
-    why = _STEPS.get(step, step)
-    reason = os.strerror(number) if number else found
-    message = told("The command could not start: {why}.", why=why)
-    if reason:
-        message = told("The command could not start: {why} ({reason}).", why=why, reason=reason)
-    if number == errno.E2BIG:
-        message += " " + told("It is too long for a command line (128 kB): write it to a file and run that.")
-    return ToolError(ErrorKind.START_FAILED, message)
-
-
-def _error(command: ShellCommand, facts: dict[str, Any]) -> str:
-    error = ""
-    match facts["reason"]:
-        case "timeout" if command.timeout_s:
-            limit_s = command.timeout_s
-            error = told(
-                "Timed out after {limit_s:g} s and was ended, with everything it had started.", limit_s=limit_s
-            )
-        case "idle" if command.idle_timeout_s:
-            limit_s = command.idle_timeout_s
-            error = told(
-                "Printed nothing for {limit_s:g} s and was ended, with everything it had started.", limit_s=limit_s
-            )
-        case "processes":
-            most = command.max_processes
-            error = told("Started more than {count} processes and was ended, with all of them.", count=most)
-        case "ended":
-            error = told("Was ended on request.")
-        case "lost":
-            error = told("The process that watched over it was killed; everything it had started was ended.")
-        case _:
-            pass
-    if facts["failure"]:
-        lost = told("A part of the output could not be kept: {reason}.", reason=facts["failure"])
-        return f"{error} {lost}".strip()
-    return error

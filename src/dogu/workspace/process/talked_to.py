@@ -11,7 +11,7 @@ import anyio
 import msgspec
 
 from dogu.contract.errors import ToolError
-from dogu.workspace.process.local import MAX_PROCESSES
+from dogu.workspace.process.command import MAX_PROCESSES
 from dogu.workspace.process.wire import KeeperGoneError, Launch, Line
 
 if TYPE_CHECKING:

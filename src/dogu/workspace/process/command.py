@@ -1,0 +1,65 @@
+"""A command as it is asked for, and what came of it: what whoever runs commands takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+IDLE_TIMEOUT_S = 300.0
+MAX_PROCESSES = 1000
+
+
+class ShellCommand(msgspec.Struct, frozen=True):
+    """What to run and within which bounds.
+
+    `text` goes to `bash -c` unchanged; `argv`, if given, runs instead, without a shell. `directory` is a path or an
+    open descriptor (the caller's to close). `environment` is all of the child's environment. Times and sizes of None or
+    0 mean no limit; `idle_timeout_s` is time without output. `confinement` is a sandbox's order (`sandbox.confine`).
+    """
+
+    text: str
+    directory: str | int
+    environment: Mapping[str, str]
+    timeout_s: float | None = None
+    idle_timeout_s: float | None = IDLE_TIMEOUT_S
+    argv: tuple[str, ...] = ()
+    stdin: bytes = b""
+    max_processes: int = MAX_PROCESSES
+    max_memory_bytes: int | None = None
+    confinement: Mapping[str, Any] | None = None
+
+
+class ProcessResult(msgspec.Struct, frozen=True):
+    """How a command ended and what it printed.
+
+    Exactly one of `exit_code` and `signal` is set, unless its keeper was lost. `error` says why it was ended, if it
+    was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
+    `refused_hosts` were asked for while it ran and aren't among those it may reach.
+    """
+
+    stdout: str
+    stderr: str
+    exit_code: int | None
+    signal: int | None
+    pgid: int
+    error: str = ""
+    background_pids: tuple[int, ...] = ()
+    timed_out: bool = False
+    truncated: bool = False
+    output_bytes: int = 0
+    output_files: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    duration_s: float = 0.0
+    refused_hosts: tuple[str, ...] = ()
+
+
+Report = Callable[[str], None]
+
+
+class Processes(Protocol):
+    """Whatever can run a command: this machine, or another."""
+
+    async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
+        """Run to the end of the foreground; live output goes to `report` at most 10 times a second."""
+        ...

@@ -1,0 +1,78 @@
+"""How a command ended, or why it never started, from what its keeper said."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence, told
+from dogu.workspace.process.command import ShellCommand
+
+_ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
+_STEPS = {
+    "directory": sentence("its directory is gone or can't be entered"),
+    "moved": sentence("its directory was moved or swapped meanwhile"),
+    "sandbox": sentence("the sandbox could not be set up"),
+    "limits": sentence("its limits could not be set"),
+    "exec": sentence("the program could not be started"),
+    "streams": sentence("its streams could not be opened"),
+}
+
+
+def ending_of(status: int | None, confinement: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return the exit code, or the signal that ended it.
+
+    Where a sandbox numbers its own processes, its init stands between and tells a signal as 128 and its number: there
+    a code that names a signal counts as one, and a command that really exits so (`exit 143`) can't be told apart.
+    """
+    if status is None:
+        return None, None
+    if os.WIFSIGNALED(status):
+        return None, os.WTERMSIG(status)
+    code = os.WEXITSTATUS(status)
+    is_told_by_init = confinement.get("has_own_processes", False) and code - 128 in _ENDING_SIGNALS
+    return (None, code - 128) if is_told_by_init else (code, None)
+
+
+def start_failure(number: int, step: str, found: str = "") -> ToolError:
+    """Say why a command didn't start: the system's error `number` in a `step`, or what was `found` to be wrong."""
+    why = _STEPS.get(step, step)
+    reason = os.strerror(number) if number else found
+    message = told("The command could not start: {why}.", why=why)
+    if reason:
+        message = told("The command could not start: {why} ({reason}).", why=why, reason=reason)
+    if number == errno.E2BIG:
+        message += " " + told("It is too long for a command line (128 kB): write it to a file and run that.")
+    return ToolError(ErrorKind.START_FAILED, message)
+
+
+def error_of(command: ShellCommand, facts: Mapping[str, Any]) -> str:
+    """Say why the command was ended, and what was lost; '' when it ended by itself and whole."""
+    error = ""
+    match facts["reason"]:
+        case "timeout" if command.timeout_s:
+            limit_s = command.timeout_s
+            error = told(
+                "Timed out after {limit_s:g} s and was ended, with everything it had started.", limit_s=limit_s
+            )
+        case "idle" if command.idle_timeout_s:
+            limit_s = command.idle_timeout_s
+            error = told(
+                "Printed nothing for {limit_s:g} s and was ended, with everything it had started.", limit_s=limit_s
+            )
+        case "processes":
+            most = command.max_processes
+            error = told("Started more than {count} processes and was ended, with all of them.", count=most)
+        case "ended":
+            error = told("Was ended on request.")
+        case "lost":
+            error = told("The process that watched over it was killed; everything it had started was ended.")
+        case _:
+            pass
+    if facts["failure"]:
+        lost = told("A part of the output could not be kept: {reason}.", reason=facts["failure"])
+        return f"{error} {lost}".strip()
+    return error

@@ -1,0 +1,46 @@
+"""A command as its keeper is told to start it: checked, in bytes, behind what confines it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.descriptors import SHELLS
+
+
+def check_command(command: ShellCommand) -> None:
+    """Raise `ToolError` (INVALID_ARGUMENTS) for what no command line can hold."""
+    for text in (command.text, *command.argv):
+        if "\0" in text:
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command holds a NUL character: remove it.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                ErrorKind.INVALID_ARGUMENTS,
+                f"The command holds half a character (a lone surrogate) at position {error.start}: "
+                "write a byte that is no character as $'\\xNN'.",
+            ) from error
+
+
+def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
+    """Return the command as its keeper takes it."""
+    argv = command.argv or ("bash", "-c", command.text)
+    if command.confinement and "outer" in command.confinement:
+        if not command.argv:  # it calls itself `bash` as elsewhere, though started by its path
+            argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:], "bash")
+        argv = (*command.confinement["outer"], *argv)
+    if command.confinement:
+        argv = (*command.confinement.get("prefix", ()), *argv)
+    return {
+        "argv": [os.fsencode(word) for word in argv],
+        "environment": {os.fsencode(name): os.fsencode(value) for name, value in command.environment.items()},
+        "timeout_s": command.timeout_s,
+        "idle_timeout_s": command.idle_timeout_s,
+        "max_processes": command.max_processes,
+        "max_memory_bytes": command.max_memory_bytes,
+        "live": is_live,
+        "confinement": dict(command.confinement) if command.confinement else None,
+    }
