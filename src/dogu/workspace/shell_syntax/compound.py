@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dogu.language import told
+from dogu.workspace.shell_syntax.ahead import bare_word_ahead, needed_word, plain_word, skip_newlines, take_word
 from dogu.workspace.shell_syntax.conditions import read_condition
 from dogu.workspace.shell_syntax.expansions import try_arithmetic
 from dogu.workspace.shell_syntax.tree import Command, CommandKind, NotBashError, Word
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 def read_group(parser: Parser) -> None:
     """Read `{ ... }`."""
-    parser.take_word("{")
+    take_word(parser.reader, "{")
     parser.list_until(frozenset("}"))
     parser.redirects()
 
 
 def read_if(parser: Parser) -> None:
     """Read `if ...; then ...; fi`."""
-    parser.take_word("if")
+    take_word(parser.reader, "if")
     parser.list_until(frozenset(("then",)))
     while True:
         stop = parser.list_until(frozenset(("elif", "else", "fi")))
@@ -39,7 +40,7 @@ def read_if(parser: Parser) -> None:
 
 def read_while(parser: Parser) -> None:
     """Read `while` or `until`."""
-    parser.take_word(parser.bare_word_ahead())
+    take_word(parser.reader, bare_word_ahead(parser.reader))
     parser.list_until(frozenset(("do",)))
     parser.list_until(frozenset(("done",)))
     parser.redirects()
@@ -48,18 +49,18 @@ def read_while(parser: Parser) -> None:
 def read_for(parser: Parser) -> None:
     """Read `for` or `select`."""
     reader = parser.reader
-    if parser.bare_word_ahead() == "select":
+    if bare_word_ahead(reader) == "select":
         reader.differs("select")
-    parser.take_word(parser.bare_word_ahead())
+    take_word(reader, bare_word_ahead(reader))
     reader.skip_blanks()
     if reader.peek() == "(":
         _arithmetic_for(parser)
     else:
-        name = parser.plain_word("the name after for")
+        name = plain_word(reader, "the name after for")
         words: list[Word] = []
-        parser.skip_newlines()
-        if parser.bare_word_ahead() == "in":
-            parser.take_word("in")
+        skip_newlines(reader)
+        if bare_word_ahead(reader) == "in":
+            take_word(reader, "in")
             words = _words_of_list(parser)
         elif reader.peek() == ";":
             reader.take()
@@ -95,17 +96,17 @@ def _words_of_list(parser: Parser) -> list[Word]:
             return words
         if character == "" or character in "|&()":
             raise NotBashError(told("{character!r} in the list of for", character=character))
-        words.append(parser.word())
+        words.append(needed_word(reader))
 
 
 def _loop_body(parser: Parser) -> None:
-    parser.skip_newlines()
-    word = parser.bare_word_ahead()
+    skip_newlines(parser.reader)
+    word = bare_word_ahead(parser.reader)
     if word not in ("do", "{"):
         raise NotBashError(told("a loop without do"))
     if word == "{":
         parser.reader.differs("a loop in braces")
-    parser.take_word(word)
+    take_word(parser.reader, word)
     parser.list_until(frozenset(("done" if word == "do" else "}",)))
     parser.redirects()
 
@@ -113,17 +114,17 @@ def _loop_body(parser: Parser) -> None:
 def read_case(parser: Parser) -> None:
     """Read `case ... esac`."""
     reader = parser.reader
-    parser.take_word("case")
+    take_word(reader, "case")
     reader.skip_blanks()
-    command = parser.add(Command(CommandKind.CASE, [parser.word()]))
-    parser.skip_newlines()
-    if parser.bare_word_ahead() != "in":
+    command = parser.add(Command(CommandKind.CASE, [needed_word(reader)]))
+    skip_newlines(reader)
+    if bare_word_ahead(reader) != "in":
         raise NotBashError(told("case without in"))
-    parser.take_word("in")
+    take_word(reader, "in")
     while True:
-        parser.skip_newlines()
-        if parser.bare_word_ahead() == "esac":
-            parser.take_word("esac")
+        skip_newlines(reader)
+        if bare_word_ahead(reader) == "esac":
+            take_word(reader, "esac")
             break
         _patterns(parser, command)
         if parser.list_until(frozenset((";;", "esac")), may_be_empty=True) == "esac":
@@ -137,7 +138,7 @@ def _patterns(parser: Parser, command: Command) -> None:
         reader.take()
     while True:
         reader.skip_blanks()
-        command.words.append(parser.word())
+        command.words.append(needed_word(reader))
         reader.skip_blanks()
         character = reader.take()
         if character == ")":
@@ -149,7 +150,7 @@ def _patterns(parser: Parser, command: Command) -> None:
 def read_test(parser: Parser) -> None:
     """Read `[[ ... ]]`."""
     parser.reader.differs("[[")
-    parser.take_word("[[")
+    take_word(parser.reader, "[[")
     parser.add(Command(CommandKind.CONDITION, read_condition(parser.reader)))
     parser.redirects()
 

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from functools import partial
 
 from dogu.language import told
+from dogu.workspace.shell_syntax.ahead import bare_word_ahead, needed_word, plain_word, skip_newlines, take_word
 from dogu.workspace.shell_syntax.assignments import as_assignment
 from dogu.workspace.shell_syntax.compound import COMPOUNDS
 from dogu.workspace.shell_syntax.dialects import Dialect, check_command, check_text
 from dogu.workspace.shell_syntax.expansions import check_read_twice, try_arithmetic
 from dogu.workspace.shell_syntax.reader import Reader
-from dogu.workspace.shell_syntax.redirects import read_newline, read_redirect
+from dogu.workspace.shell_syntax.redirects import read_redirect
 from dogu.workspace.shell_syntax.reserved import CLOSERS, check_name
 from dogu.workspace.shell_syntax.tree import (
     Command,
@@ -23,14 +24,12 @@ from dogu.workspace.shell_syntax.tree import (
     UnprovenError,
     Word,
 )
-from dogu.workspace.shell_syntax.words import read_word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PLAIN_NAME = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*(?![^\s;|&()])")
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly", "alias", "eval"))
 _DEEPEST_GROUP = 220
 _MOST_FRAMES = 4_000  # a group takes five, a substitution ten
-_WORD_AHEAD = re.compile(r"[^\\'\"$`|&;()<> \t\n]+")
 
 
 def parse(text: str, dialect: Dialect = Dialect.BASH) -> Script:
@@ -81,7 +80,7 @@ class Parser:
             raise UnprovenError(told("commands are grouped too deep"))
         is_empty = True
         while True:
-            self.skip_newlines()
+            skip_newlines(self.reader)
             stop = self._stop(stops)
             if stop is not None:
                 if is_empty and not may_be_empty:
@@ -106,9 +105,9 @@ class Parser:
         if character == ";" and ";;" in stops and self.reader.peek(1) in (";", "&"):
             self._take_case_end()
             return ";;"
-        word = self.bare_word_ahead()
+        word = bare_word_ahead(self.reader)
         if word in stops and word:
-            self.take_word(word)
+            take_word(self.reader, word)
             return word
         if word in CLOSERS:
             raise NotBashError(told("{word!r} where a command should be", word=word))
@@ -148,7 +147,7 @@ class Parser:
                 return
             self.reader.take()
             self.reader.take()
-            self.skip_newlines()
+            skip_newlines(self.reader)
 
     def _pipeline(self) -> None:
         self._skip_prefixes()
@@ -164,7 +163,7 @@ class Parser:
             if self.reader.peek() == "&":
                 self.reader.differs("|&")
                 self.reader.take()
-            self.skip_newlines()
+            skip_newlines(self.reader)
         if len(segments) > 1:
             self._mark_pipes(segments)
 
@@ -180,10 +179,10 @@ class Parser:
         """Read `!` and `time`, which change no command."""
         while True:
             self.reader.skip_blanks()
-            word = self.bare_word_ahead()
+            word = bare_word_ahead(self.reader)
             if word not in ("!", "time"):
                 return
-            self.take_word(word)
+            take_word(self.reader, word)
             self.reader.skip_blanks()
             if word == "time":
                 self._skip_options_of_time()
@@ -194,8 +193,8 @@ class Parser:
         if not _PLAIN_NAME.match(self.reader.text, self.reader.position):
             self.reader.differs("what follows time")  # mksh finds the option -p behind redirections and assignments too
         for option in ("-p", "--"):
-            if self.bare_word_ahead() == option:
-                self.take_word(option)
+            if bare_word_ahead(self.reader) == option:
+                take_word(self.reader, option)
                 self.reader.skip_blanks()
 
     # one command
@@ -213,7 +212,7 @@ class Parser:
         if character == "(":
             self._parenthesis()
             return
-        word = self.bare_word_ahead()
+        word = bare_word_ahead(reader)
         opener = self._openers.get(word)
         if word in CLOSERS and word != "]]":
             raise NotBashError(told("{word!r} where a command should be", word=word))
@@ -243,17 +242,17 @@ class Parser:
 
     def _function_keyword(self) -> None:
         self.reader.differs("function")
-        self.take_word("function")
+        take_word(self.reader, "function")
         self.reader.skip_blanks()
-        name = self.plain_word("the name after function")
+        name = plain_word(self.reader, "the name after function")
         self.reader.skip_blanks()
         if self.reader.peek() == "(":
             self._empty_parentheses()
         self._function_body(name)
 
     def _function_body(self, name: str) -> None:
-        self.skip_newlines()
-        if self.reader.peek() != "(" and self.bare_word_ahead() not in self._openers:
+        skip_newlines(self.reader)
+        if self.reader.peek() != "(" and bare_word_ahead(self.reader) not in self._openers:
             raise NotBashError(told("a function's body is no compound command"))
         self.add(Command(CommandKind.FUNCTION, name=name))
         outer, self._function = self._function, name
@@ -263,14 +262,14 @@ class Parser:
     def _coproc(self) -> None:
         reader = self.reader
         reader.differs("coproc")
-        self.take_word("coproc")
+        take_word(reader, "coproc")
         reader.skip_blanks()
-        word = self.bare_word_ahead()
+        word = bare_word_ahead(reader)
         if word not in self._openers and _NAME.match(word):
             position = reader.position
-            self.take_word(word)
+            take_word(reader, word)
             reader.skip_blanks()
-            if reader.peek() != "(" and self.bare_word_ahead() not in self._openers:
+            if reader.peek() != "(" and bare_word_ahead(reader) not in self._openers:
                 reader.position = position
         self._command()
         self.commands[-1].is_piped = True
@@ -303,29 +302,12 @@ class Parser:
 
     def _take_operand(self, command: Command) -> None:
         declares = bool(command.words) and command.words[0].text in _DECLARES
-        word = self.word(takes_assignment=not command.words or declares)
+        word = needed_word(self.reader, takes_assignment=not command.words or declares)
         assignment = None if command.words else as_assignment(word)
         if assignment is None:
             command.words.append(word)
         else:
             command.assignments.append(assignment)
-
-    def word(self, *, takes_assignment: bool = False) -> Word:
-        """Read a word, which must be there."""
-        reader = self.reader
-        reader.position = reader.past_continuations(reader.position)
-        start = reader.position
-        word = read_word(reader, takes_assignment=takes_assignment)
-        if reader.position == start:
-            raise NotBashError(told("{character!r} where a word should be", character=reader.peek()))
-        return word
-
-    def plain_word(self, what: str) -> str:
-        """Read a word without expansions; `what` names it in errors."""
-        word = self.word()
-        if not word.is_plain or not word.text:
-            raise UnprovenError(told("{what} is computed", what=what))
-        return word.text
 
     # the rest
 
@@ -352,33 +334,3 @@ class Parser:
         self.reader.skip_blanks()
         if self.reader.take() != ")":
             raise NotBashError(told("a ( after a command's name"))
-
-    def skip_newlines(self) -> None:
-        """Move past blanks, comments and newlines."""
-        reader = self.reader
-        while True:
-            reader.skip_blanks()
-            if reader.peek() != "\n":
-                return
-            reader.position = reader.past_continuations(reader.position)
-            read_newline(reader)
-
-    def bare_word_ahead(self) -> str:
-        """The next word when nothing in it is quoted or expanded; else ''. Nothing is consumed."""
-        reader = self.reader
-        text = reader.text
-        at = reader.past_continuations(reader.position)
-        letters: list[str] = []
-        while True:
-            match = _WORD_AHEAD.match(text, at)
-            if match is None:
-                break
-            letters.append(match[0])
-            at = reader.past_continuations(match.end())
-        follower = text[at : at + 1]
-        return "" if follower and follower in "\\'\"$`" else "".join(letters)
-
-    def take_word(self, word: str) -> None:
-        """Consume the word that lies ahead."""
-        for _ in word:
-            self.reader.take()
