@@ -156,7 +156,7 @@ def test_a_linked_folder_that_leaves_is_refused_with_and_without_a_slash(place: 
     for path in ("l/secret", "l/", "l/.", "l/dir/../secret", "l"):
         assert refusal(roots, path) is ErrorKind.OUTSIDE_WORKSPACE
         with pytest.raises(ToolError, match="outside the workspace"):
-            roots.open_parent(path + "/x/new", create=True)
+            roots.place(path + "/x/new", create=True)
     with pytest.raises(ToolError, match="outside the workspace"):
         roots.open_directory("l")
     assert sorted(os.listdir(place / "out")) == ["dir", "secret"]
@@ -198,7 +198,7 @@ def test_a_readable_folder_may_be_read_and_not_written(place: Path):
     roots = Roots(str(place / "ws"), readable=[str(place / "out")])
     assert text(roots, f"{place}/out/secret") == "SECRET"
     with pytest.raises(ToolError) as caught:
-        roots.open_parent(f"{place}/out/new")
+        roots.place(f"{place}/out/new")
     assert caught.value.kind is ErrorKind.OUTSIDE_WORKSPACE
 
 

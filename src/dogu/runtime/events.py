@@ -40,7 +40,6 @@ class Noted(msgspec.Struct, frozen=True):
     text: str
 
 
-CallEvent: TypeAlias = CallStarted | CallOutput | CallFinished
 Emit: TypeAlias = Callable[[object], None]
 
 

@@ -93,19 +93,12 @@ class Roots:
         """Open anything for fstat alone, without touching it (O_PATH); links are followed. Raises as `open_file`."""
         return self._open(self.locate(path), getattr(os, "O_PATH", _READ) | os.O_CLOEXEC)
 
-    def open_parent(self, path: str, create: bool = False) -> tuple[int, str]:
-        """Return a handle of the folder that `path` is in, and the name in it, for writing.
-
-        A symbolic link at the end is followed, so the name is the real file's; it may be missing. With `create`,
-        missing folders are made. The handle may be an O_PATH one. Raises `ToolError` as `open_file`.
-        """
-        place = self.place(path, create)
-        return place.parent, place.name
-
     def place(self, path: str, create: bool = False, follow_last: bool = True) -> Place:
-        """Find the real place to write for `path`, as `open_parent`, with its path without links and folders made.
+        """Find the real place to write for `path`: a handle of the folder that it is in, and the name in it.
 
-        Without `follow_last` a symbolic link at the end is itself the place.
+        A symbolic link at the end is followed, so the name is the real file's; without `follow_last` the link itself is
+        the place. The file may be missing; with `create`, missing folders are made. The handle may be an O_PATH one,
+        and is the caller's to close. Raises `ToolError` as `open_file`.
         """
         located = self.locate(path)
         try:

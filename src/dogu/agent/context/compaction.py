@@ -31,7 +31,6 @@ from dogu.language import say
 from dogu.models.contents import RawContent, join_user_contents, user_content
 from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
 from dogu.models.model import Model
-from dogu.runtime.events import Emit
 
 DEFAULT_THRESHOLD = 0.7
 _TIMEOUT_S = 180.0
@@ -116,11 +115,6 @@ class Compaction:
         if self.limits.window_tokens is None:
             return False
         return self.fill.tokens > max(self.limits.most_tokens, self._not_before)
-
-    async def if_due(self, emit: Emit) -> None:
-        """Make room when it is due, and emit what was done."""
-        if self.is_due:
-            emit(await self.run())
 
     async def run(self, wishes: str = "", *, is_too_long: bool = False, summarises: bool = False) -> Compacted:
         """Make room and say what was done; with a `problem`, nothing was.

@@ -195,11 +195,6 @@ class ContextFiles:
             return True
 
 
-def read_context_files(sources: ContextSources) -> list[ContextFile]:
-    """Read the context files that are known from the start, the most general first."""
-    return ContextFiles(sources).files
-
-
 def opening(path: str) -> str:
     """Return what begins a file's block, by which it is found again in a conversation."""
     return f'<context file="{path}">'

@@ -80,11 +80,6 @@ class Peer:
                 self._out.close()
                 sending.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether the other side is gone."""
-        return self._is_lost
-
     def notify(self, method: str, params: Json) -> None:
         """Send a notification."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})

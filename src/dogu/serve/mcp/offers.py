@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -65,7 +65,6 @@ class OfferKind(StrEnum):
 
 
 Offer: TypeAlias = OfferedResource | OfferedTemplate | OfferedPrompt
-Source: TypeAlias = Callable[[], Iterable[OfferedResource]]
 
 
 class Offers:
@@ -75,7 +74,6 @@ class Offers:
         self._resources: dict[str, OfferedResource] = {}
         self._templates: dict[str, OfferedTemplate] = {}
         self._prompts: dict[str, OfferedPrompt] = {}
-        self._sources: list[Source] = []
         self._observers: list[Callable[[OfferKind], None]] = []
         self._watchers: list[Callable[[str], None]] = []
         self.add(*offers)
@@ -93,10 +91,6 @@ class Offers:
                 case OfferedPrompt(name=name):
                     self._prompts[name] = offer
                     self.tell(OfferKind.PROMPTS)
-
-    def add_source(self, source: Source) -> None:
-        """Offer resources that come and go; `source` is asked anew each time."""
-        self._sources.append(source)
 
     def remove(self, name: str) -> None:
         """Take back what has that address, template or name."""
@@ -121,11 +115,9 @@ class Offers:
             observer(kind)
 
     @property
-    def resources(self) -> Iterator[OfferedResource]:
-        """The resources as they are now."""
-        yield from self._resources.values()
-        for source in self._sources:
-            yield from source()
+    def resources(self) -> Iterable[OfferedResource]:
+        """The resources."""
+        return self._resources.values()
 
     @property
     def templates(self) -> Iterable[OfferedTemplate]:

@@ -76,8 +76,3 @@ def _broken(line: str, cells: int) -> list[str]:
         pieces[-1] += word
         used += width_of(word)
     return [piece.rstrip(" ") for piece in pieces]
-
-
-def plain_of(text: str) -> str:
-    """Return painted text without its paint."""
-    return _PAINT.sub("", text)

@@ -65,7 +65,6 @@ class Conversation:
         self._inbox = Inbox()
         self._scope: anyio.CancelScope | None = None
         self._group: TaskGroup | None = None
-        self._is_over = False
         self._notes_told = len(talk.runtime.notes)
         self._shell = ShellLines(talk.runtime, confirm.own)
         self.show = Show(screen.style, lambda: screen.columns, screen.print, confirm.asked, draws=screen.is_live)

@@ -20,7 +20,6 @@ from dogu.workspace.sandbox import places, seccomp, work
 
 UNCONFINED = sentence("Not confined: it may write and reach all that you may.")
 _MOST_READ_CHARS = 20_000
-_SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin"
 
 
 class Step(StrEnum):

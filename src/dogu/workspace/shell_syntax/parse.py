@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 from dogu.language import told
 from dogu.workspace.shell_syntax.ahead import bare_word_ahead, needed_word, plain_word, skip_newlines, take_word
@@ -127,11 +128,7 @@ class Parser:
         reader = self.reader
         reader.skip_blanks()
         character = reader.peek()
-        if character == "&":
-            reader.take()
-            if self.commands:
-                self.commands[-1].in_background = True
-        elif character == ";" and reader.peek(1) not in (";", "&"):
+        if character == "&" or (character == ";" and reader.peek(1) not in (";", "&")):
             reader.take()
         elif character == ";" and ";;" in stops:
             return
@@ -164,16 +161,12 @@ class Parser:
                 self.reader.differs("|&")
                 self.reader.take()
             skip_newlines(self.reader)
-        if len(segments) > 1:
-            self._mark_pipes(segments)
+        self._mark_pipes(segments)
 
     def _mark_pipes(self, segments: list[tuple[int, int]]) -> None:
-        for index, (start, end) in enumerate(segments):
-            for command in self.commands[start:end]:
-                command.is_piped = True
-                command.reads_pipe = command.reads_pipe or index > 0
-            if index and end - start == 1 and segments[index - 1][1] - segments[index - 1][0] == 1:
-                self.commands[start].piped_from = self.commands[segments[index - 1][0]]
+        for (writer, writer_end), (reader, reader_end) in pairwise(segments):
+            if writer_end - writer == 1 and reader_end - reader == 1:
+                self.commands[reader].piped_from = self.commands[writer]
 
     def _skip_prefixes(self) -> None:
         """Read `!` and `time`, which change no command."""
@@ -272,7 +265,6 @@ class Parser:
             if reader.peek() != "(" and bare_word_ahead(reader) not in self._openers:
                 reader.position = position
         self._command()
-        self.commands[-1].is_piped = True
 
     # simple commands
 

@@ -173,8 +173,7 @@ class Command:
 
     SIMPLE: `words` may be empty (assignments or redirections alone). LOOP: `name` is the variable, `words` the list.
     CASE: the word and every pattern. GROUP: the redirections of a compound command. FUNCTION: `name` is defined; its
-    body follows, with `function` set. `piped_from` is the simple command whose output this one reads; `is_piped` is
-    true when it reads from any pipe, or writes into one.
+    body follows, with `function` set. `piped_from` is the simple command whose output this one reads.
     """
 
     kind: CommandKind
@@ -183,9 +182,6 @@ class Command:
     redirects: list[Redirect] = field(default_factory=list[Redirect])
     name: str = ""
     function: str | None = None
-    reads_pipe: bool = False
-    is_piped: bool = False
-    in_background: bool = False
     piped_from: Command | None = None
 
     def all_words(self) -> Iterator[Word]:
