@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from policy.bash_tricks import COMPUTED, GRAMMAR, SECOND_ORDER, TEXTS
+
 NAMES = ("aa", "bb", "git", "rm")
 _WRAPPERS = ("env", "nice", "nohup", "timeout", "xargs", "find", "sh", "bash", "setsid", "stdbuf", "true", "cat")
 _STUB = """#!/bin/sh
@@ -95,9 +97,22 @@ class Programs:
 
     def program(self) -> str:
         """Return a program, sometimes with a character too many."""
-        text = self._list(3)
+        text = self._trick() if self._chance(0.4) else self._list(3)
         if self._chance(0.25):
             text = self._garbled(text)
+        return text
+
+    def _trick(self) -> str:
+        """Return one of the ways to run what stands in data, alone or among other commands."""
+        trick = self._random.choice(self._random.choice((SECOND_ORDER, COMPUTED, TEXTS, GRAMMAR, GRAMMAR)))
+        name = self._name() if self._chance(0.5) else self._random.choice(NAMES)
+        text = trick.format(name=name, inner=self._list(self._random.choice((0, 0, 1))))
+        if self._chance(0.2):
+            text = self._one_of("({}\n)", "{{ {}\n}}", "if :; then {}\nfi", "eval {}", "bash -c {}").format(
+                text if self._chance(0.5) else self._quoted(text)
+            )
+        if self._chance(0.2):
+            text = f"{self._list(1)}{self._one_of('; ', ' && ', ' | ', chr(10))}{text}"
         return text
 
     def program_for_another(self) -> str:

@@ -60,6 +60,16 @@ def test_a_bomb_of_braces_is_bounded_and_does_not_pass_under_a_list(bomb: str) -
     assert gate(f"echo {bomb}", ["echo"]) in ("ask", "allow" if "," not in bomb or bomb.startswith("{{") else "ask")
 
 
+@pytest.mark.parametrize("command", ["p ; ", "{ ", "} ", "\n", "s/[a-z]*[b]/x/;", "/[]a]", "a b\n", "r f\n"])
+def test_a_script_for_sed_is_read_in_one_go_however_long(command: str) -> None:
+    assert gate(f"sed '{command * 2_000}e'", ["sed"]) == "ask"
+
+
+@pytest.mark.parametrize("program", ["print ", "(", '"a" ', "/[a", "/", "print >"])
+def test_a_program_for_awk_too(program: str) -> None:
+    assert gate(f"awk '{program * 10_000} | x'", ["awk"]) == "ask"
+
+
 def test_the_last_of_many_commands_counts_as_the_first() -> None:
     assert gate("git status; " * 500 + "rm x", ["git"]) == "deny"
     assert gate("git status; " * 500 + "git log", ["git"]) == "allow"

@@ -5,17 +5,25 @@ A variable counts as unproven when the text gives it anything but plain text, nu
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dogu.language import told
-from dogu.workspace.shell_syntax import Command, CommandKind, Part, PartKind, Script
+from dogu.workspace.shell_syntax import Command, CommandKind, Part, PartKind, Script, Word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HARMLESS_TEXT = re.compile(r"[^\[\]$`\\]*", re.DOTALL)
 _PRINT_NUMBERS = frozenset("wc date expr nproc seq stat id bc dc getconf tput lscpu".split())
 _SETS = frozenset("declare typeset local export readonly".split())
+_TAKES_NAMES = _SETS | frozenset("unset read mapfile readarray getopts".split())
+_TAKES_NAMES_AFTER = {"printf": ("-v",), "test": ("-v", "-R"), "[": ("-v", "-R"), "wait": ("-p",)}
 _COMPARES = frozenset("-eq -ne -lt -le -gt -ge -v".split())
+_INTEGERS = frozenset("RANDOM SRANDOM HISTCMD OPTIND SECONDS LINENO BASHPID EPOCHSECONDS".split())
+_POSITIONAL = frozenset("1 2 3 4 5 6 7 8 9 @ * _".split())
+_CODE = re.compile(r"\$[({\[]|`")
+_LISTS_NAMES = ("!@", "!*", "![@]", "![*]")
 _OFFSET = re.compile(r":[^-=+?]", re.DOTALL)
 
 
@@ -23,15 +31,38 @@ def second_order_danger(script: Script) -> str:
     """Say which arithmetic may run what a text holds; '' when none may."""
     commands = list(_all_commands(script))
     unproven = _unproven(commands)
-    has_maps = any(word.text.startswith("-") and "A" in word.text for command in commands for word in command.words)
+    integers = unproven if any(_declares(command, "i") for command in commands) else unproven & _INTEGERS
+    if integers:
+        return told("arithmetic may run what {name} holds", name=sorted(integers)[0])
+    kept = _Kept.of(commands)
     for command in commands:
-        for text, parts in _evaluated(command, has_maps=has_maps):
-            names = set(_NAME.findall(text)) & unproven
+        for text, parts in _evaluated(command, kept):
+            variables = {part.text for part in parts if part.kind is PartKind.VARIABLE}
+            names = ({*_NAME.findall(text)} | variables) & unproven
             if names:
                 return told("arithmetic may run what {name} holds", name=sorted(names)[0])
             if any(part.kind is PartKind.COMMAND and not _prints_number(part.script) for part in parts):
                 return told("arithmetic may run what a command prints")
     return ""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """`maps`: the names of associative arrays, whose subscripts are only text; `has_arrays`: of the others, or maps."""
+
+    maps: frozenset[str]
+    has_arrays: bool
+
+    @classmethod
+    def of(cls, commands: Sequence[Command]) -> _Kept:
+        maps = [word.text.partition("=")[0] for each in commands if _declares(each, "A") for word in each.words[1:]]
+        has_arrays = any(
+            _declares(each, "aA")
+            or any(assignment.is_array or assignment.subscript for assignment in each.assignments)
+            or (bool(each.words) and each.words[0].text in ("read", "mapfile", "readarray"))
+            for each in commands
+        )
+        return cls(frozenset(maps), has_arrays)
 
 
 def _all_commands(script: Script) -> Iterator[Command]:
@@ -45,7 +76,7 @@ def _all_commands(script: Script) -> Iterator[Command]:
 
 def _unproven(commands: Sequence[Command]) -> set[str]:
     """The names whose value may hold code, those that take it over from another among them."""
-    found: set[str] = set()
+    found: set[str] = set(_POSITIONAL) if any(map(_holds_code, commands)) else set()
     taken: list[tuple[str, set[str]]] = []
     for command in commands:
         for name, values in _given(command):
@@ -61,6 +92,13 @@ def _unproven(commands: Sequence[Command]) -> set[str]:
     return found
 
 
+def _holds_code(command: Command) -> bool:
+    """Whether text that would be run, if bash read it, is handed on as data."""
+    return any(
+        part.kind is PartKind.LITERAL and _CODE.search(part.text) for word in command.words for part in word.parts
+    )
+
+
 def _given(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
     """Each name that the command sets, and the parts of its value; None when the value comes from elsewhere."""
     for assignment in command.assignments:
@@ -70,7 +108,8 @@ def _given(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
             if part.kind is PartKind.VARIABLE and part.operator.startswith((":=", "=")):
                 yield part.text, (Part(PartKind.LITERAL, part.operator[2:]), *part.inner)
     if command.kind is CommandKind.LOOP:
-        yield command.name, [part for word in command.words for part in word.parts]
+        values = [part for word in command.words for part in word.parts]
+        yield command.name, values or [Part(PartKind.VARIABLE, "@")]
     yield from _given_by_builtins(command)
 
 
@@ -114,29 +153,73 @@ def _prints_number(script: Script | None) -> bool:
     return program in _PRINT_NUMBERS or (program in ("grep", "git", "rg", "egrep", "fgrep") and counts)
 
 
-def _evaluated(command: Command, *, has_maps: bool) -> Iterator[tuple[str, Sequence[Part]]]:
-    """The texts of a command that are read as arithmetic."""
+def _evaluated(command: Command, kept: _Kept) -> Iterator[tuple[str, Sequence[Part]]]:
+    """The texts of a command that are read as arithmetic, or as a name with a subscript, and what they are made of."""
     for word in command.all_words():
         for part in word.expansions():
-            if part.kind is PartKind.ARITHMETIC:
-                yield part.text, part.inner
-            elif part.kind is PartKind.VARIABLE and _OFFSET.match(part.operator):
-                yield part.operator, part.inner
-            elif part.kind is PartKind.VARIABLE and part.operator.startswith("[") and not has_maps:
-                yield part.operator, ()
-    if not has_maps:
-        yield from ((each.subscript.text.partition("[")[2], ()) for each in command.assignments if each.subscript)
-    yield from _evaluated_words(command)
-
-
-def _evaluated_words(command: Command) -> Iterator[tuple[str, Sequence[Part]]]:
-    words = command.words
+            yield from _evaluated_part(part, kept)
+    for each in command.assignments:
+        if each.name not in kept.maps:
+            yield (each.subscript.text.partition("[")[2] if each.subscript else ""), ()
+            yield (_subscripts(each.value.raw) if each.is_array else ""), ()
     if command.kind is CommandKind.CONDITION:
-        for at, word in enumerate(words):
-            if word.text in _COMPARES:
-                yield from ((each.text, ()) for each in words[max(at - 1, 0) : at + 2])
-    elif command.kind is CommandKind.SIMPLE and words:
-        program = words[0].text
-        is_integer = program in _SETS and any(re.fullmatch(r"-[a-zA-Z]*i[a-zA-Z]*", word.text) for word in words)
-        if program == "let" or is_integer:
-            yield from ((word.text, ()) for word in words[1:])
+        yield from _evaluated_operands(command)
+    elif command.kind is CommandKind.SIMPLE and command.words:
+        yield from _evaluated_words(command, kept)
+
+
+def _evaluated_operands(command: Command) -> Iterator[tuple[str, Sequence[Part]]]:
+    for at, word in enumerate(command.words):
+        if word.text in _COMPARES:
+            yield from ((each.text, each.parts) for each in command.words[max(at - 1, 0) : at + 2])
+
+
+def _evaluated_part(part: Part, kept: _Kept) -> Iterator[tuple[str, Sequence[Part]]]:
+    if part.kind is PartKind.ARITHMETIC:
+        yield part.text, part.inner
+    elif part.kind is not PartKind.VARIABLE:
+        return
+    elif _OFFSET.match(part.operator):
+        yield part.operator, part.inner
+    elif part.operator[:1] == "!" and part.operator not in _LISTS_NAMES:
+        yield "", (part,)
+    elif part.operator.startswith("[") and part.text not in kept.maps:
+        yield part.operator, ()
+
+
+def _evaluated_words(command: Command, kept: _Kept) -> Iterator[tuple[str, Sequence[Part]]]:
+    program, words = command.words[0].text, command.words[1:]
+    if program == "let" or _declares(command, "i"):
+        yield from ((word.text, ()) for word in words)
+    elif program in _TAKES_NAMES or any(word.text in _TAKES_NAMES_AFTER.get(program, ()) for word in words):
+        for word in words:
+            is_map = word.text.partition("[")[0] in kept.maps
+            yield ("" if is_map else _subscripts(f"{word.text.partition('=')[0]}=")), _name_parts(word)
+    if program in _SETS and kept.has_arrays:  # a value in parentheses is read a second time
+        yield from (("", [part for part in word.parts if part.kind is PartKind.VARIABLE]) for word in words)
+
+
+def _name_parts(word: Word) -> Sequence[Part]:
+    """The variables in the part of a word that is taken for a name, whose subscript runs what it holds."""
+    found: list[Part] = []
+    for part in word.parts:
+        if part.kind is PartKind.LITERAL and "=" in part.text:
+            break
+        if part.kind is PartKind.VARIABLE:
+            found.append(part)
+    return found
+
+
+def _subscripts(text: str) -> str:
+    """What stands in brackets before an equals sign. Linear."""
+    pieces = text.split("]")
+    return " ".join(
+        piece.rpartition("[")[2] for piece, following in itertools.pairwise(pieces) if following.startswith(("=", "+="))
+    )
+
+
+def _declares(command: Command, letters: str) -> bool:
+    """Whether the command declares variables, with an option of these letters."""
+    words = command.words if command.kind is CommandKind.SIMPLE else []
+    options = [word.text for word in words[1:] if re.fullmatch(r"-[a-zA-Z]+", word.text)]
+    return bool(words) and words[0].text in _SETS and any(letter in option for option in options for letter in letters)

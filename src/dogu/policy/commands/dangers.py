@@ -10,10 +10,10 @@ from dogu.language import told
 from dogu.policy.commands import machine_checks, program_checks, shell_checks
 from dogu.policy.commands.effects import Danger, Effect, Row
 from dogu.policy.commands.git_checks import git_dangers
-from dogu.policy.commands.names import GIT_VALUE_OPTIONS
+from dogu.policy.commands.names import GIT_VALUE_OPTIONS, PRINT_NO_OPTION
 from dogu.policy.commands.programs import ROWS, VALUE_LETTERS
 from dogu.policy.commands.scripts import awk_dangers, sed_dangers
-from dogu.workspace.shell_syntax import PartKind, Redirect, Word
+from dogu.workspace.shell_syntax import CommandKind, PartKind, Redirect, Script, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
 _LOOKS_ONLY = ("--help", "--version", "--test", "--list")
@@ -130,8 +130,23 @@ def _unknown_words(name: str, words: Sequence[Word]) -> Iterator[Danger]:
 
 
 def _is_no_option(name: str, word: Word) -> bool:
-    is_process = bool(word.parts) and word.parts[0].kind is PartKind.PROCESS
-    return bool(word.prefix) or word.has_tilde or is_process or (name in _REMOVES and word.is_plain)
+    first = next((part for part in word.parts if part.kind is not PartKind.LITERAL or part.text), None)
+    is_harmless = first is not None and (
+        first.kind in (PartKind.PROCESS, PartKind.ARITHMETIC) or _prints_no_option(first.script)
+    )
+    return bool(word.prefix) or word.has_tilde or is_harmless or (name in _REMOVES and word.is_plain)
+
+
+def _prints_no_option(script: Script | None) -> bool:
+    """Whether it is one command that never prints a hyphen first."""
+    commands = script.commands if script is not None else []
+    if len(commands) != 1 or commands[0].kind is not CommandKind.SIMPLE or not commands[0].words:
+        return False
+    values = [each.value for each in commands[0].words]
+    if None in values or commands[0].redirects:
+        return False
+    text = " ".join(each or "" for each in values)
+    return any(text == known or text.startswith(f"{known} ") for known in PRINT_NO_OPTION) and " -- " not in text
 
 
 _REMOVES = ("rm", "unlink")  # a file named like an option makes them do no more than they say

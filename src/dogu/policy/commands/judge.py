@@ -18,7 +18,12 @@ from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.shell_checks import is_risky_variable
 from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.standard_input import text_on_standard_input
-from dogu.policy.commands.text_checks import circle_of_functions, may_hide, may_run_from_subscripts
+from dogu.policy.commands.text_checks import (
+    circle_of_functions,
+    function_in_place,
+    may_hide,
+    may_run_from_subscripts,
+)
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest
@@ -97,7 +102,7 @@ class _Judge:
         try:
             script = parse(text, dialect)
             self.script(script, depth)
-            reason = second_order_danger(script) or circle_of_functions(script)
+            reason = second_order_danger(script) or circle_of_functions(script) or function_in_place(script)
             if reason:
                 self._ask_if_restricted(reason)
         except NotBashError as error:

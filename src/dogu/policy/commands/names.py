@@ -39,3 +39,31 @@ GIT_COMMANDS = frozenset(
 GIT_VALUE_OPTIONS = frozenset(
     "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split()
 )
+
+PRINT_NO_OPTION = (
+    "git merge-base",
+    "git rev-parse HEAD",
+    "git rev-parse --short HEAD",
+    "git rev-parse --abbrev-ref HEAD",
+    "git rev-parse --show-toplevel",
+    "git branch --show-current",
+    "git symbolic-ref --short HEAD",
+    "git describe",
+    "git hash-object",
+    "date +%F",
+    "date +%s",
+    "date +%Y-%m-%d",
+    "date +%Y%m%d",
+    "nproc",
+    "pwd",
+    "whoami",
+    "uname",
+    "mktemp",
+)
+"""Commands whose output begins with no hyphen: a hash, a branch or tag (git allows none such), a number, a path."""
+
+WITH_SUBCOMMANDS = frozenset(
+    "git npm pnpm yarn bun cargo go pip pip3 uv poetry docker podman kubectl helm gh glab make just dotnet gradle mvn "
+    "terraform systemctl apt brew conda rustup deno bundle rails mix composer".split()
+)
+"""Programs whose first operand says what they do."""

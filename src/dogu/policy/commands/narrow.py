@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dogu.contract.tool_names import SHELL_TOOL
+from dogu.policy.commands.names import WITH_SUBCOMMANDS
 from dogu.policy.decide import judge_text
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import CallFacts, Decision
 from dogu.workspace.shell_syntax import CommandKind, NotBashError, UnprovenError, parse
 
-# Programs whose first operand says what they do; the second too, where it is one of these.
-_WITH_SUBCOMMANDS = frozenset(
-    "git npm pnpm yarn bun cargo go pip pip3 uv poetry docker podman kubectl helm gh glab make just dotnet gradle mvn "
-    "terraform systemctl apt brew conda rustup deno bundle rails mix composer".split()
-)
 _WITH_MORE = {("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run"), ("docker", "compose"), ("uv", "run")}
 # Programs that only look, whatever their arguments; `dangers` keeps what isn't looking out.
 _ONLY_LOOK = frozenset(
@@ -40,7 +36,7 @@ def narrow_rule(facts: CallFacts) -> Rule | None:
 def _narrow_length(words: list[str]) -> int:
     if words[0] in _ONLY_LOOK:
         return 1
-    if words[0] in _WITH_SUBCOMMANDS and len(words) > 1 and not words[1].startswith("-"):
+    if words[0] in WITH_SUBCOMMANDS and len(words) > 1 and not words[1].startswith("-"):
         return min(len(words), 3 if (words[0], words[1]) in _WITH_MORE else 2)
     return len(words)
 

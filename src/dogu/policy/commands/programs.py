@@ -152,7 +152,7 @@ ROWS: tuple[Row, ...] = (
     Row("alias", "=", _R, "gives a name another meaning"),
     Row("hash", "-p", _R, "gives a name another program"),
     Row("enable", "-f", _R, "loads code"),
-    Row("complete bind compgen", "-C -F -x", _R, "runs a command later"),
+    Row("complete bind compgen", "-C -F -x -W", _R, "runs a command later"),
     Row("history", "-s -w -a -r -p", _W, "changes the history"),
     Row("fc", "", _R, "runs commands of the history"),
     Row("source .", "", _R, "runs a script whose content isn't known"),

@@ -14,7 +14,9 @@ _PROTECTED = re.compile(
     r"(?:^|/)\.(?:git|gemini|dogu|vscode|idea|github|husky|ssh|gnupg|config|bashrc|bash_profile|zshrc|profile)(?:/|$)",
     re.IGNORECASE,
 )
-_SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[[^\]]*(?:\$|`)")
+_SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
+_QUOTED_ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=\(")
+_IS_DATA = re.compile(r"[^$`\\]*")
 _WHOLE_PLACES = re.compile(r"(?:/|~|\.|\.\.|/\*|~/\*?|(?:\.\./?)+\*?|/(?!tmp)[^/]+/?\*?|\$\{?HOME\}?/?\*?)")
 _NO_RISK_IN_NAMES = ("test", "[", "echo")
 
@@ -50,11 +52,22 @@ def evaluates(words: Sequence[Word]) -> Iterator[Danger]:
     """Builtins that evaluate a subscript given to them, even a quoted one."""
     for index, word in enumerate(words[1:], 1):
         text = word.text
-        if _SUBSCRIPT.search(text):
+        if _may_run_from_subscript(text):
             yield Danger(index, Effect.RUNS, told("a subscript may run what it holds"))
+        if _QUOTED_ARRAY.match(text) and not (word.is_plain and _IS_DATA.fullmatch(text)):
+            yield Danger(index, Effect.RUNS, told("the elements of a quoted array are read a second time"))
         name = re.match(r"[A-Za-z_][A-Za-z0-9_]*", text)
         if name is not None and is_risky_variable(name[0]) and words[0].text not in _NO_RISK_IN_NAMES:
             yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=name[0]))
+
+
+def _may_run_from_subscript(text: str) -> bool:
+    """Whether an expansion stands in what looks like a subscript. Linear."""
+    for piece in text.split("]"):
+        subscript = _SUBSCRIPT.search(piece)
+        if subscript and re.compile(r"[$`]").search(piece, subscript.end()):
+            return True
+    return False
 
 
 def printf_sets(words: Sequence[Word]) -> Iterator[Danger]:

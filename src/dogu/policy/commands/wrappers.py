@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from dogu.policy.commands.elsewhere import Elsewhere, Place, find_place
 from dogu.policy.commands.inner import DATA, UNKNOWN, Inner, ShellText, Tool
+from dogu.policy.commands.names import WITH_SUBCOMMANDS
 from dogu.policy.commands.shell_texts import SHELLS, shell_text
 from dogu.policy.commands.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
 from dogu.workspace.shell_syntax import Word
@@ -154,7 +155,7 @@ def _split(wrapper: Wrapper, text: str | None, rest: Sequence[Word]) -> list[Inn
 
 def _is_one_of(option: str, options: frozenset[str]) -> bool:
     """Whether a long option is among these, abbreviated perhaps."""
-    return option in options or any(each.startswith(option) for each in options if len(option) > 3)
+    return option in options or any(each.startswith(option) for each in options if len(option) > 2)
 
 
 def _with_data(words: Sequence[Word]) -> list[Word]:
@@ -185,13 +186,13 @@ def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
         return [ShellText(word.value) for word in rest]
     if wrapper.joins:
         return _joined(rest)
-    return [[*rest, DATA] if wrapper.adds and _runs_more(rest[0]) else rest]
+    return [[*rest, DATA, DATA, DATA] if wrapper.adds and _runs_more(rest) else rest]
 
 
-def _runs_more(word: Word) -> bool:
-    """Whether what follows the word may be code: then appended data counts."""
-    name = (word.value or "").rpartition("/")[2]
-    return name in SHELLS or name in WRAPPERS or name in ("eval", "find")
+def _runs_more(words: Sequence[Word]) -> bool:
+    """Whether what follows may be code, or say what the program does: then appended data counts."""
+    name = (words[0].value or "").rpartition("/")[2]
+    return name in SHELLS or _is_wrapper(words[0]) or (len(words) == 1 and name in WITH_SUBCOMMANDS)
 
 
 def _joined(words: Sequence[Word]) -> list[Inner]:
@@ -305,7 +306,7 @@ def _parallel(words: Sequence[Word]) -> list[Inner]:
     if len(command) == 1:
         return [UNKNOWN] if command[0].text.startswith("{") else [ShellText(command[0].value)]
     seen = [DATA if "{" in word.text else word for word in command]
-    return [[*seen, DATA] if _runs_more(seen[0]) else seen]
+    return [[*seen, DATA, DATA, DATA] if _runs_more(seen) else seen]
 
 
 def _package_run(words: Sequence[Word]) -> list[Inner]:
@@ -314,7 +315,8 @@ def _package_run(words: Sequence[Word]) -> list[Inner]:
 
 
 def _evaluated(words: Sequence[Word]) -> list[Inner]:
-    return _joined(words[1:])
+    has_mark = len(words) > 1 and words[1].value == "--"
+    return _joined(words[2 if has_mark else 1 :])
 
 
 def _called_back(words: Sequence[Word]) -> list[Inner]:

@@ -28,6 +28,8 @@ def read_redirect(reader: Reader) -> Redirect | None:
     match = _OPERATOR.match(reader.text, at)
     if not match:
         return None
+    if descriptor and "[" in descriptor[0]:
+        raise UnprovenError(told("a subscript in the name of a descriptor, which bash evaluates"))
     operator = match[0].replace("\\\n", "")
     end = reader.past_continuations(match.end())
     if operator in ("<", ">") and reader.text[end : end + 1] == "(":
