@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
-from dogu.language import told
+from dogu.language import sentence, told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rule, Rules
 from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
+
+_KINDS = {
+    Kind.READ: sentence("read"),
+    Kind.SEARCH: sentence("search"),
+    Kind.EDIT: sentence("edit"),
+    Kind.EXECUTE: sentence("execute"),
+    Kind.FETCH: sentence("fetch"),
+    Kind.THINK: sentence("think"),
+    Kind.OTHER: sentence("other"),
+}
 
 
 def decide(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> Verdict:
@@ -43,12 +53,14 @@ def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> tuple[Deci
     if mode is ApprovalMode.YOLO:
         return Decision.ALLOW, told("approval mode yolo")
     if facts.kind.changes_nothing:
-        return Decision.ALLOW, told("a tool of kind {kind} changes nothing", kind=facts.kind)
+        return Decision.ALLOW, told("a tool of kind {kind} changes nothing", kind=(_KINDS[facts.kind],))
     if _is_allowed(facts, rules):
         return Decision.ALLOW, told("allowed by a rule")
     if mode is ApprovalMode.AUTO_EDIT and facts.kind is Kind.EDIT:
         return Decision.ALLOW, told("approval mode auto_edit")
-    return Decision.ASK, told("approval mode {mode} asks before a tool of kind {kind}", mode=mode, kind=facts.kind)
+    return Decision.ASK, told(
+        "approval mode {mode} asks before a tool of kind {kind}", mode=mode, kind=(_KINDS[facts.kind],)
+    )
 
 
 def _is_allowed(facts: CallFacts, rules: Rules) -> bool:

@@ -10,11 +10,18 @@ import msgspec
 
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
-from dogu.language import say
+from dogu.language import say, sentence
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import RestrictionError, Rules
 from dogu.policy.verdict import CallFacts, Decision, Verdict
+from dogu.workspace.columns import padded, width
+
+_DECISIONS = {
+    Decision.DENY: sentence("deny"),
+    Decision.ASK: sentence("ask"),
+    Decision.ALLOW: sentence("allow"),
+}
 
 
 def explain(command: str, rules: Rules, mode: ApprovalMode, platform: str | None = None) -> Verdict:
@@ -41,14 +48,22 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 def verdict_text(verdict: Verdict) -> str:
     """Return the same for a person, a line a simple command."""
+    words = {decision: _words(decision) for decision in Decision}
+    widest = max(map(width, words.values()))
     lines = [
-        say("verdict: {verdict}  (gate: {gate})", verdict=verdict.decision, gate=verdict.gate),
+        say("verdict: {verdict}  (gate: {gate})", verdict=words[verdict.decision], gate=words[verdict.gate]),
         say("because: {reason}", reason=say(verdict.reason)),
     ]
     for each in verdict.commands:
         rule = f"  [{each.rule}]" if each.rule else ""
-        lines.append(f"  {each.verdict:<5} {' '.join(each.words)}{rule}: {say(each.reason)}")
+        lines.append(f"  {padded(words[each.verdict], widest)} {' '.join(each.words)}{rule}: {say(each.reason)}")
     return "\n".join(lines)
+
+
+def _words(decision: Decision) -> str:
+    """Return the decision in the person's language, with its English key where that is another word."""
+    said = say(_DECISIONS[decision])
+    return said if said == decision else f"{said} ({decision})"
 
 
 def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> Iterator[dict[str, Any]]:

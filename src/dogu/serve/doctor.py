@@ -7,16 +7,17 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
 
 from dogu.language import say, sentence
-from dogu.workspace.columns import padded
+from dogu.workspace.columns import hanging, padded, width
 from dogu.workspace.visible import visible_line
 
 _NAME_CELLS = 11
+_LEAST_BESIDE = 24
 _NAMES = (
     sentence("system"),
     sentence("terminal"),
@@ -47,16 +48,21 @@ class Check(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-def print_checks(checks: Iterable[Check]) -> bool:
-    """Print the checks; whether none is bad."""
+def print_checks(checks: Sequence[Check]) -> bool:
+    """Print the checks; whether none is bad. On a terminal, lines are broken between words."""
     marks = {Health.GOOD: "✔", Health.POOR: "!", Health.BAD: "✘"}
-    is_well, widest = True, _NAME_CELLS
+    widest = max(_NAME_CELLS, *(width(say(check.name)) for check in checks))
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    before = widest + 3 if columns - widest >= _LEAST_BESIDE else 2
     for check in checks:
-        print(visible_line(f"{marks[check.health]} {padded(say(check.name), widest)} {check.found}"))
+        _print(f"{marks[check.health]} {padded(say(check.name), widest)} {check.found}", columns, before)
         if check.advice:
-            print(visible_line(f"  {' ' * widest} → {check.advice}"))
-        is_well = is_well and check.health is not Health.BAD
-    return is_well
+            _print(f"{' ' * before}→ {check.advice}", columns, before + 2)
+    return all(check.health is not Health.BAD for check in checks)
+
+
+def _print(line: str, columns: int, indent: int) -> None:
+    print(hanging(visible_line(line), columns, " " * indent))
 
 
 def check_system() -> Check:

@@ -40,11 +40,23 @@ _SENTENCES = {
 }
 
 
+_TELL_LITTLE = frozenset((ErrorKind.IO_ERROR, ErrorKind.START_FAILED, ErrorKind.REMOTE_FAILED, ErrorKind.DEFECT))
+
+
 def failure_words(error: ToolFailure) -> str:
-    """Return what to show of a failure: one line, and the tool's own words below it where that is in English."""
+    """Return what to show of a failure where nothing can be opened: the tool's own English words stand below."""
+    return "\n".join(filter(None, failure_parts(error)))
+
+
+def failure_parts(error: ToolFailure) -> tuple[str, str]:
+    """Return what a failure was, in the person's language, and apart from it the tool's English words for the model.
+
+    The second is empty where the first says the same, or says it: of a kind that tells little by itself.
+    """
     said = say(error.message)
     if spoken() == "en":
-        return said
+        return said, ""
     if said != error.message:
-        return f"{said} ({error.kind})"
-    return f"{say(_SENTENCES[error.kind])} ({error.kind})\n{error.message}"
+        return f"{said} ({error.kind})", ""
+    kind = f"{say(_SENTENCES[error.kind])} ({error.kind})"
+    return (f"{kind}\n{error.message}", "") if error.kind in _TELL_LITTLE else (kind, error.message)

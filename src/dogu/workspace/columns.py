@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+
+_NARROWEST = 20
+_LEAST_BESIDE = 24  # cells; with fewer, the second column of a table stands below the first
+_TWO_COLUMNS = re.compile(r"( *\S(?:.*?\S)?)( {2,})(\S.*)")
+_OPENING = frozenset("（［｛「『【〈《〔〖‘“([{")
+_CLOSING = frozenset("、。，．・：；？！）］｝」』】〉》〕〗’”ー々…‥ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ,.:;?!)]}%")
+
 
 def width(text: str) -> int:
     """Return how many cells the text takes; of what can't be shown, none."""
@@ -16,3 +25,108 @@ def width(text: str) -> int:
 def padded(text: str, cells: int) -> str:
     """Return the text with blanks after it up to so many cells; a longer one as it is."""
     return text + " " * (cells - width(text))
+
+
+def wrapped(text: str, cells: int, measure: Callable[[str], int] = width) -> str:
+    """Return plain text with its lines broken between words, none wider than `cells` where that can be helped.
+
+    What follows a break stands under the line's beginning; in a table of two columns, under the second one, or below
+    the first where too little room is left beside it. Between ideographs a line may be broken anywhere but before a
+    closing mark or after an opening one; hangul is broken between words. `measure` says how wide a text is.
+    """
+    lines, pieces = text.split("\n"), list[str]()
+    cells = max(_NARROWEST, cells)
+    for start, end in _stretches([_second_column(line, measure) for line in lines]):
+        stretch = lines[start:end]
+        column = _second_column(stretch[0], measure)
+        if len(stretch) > 1 and column and any(measure(line) > cells for line in stretch):
+            pieces += [piece for line in stretch for piece in _row(line, column, cells, measure)]
+        else:
+            pieces += [piece for line in stretch for piece in _broken(line, _indent(line), cells, measure)]
+    return "\n".join(pieces)
+
+
+def hanging(text: str, cells: int, indent: str, measure: Callable[[str], int] = width) -> str:
+    """Return one line broken like `wrapped`, with `indent` before all that follows the first break."""
+    return "\n".join(_broken(text, indent, max(_NARROWEST, cells), measure))
+
+
+def _stretches(keys: list[int]) -> Iterator[tuple[int, int]]:
+    """Cut a list where its value changes; give the half-open stretches."""
+    start = 0
+    for at in range(1, len(keys) + 1):
+        if at == len(keys) or keys[at] != keys[start]:
+            yield start, at
+            start = at
+
+
+def _second_column(line: str, measure: Callable[[str], int]) -> int:
+    match = _TWO_COLUMNS.fullmatch(line)
+    return measure(match[1] + match[2]) if match else 0
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" "))]
+
+
+def _row(line: str, column: int, cells: int, measure: Callable[[str], int]) -> list[str]:
+    match = _TWO_COLUMNS.fullmatch(line)
+    if match is None:
+        return [line]
+    if cells - column >= _LEAST_BESIDE:
+        return _broken(line, " " * column, cells, measure)
+    indent = _indent(line)
+    below = indent + "    "
+    return [*_broken(match[1], below, cells, measure), *_broken(below + match[3], below, cells, measure)]
+
+
+def _broken(line: str, indent: str, cells: int, measure: Callable[[str], int]) -> list[str]:
+    """Break one line; `indent` stands before each further piece."""
+    if len(line) * 2 <= cells or measure(line) <= cells:
+        return [line]
+    room = max(_NARROWEST // 2, cells - len(indent))
+    pieces, used = [""], 0
+    for chunk in _chunks(line):
+        for part in _fitting(chunk, room, measure):
+            taken = measure(part.rstrip(" "))
+            if used + taken > cells and pieces[-1].strip():
+                pieces.append(indent)
+                used = len(indent)
+            pieces[-1] += part
+            used += measure(part)
+    return [piece.rstrip(" ") for piece in pieces]
+
+
+def _chunks(line: str) -> Iterator[str]:
+    """Cut a line wherever it may be broken."""
+    start = 0
+    for at in range(1, len(line)):
+        if _may_break(line[at - 1], line[at]):
+            yield line[start:at]
+            start = at
+    yield line[start:]
+
+
+def _may_break(before: str, after: str) -> bool:
+    if after == " ":
+        return False
+    if before == " ":
+        return True
+    return (_is_ideographic(before) or _is_ideographic(after)) and before not in _OPENING and after not in _CLOSING
+
+
+def _is_ideographic(character: str) -> bool:
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\uffef" or character >= "\U00020000"
+
+
+def _fitting(chunk: str, room: int, measure: Callable[[str], int]) -> Iterator[str]:
+    """Cut a chunk that is wider than a line, after a `/` where there is one in the second half."""
+    while measure(chunk.rstrip(" ")) > room:
+        end = used = 0
+        while used + measure(chunk[end]) <= room:
+            used += measure(chunk[end])
+            end += 1
+        slash = chunk.rfind("/", end // 2, end) + 1
+        yield chunk[: slash or end]
+        chunk = chunk[slash or end :]
+    yield chunk

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from dogu.contract import Display, FileDiff, TerminalOutput, ToolResult
+from dogu.contract.result import ToolFailure
 from dogu.language import say
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
-from dogu.serve.failures import failure_words
-from dogu.serve.terminal.cells import fit, fit_middle, width_of
+from dogu.serve.failures import failure_parts
+from dogu.serve.terminal.cells import fit, fit_middle, hanging, width_of, wrapped
 from dogu.serve.terminal.diff_lines import draw_diff
 from dogu.serve.terminal.draw import draw, folded
 from dogu.serve.terminal.kept import KeptResults
@@ -27,6 +29,8 @@ _DIFF_LINES = 30
 _ERROR_LINES = 8
 _SHORT_S = 2.0
 _MOST_LINE_CHARS = 2_000
+_SUBJECTS = ("file_path", "path", "absolute_path", "command", "pattern", "url", "query")
+_MOST_SUBJECT_CHARS = 200
 
 
 class _Running(msgspec.Struct):
@@ -70,7 +74,7 @@ class Calls:
                 running = self._running.pop(call.call_id, None)
                 was_shown = self._asked.pop(call.call_id, None) == result.return_display
                 # Of a tool there isn't, the name is the model's own text.
-                running = running or _Running(make_visible(name, keep=""), "", time.monotonic())
+                running = running or _Running(make_visible(name, keep=""), _subject(call.args), time.monotonic())
                 self._finished(running, result, was_shown)
 
     def forget_running(self) -> None:
@@ -104,10 +108,7 @@ class Calls:
         style = self._style
         title = f"{style.paint(running.name, 'bold')}  {running.description}".rstrip()
         if result.error:
-            message = make_visible(failure_words(result.error)).rstrip("\n").split("\n")
-            number = self.results.keep(title, "\n".join(message)) if len(message) > _ERROR_LINES else 0
-            self._emit(f"{style.paint('✗', 'red')} {title}")
-            self._emit(_indented(folded(message, style, _ERROR_LINES)) + self._more(number))
+            self._failed(running, title, result.error)
             return
         seconds = time.monotonic() - running.started
         took = style.paint(" · " + elapsed_words(seconds), "dim") if seconds >= _SHORT_S else ""
@@ -116,36 +117,55 @@ class Calls:
         if len(lines) == 1 and not number and width_of(head) + width_of(lines[0]) + 3 < self._columns():
             self._emit(f"{head} {style.paint('·', 'dim')} {lines[0]}")
             return
-        self._emit(head + self._more(number))
+        self._emit(self._head(running, "●", "green", took + self._more(number)))
         if lines:
             self._emit(_indented(lines))
+
+    def _failed(self, running: _Running, title: str, error: ToolFailure) -> None:
+        message, rest = failure_parts(error)
+        lines = wrapped(make_visible(message).rstrip("\n"), self._columns() - 2).split("\n")
+        is_folded = bool(rest) or len(lines) > _ERROR_LINES
+        number = self.results.keep(title, make_visible(f"{message}\n{rest}".rstrip("\n"))) if is_folded else 0
+        self._emit(self._head(running, "✗", "red", self._more(number)))
+        self._emit(_indented(folded(lines, self._style, _ERROR_LINES)))
+
+    def _head(self, running: _Running, sign: str, color: str, after: str) -> str:
+        """Return a call's line, broken between words; what comes after it is painted already."""
+        room = self._columns() - width_of(after)
+        plain = f"{sign} {running.name}  {running.description}".rstrip()
+        first, *more = hanging(plain, room).split("\n")
+        named = f"{sign} {running.name}"
+        if first.startswith(named):
+            paint = self._style.paint
+            first = f"{paint(sign, color)} {paint(running.name, 'bold')}{first[len(named) :]}"
+        return "\n".join([first, *more]) + after
 
     def _result(self, title: str, display: Display, was_shown: bool) -> tuple[list[str], int]:
         """Return what is shown of a result, and its number if there is more of it."""
         style = self._style
         match display:
             case FileDiff():
-                lines = draw_diff(display.unified, style, display.path)
+                columns = self._columns() - 2
+                lines = draw_diff(display.unified, style, display.path, columns)
                 number = self.results.keep(title, display)
-                notes = draw(replace(display, unified=""), style)
+                notes = draw(replace(display, unified=""), style, columns)
                 counts = style.paint(f"+{_count(display, '+')} -{_count(display, '-')}", "dim")
                 shown = [counts] if was_shown else folded(lines, style, _DIFF_LINES)
                 return ([*notes.split("\n")] if notes and not was_shown else []) + shown, number
             case TerminalOutput():
                 count, lines, is_cut = _last_lines(display.output)
-                notes = draw(replace(display, output=""), style)
+                notes = draw(replace(display, output=""), style, self._columns() - 2)
                 number = self.results.keep(title, display) if is_cut or count > len(lines) else 0
                 before = [self._above(count - len(lines))] if count > len(lines) else []
                 return [*before, *lines, *([*notes.split("\n")] if notes else [])], number
             case str():
                 count, lines, is_cut = _first_lines(display)
                 number = self.results.keep(title, display) if is_cut or count > len(lines) else 0
-                if count <= len(lines):
-                    return lines, number
-                more = say("… {count} more lines", count=count - len(lines))
-                return [*lines, style.paint(more, "dim")], number
+                more = say("… {count} more lines", count=count - len(lines)) if count > len(lines) else ""
+                rows = [row for line in lines for row in wrapped(line, self._columns() - 2).split("\n")]
+                return [*rows, *([style.paint(more, "dim")] if more else [])], number
             case _:
-                text = draw(display, style, whole=True)
+                text = draw(display, style, self._columns() - 2, whole=True)
                 return folded(text.split("\n") if text else [], style), 0
 
     def _above(self, count: int) -> str:
@@ -153,6 +173,12 @@ class Calls:
 
     def _more(self, number: int) -> str:
         return self._style.paint("  " + say("(/open {number})", number=number), "dim") if number else ""
+
+
+def _subject(args: Mapping[str, Any] | None) -> str:
+    """Return what a call that never ran was about: no tool has described it."""
+    given = [value for name in _SUBJECTS if isinstance(value := (args or {}).get(name), str)]
+    return make_visible(" ".join(given[0].split())[:_MOST_SUBJECT_CHARS], keep="") if given else ""
 
 
 def elapsed_words(seconds: float) -> str:

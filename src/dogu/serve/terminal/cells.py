@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from dogu.workspace import columns
+
 _PAINT = re.compile("\x1b\\[[0-9;]*m")
+_PAINTED = re.compile("\x1b\\[[0-9;]*m|[^\x1b]", re.DOTALL)
 _AMBIGUOUS_END = 0x10000
 
 
@@ -60,19 +63,42 @@ def fit_middle(text: str, cells: int) -> str:
 
 def wrapped(text: str, cells: int) -> str:
     """Return plain text with its lines broken between words, none wider than `cells` where that can be helped."""
-    return "\n".join(piece for line in text.split("\n") for piece in _broken(line, max(20, cells)))
+    return columns.wrapped(text, cells, width_of)
 
 
-def _broken(line: str, cells: int) -> list[str]:
-    if len(line) * 2 <= cells or width_of(line) <= cells:
-        return [line]
-    indent = line[: len(line) - len(line.lstrip(" "))]
-    pieces, used = [""], 0
-    for word in re.findall(r"[^ \u3000-\u9fff\uac00-\uffef]+ *|[\u3000-\u9fff\uac00-\uffef] *| +", line):
-        width = width_of(word.rstrip(" "))
-        if used + width > cells and pieces[-1].strip():
-            pieces.append(indent)
-            used = len(indent)
-        pieces[-1] += word
-        used += width_of(word)
-    return [piece.rstrip(" ") for piece in pieces]
+def hanging(text: str, cells: int, indent: str = "  ") -> str:
+    """Return plain text broken between words; each piece but the first of a line has `indent` before it."""
+    return "\n".join(columns.hanging(line, cells, indent, width_of) for line in text.split("\n"))
+
+
+def indented(text: str, cells: int, indent: str = "  ") -> str:
+    """Return plain text broken between words, with `indent` before each line."""
+    return "\n".join(f"{indent}{line}" for line in wrapped(text, cells - len(indent)).split("\n"))
+
+
+def hung(painted: str, cells: int, gutter: str) -> list[str]:
+    """Cut a painted line into rows of `cells`; `gutter`, one cell, stands before each row but the first.
+
+    So no part of a line can pass for the beginning of another one.
+    """
+    if len(painted) * 2 <= cells or width_of(painted) <= cells:
+        return [painted]
+    rows, used, look = [""], 0, ""
+    for piece in _PAINTED.findall(painted):
+        if piece.startswith("\x1b"):
+            look = "" if piece == "\x1b[0m" else piece
+            rows[-1] += piece
+            continue
+        wide = 8 - used % 8 if piece == "\t" else width_of(piece)
+        if used + wide > cells:
+            rows[-1] += "\x1b[0m" if look else ""
+            rows.append(gutter + look)
+            used = 1
+        rows[-1] += piece
+        used += wide
+    return rows
+
+
+def plain_of(text: str) -> str:
+    """Return painted text without its paint."""
+    return _PAINT.sub("", text)

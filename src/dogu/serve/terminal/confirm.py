@@ -15,7 +15,7 @@ from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Outcome, Question
-from dogu.serve.terminal.cells import fit_middle, wrapped
+from dogu.serve.terminal.cells import fit_middle, hanging, indented, wrapped
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.enquiry import answer_enquiry
 from dogu.serve.terminal.screen import Choice, Screen
@@ -99,22 +99,27 @@ class TerminalConfirm:
                 return Declined(stop=True)
 
     def _told(self, words: str) -> None:
-        self._screen.print(self._screen.style.paint(f"  {words}", "dim"))
+        self._screen.print(self._screen.style.paint(indented(words, self._screen.columns), "dim"))
 
     def _draw(self, question: Question, *, whole: bool) -> None:
         style, confirmation = self._screen.style, question.confirmation
         title = make_visible(say(confirmation.title), keep="")
-        lines = [f"{style.paint('?', 'yellow', 'bold')} {style.paint(title, 'bold')}"]
-        lines.append(draw(confirmation.display, style, whole=whole, most=_MOST_LINES))
-        lines += [style.paint(wrapped(words, self._screen.columns), "yellow") for words in _warnings(question)]
+        columns = self._screen.columns
+        first, *more = hanging(f"? {title}", columns).split("\n")
+        lines = [f"{style.paint('?', 'yellow', 'bold')} {style.paint(first[2:], 'bold')}"]
+        lines += [style.paint(line, "bold") for line in more]
+        lines.append(draw(confirmation.display, style, columns, whole=whole, most=_MOST_LINES))
+        lines += [style.paint(wrapped(words, columns), "yellow") for words in _warnings(question)]
         reason = question.verdict.reason
         if reason:
-            lines.append(style.paint(say("Asked because: {reason}", reason=make_visible(say(reason), keep="")), "dim"))
+            because = say("Asked because: {reason}", reason=make_visible(say(reason), keep=""))
+            lines.append(style.paint(wrapped(because, columns), "dim"))
         for command in question.verdict.commands:
             if command.verdict is not Decision.ALLOW:
                 words = make_visible(" ".join(command.words), keep="")
                 words = words if whole else fit_middle(words, _LONGEST_WORDS_CHARS)
-                lines.append(style.paint(f"  {words}: {make_visible(say(command.reason), keep='')}", "dim"))
+                words = f"{words}: {make_visible(say(command.reason), keep='')}"
+                lines.append(style.paint(indented(words, columns), "dim"))
         self._screen.print("\n".join(lines))
 
     def _choices(self, question: Question) -> list[Choice]:
@@ -137,9 +142,8 @@ class TerminalConfirm:
                 edited = await to_thread.run_sync(self._in_editor, draft, _suffix(question))
         except OSError as error:
             editor = make_visible(self._editor, keep="")
-            screen.print(
-                say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=error)
-            )
+            told = say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=error)
+            screen.print(wrapped(told, screen.columns))
             return draft, False
         if edited is None or edited == (confirmation.editable_text or ""):
             self._told(say("Unchanged."))
@@ -148,9 +152,9 @@ class TerminalConfirm:
             revised = await to_thread.run_sync(confirmation.revise, edited) if confirmation.revise else confirmation
         except ToolError as error:
             # Kept: the next [e] goes on from it.
-            screen.print(make_visible(say(error.message)))
+            screen.print(wrapped(make_visible(say(error.message)), screen.columns))
             return edited, False
-        screen.print(draw(revised.display, screen.style))
+        screen.print(draw(revised.display, screen.style, screen.columns))
         self.asked[question.call.call_id] = revised.display
         return edited, True
 
@@ -179,8 +183,8 @@ def _warnings(question: Question) -> list[str]:
 
 
 def _is_folded(display: Display, screen: Screen) -> bool:
-    shown = draw(display, screen.style, most=_MOST_LINES)
-    return shown != draw(display, screen.style, whole=True)
+    shown = draw(display, screen.style, screen.columns, most=_MOST_LINES)
+    return shown != draw(display, screen.style, screen.columns, whole=True)
 
 
 def _suffix(question: Question) -> str:

@@ -196,7 +196,7 @@ class Conversation:
         if not said.diffs:
             self._print(said.text)
         for diff in said.diffs:
-            self._screen.print(draw(diff, self._screen.style, whole=True))
+            self._screen.print(draw(diff, self._screen.style, self._screen.columns, whole=True))
 
     def _cancel(self) -> bool:
         if self._scope is None or self._scope.cancel_called:
@@ -225,7 +225,7 @@ class Conversation:
 
     def _open(self, number: int) -> None:
         results = self.show.calls.results
-        self._screen.print(results.opened(number or results.last, self._screen.style))
+        self._screen.print(results.opened(number or results.last, self._screen.style, self._screen.columns))
 
     def _echo(self, message: Message) -> None:
         style = self._screen.style

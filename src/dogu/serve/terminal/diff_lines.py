@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
+from dogu.serve.terminal.cells import hung
 from dogu.serve.terminal.code import Span, code_lines
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
@@ -24,13 +25,20 @@ class _Line(msgspec.Struct):
     marked: list[tuple[int, int]] = msgspec.field(default_factory=list[tuple[int, int]])
 
 
-def draw_diff(unified: str, style: Style, path: str = "") -> list[str]:
-    """Return the lines of a unified diff, painted; tabs at a line's start and blanks at its end can be seen."""
+def draw_diff(unified: str, style: Style, path: str = "", columns: int = 0) -> list[str]:
+    """Return the lines of a unified diff, painted; tabs at a line's start and blanks at its end can be seen.
+
+    With `columns`, a longer line goes on in rows that begin with `↳`: none of them can pass for a line of its own.
+    """
     lines = [_Line(line[0], make_visible(line[1:])) for line in _hunks(unified) if line]
     if style.has_color and len(lines) <= _MOST_LINES:
         _color(lines, path, style)
         _mark_words(lines)
-    return [_painted(line, style) for line in lines]
+    painted = [_painted(line, style) for line in lines]
+    if not columns:
+        return painted
+    gutter = style.paint("↳", "dim")
+    return [row for line in painted for row in hung(line, columns, gutter)]
 
 
 def _hunks(unified: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, TodoList
 from dogu.language import say
+from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.code import code_lines
 from dogu.serve.terminal.diff_lines import draw_diff
 from dogu.serve.terminal.style import Style
@@ -14,18 +15,21 @@ _MOST_LINE_CHARS = 2_000
 _MOST_COMMAND_CHARS = 4_000
 
 
-def draw(display: Display, style: Style, *, whole: bool = False, most: int = MOST_LINES) -> str:
-    """Return the text to print, without a final newline; past `most` lines the middle is left out unless `whole`."""
+def draw(display: Display, style: Style, columns: int = 0, *, whole: bool = False, most: int = MOST_LINES) -> str:
+    """Return the text to print, without a final newline; past `most` lines the middle is left out unless `whole`.
+
+    With `columns`, sentences are broken between words and the lines of a diff keep their margin.
+    """
     match display:
         case str():
             lines = make_visible(display).rstrip("\n").split("\n")
         case FileDiff():
-            lines = _notes(display.notes, style) + draw_diff(display.unified, style, display.path)
+            lines = _notes(display.notes, style, columns) + draw_diff(display.unified, style, display.path, columns)
         case TerminalOutput():
             lines = make_visible(display.output).rstrip("\n").split("\n") if display.output.strip() else []
-            lines += _notes(display.notes, style)
+            lines += _notes(display.notes, style, columns)
         case CommandPreview():
-            return _draw_command(display, style, whole=whole)
+            return _draw_command(display, style, columns, whole=whole)
         case TodoList():
             marks = {"completed": "✔", "in_progress": "▶", "pending": "·", "cancelled": "✘"}
             lines = [f"{marks[todo.status]} {make_visible(todo.text, keep='')}" for todo in display.todos]
@@ -42,8 +46,13 @@ def folded(lines: list[str], style: Style, most: int = MOST_LINES) -> list[str]:
     return [*lines[:head], style.paint(left_out, "dim"), *lines[-tail:]]
 
 
-def _notes(notes: tuple[str, ...], style: Style) -> list[str]:
-    return [style.paint(make_visible(say(note)), "yellow") for note in notes]
+def _notes(notes: tuple[str, ...], style: Style, columns: int) -> list[str]:
+    said = [make_visible(say(note)) for note in notes]
+    return [style.paint(line, "yellow") for note in said for line in _broken(note, columns)]
+
+
+def _broken(text: str, columns: int) -> list[str]:
+    return (wrapped(text, columns) if columns else text).split("\n")
 
 
 def _short(line: str, style: Style) -> str:
@@ -55,7 +64,7 @@ def _short(line: str, style: Style) -> str:
     return line[:half] + style.paint(left_out, "dim") + line[-half:]
 
 
-def _draw_command(preview: CommandPreview, style: Style, *, whole: bool) -> str:
+def _draw_command(preview: CommandPreview, style: Style, columns: int, *, whole: bool) -> str:
     """The command in colors; its end is never hidden, however long it is."""
     command = make_visible(preview.command)
     lines = ["".join(style.paint(text, kind or "bold") for text, kind in spans) for spans in _bash(command, style)]
@@ -63,11 +72,11 @@ def _draw_command(preview: CommandPreview, style: Style, *, whole: bool) -> str:
         lines = folded(lines, style)
         if len(command) > _MOST_COMMAND_CHARS:
             lines = [_short(line, style) for line in folded(command.split("\n"), style)]
-    lines.append(style.paint(say("in {folder}", folder=make_visible(preview.directory, keep="")), "dim"))
-    if preview.description:
-        lines.append(style.paint(make_visible(preview.description, keep=""), "dim"))
-    lines += [style.paint(make_visible(say(reason), keep=""), "yellow") for reason in preview.reasons]
-    return "\n".join(lines)
+    told = [say("in {folder}", folder=make_visible(preview.directory, keep=""))]
+    told += [make_visible(preview.description, keep="")] if preview.description else []
+    lines += [style.paint(line, "dim") for words in told for line in _broken(words, columns)]
+    why = [make_visible(say(reason), keep="") for reason in preview.reasons]
+    return "\n".join([*lines, *(style.paint(line, "yellow") for words in why for line in _broken(words, columns))])
 
 
 def _bash(command: str, style: Style) -> list[list[tuple[str, str]]]:

@@ -38,14 +38,14 @@ class KeptResults:
             self._chars -= _chars_of(self._kept.pop(oldest).display)
         return self.last
 
-    def opened(self, number: int, style: Style) -> str:
+    def opened(self, number: int, style: Style, columns: int = 0) -> str:
         """Return the whole of a result, painted; a sentence where there is none of that number."""
         kept = self._kept.get(number)
         if kept is None:
             if 0 < number <= self.last:
                 return say("Number {number} is no longer kept here; `dogu sessions show` has it.", number=number)
             return say("There is no result {number} to open; the last one is {last}.", number=number, last=self.last)
-        whole = draw(kept.display, style, whole=True)
+        whole = draw(kept.display, style, columns, whole=True)
         return f"{style.paint(f'#{number}', 'dim')} {kept.title}\n{whole or say('(nothing was printed)')}"
 
 

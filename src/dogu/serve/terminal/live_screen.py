@@ -35,7 +35,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style as DrawnStyle
 
 from dogu.serve.terminal.asking import Asking
-from dogu.serve.terminal.cells import fit
+from dogu.serve.terminal.cells import fit, indented
 from dogu.serve.terminal.input_keys import input_keys
 from dogu.serve.terminal.message import Draft
 from dogu.serve.terminal.paper import FrameOutput, Paper
@@ -268,7 +268,7 @@ class LiveScreen:
             ConditionalContainer(
                 Window(CompletionsMenuControl(), height=Dimension(min=1, max=_MOST_COMPLETIONS)), has_completions
             ),
-            _text(self._bottom_text, height=1),
+            _text(self._bottom_text, is_always=True),
         ]
         return Layout(HSplit(rows, align=VerticalAlign.TOP), focused_element=self._input)
 
@@ -293,8 +293,10 @@ class LiveScreen:
         return _drawn("\n".join(lines))
 
     def _bottom_text(self) -> StyleAndTextTuples:
-        text = self.hint or (self._doings.status() if self._doings is not None else "")
-        return _drawn(self.style.paint(fit(f"  {text}", self.columns - 1), "yellow" if self.hint else "dim"))
+        if self.hint:
+            return _drawn(self.style.paint(indented(self.hint, self.columns - 1), "yellow"))
+        status = self._doings.status() if self._doings is not None else ""
+        return _drawn(self.style.paint(fit(f"  {status}", self.columns - 1), "dim"))
 
 
 def _write_nowhere() -> None:
@@ -304,9 +306,9 @@ def _write_nowhere() -> None:
     os.close(descriptor)
 
 
-def _text(get_text: Callable[[], StyleAndTextTuples], height: int | None = None) -> ConditionalContainer:
-    window = Window(FormattedTextControl(get_text), height=height, dont_extend_height=True, wrap_lines=False)
-    return ConditionalContainer(window, Condition(lambda: height is not None or bool(get_text())))
+def _text(get_text: Callable[[], StyleAndTextTuples], *, is_always: bool = False) -> ConditionalContainer:
+    window = Window(FormattedTextControl(get_text), dont_extend_height=True, wrap_lines=False)
+    return ConditionalContainer(window, Condition(lambda: is_always or bool(get_text())))
 
 
 def _drawn(painted: str) -> StyleAndTextTuples:

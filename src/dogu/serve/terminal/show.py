@@ -12,7 +12,7 @@ from dogu.language import say
 from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.terminal.calls import SPINNER, Calls, elapsed_words
-from dogu.serve.terminal.cells import fit
+from dogu.serve.terminal.cells import fit, wrapped
 from dogu.serve.terminal.stream import AnswerStream
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
@@ -37,6 +37,7 @@ class Show:
         draws: bool = False,
     ) -> None:
         self._style = style
+        self._columns = columns
         self._emit = emit
         self._answer = AnswerStream(style, columns, emit, draws=draws)
         self._thought = ""
@@ -82,7 +83,7 @@ class Show:
         self._end_thought()
         self._answer.end()
         if note:
-            self._emit(self._style.paint(make_visible(say(note)), "yellow"))
+            self._emit(self._style.paint(wrapped(make_visible(say(note)), self._columns()), "yellow"))
 
     def live_lines(self, columns: int, rows: int) -> list[str]:
         """Return what is under way, painted; the last line says what it is and for how long."""
@@ -120,4 +121,5 @@ class Show:
             number = self.calls.results.keep(say("Thought"), thought)
             count = len(lines) - _THOUGHT_LINES
             more = "\n" + say("… {count} more lines (/open {number})", count=count, number=number)
-        self._emit(self._style.paint("\n".join(lines[:_THOUGHT_LINES]) + more, "dim"))
+        first = wrapped("\n".join(lines[:_THOUGHT_LINES]), self._columns())
+        self._emit(self._style.paint(first + more, "dim"))
