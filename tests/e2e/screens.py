@@ -17,7 +17,8 @@ from e2e.program import PROGRAM, Program
 _DEADLINE_S = 20.0
 
 OURS = re.compile(
-    "\x1b\\[[0-9;]*m"  # colors
+    "\x1b7\x1b\\[999;999H\x1b\\[6n\x1b8"  # asking for the size
+    "|\x1b\\[[0-9;]*m"  # colors
     "|\x1b\\[[0-9;]*[ABCDHJK]"  # moving within our own lines, erasing below
     "|\x1b\\[\\?(?:1|7|12|25|2004|2026)[hl]"  # cursor keys, wrapping, the cursor, pastes, frames
     "|\x1b\\[0? q|\x1b\\[2[23];0t"  # the cursor's shape, keeping the title

@@ -44,6 +44,7 @@ from dogu.serve.terminal.screen import Choice, Doings, Message
 from dogu.serve.terminal.style import Style
 
 _FRAME_S = 0.05
+_LONGEST_HELD_S = 0.1
 _MOST_COMPLETIONS = 8
 _PROMPT = "› "
 
@@ -63,7 +64,7 @@ class LiveScreen:
         self._doings: Doings | None = None
         self._finds_theme = finds_theme
         self._frame_at = 0.0
-        self._is_frame_due = False
+        self._is_frame_due = self._is_held = False
         self._live_frame: object = None
         self._live: StyleAndTextTuples = []
         self._asking = Asking(style, lambda: self.columns, self._draw_anew)
@@ -76,9 +77,10 @@ class LiveScreen:
         )
         self._output = FrameOutput(sys.stdout, self.end)
         self._app = self._application()
-        self._paper = Paper(self._app.renderer.style, self._output)
+        self._paper = Paper(self._app.renderer.style, self._output, lambda: bool(self._live))
         self._app.renderer = self._paper
         self._asking.app = self._app
+        self._output.sightings.on_told = self._told
 
     @property
     def columns(self) -> int:
@@ -133,8 +135,7 @@ class LiveScreen:
         """Draw until the person leaves."""
         self._doings = doings
         try:
-            if self._finds_theme:
-                self._app.after_render += self._ask_theme
+            self._app.after_render += self._ask_terminal
             async with anyio.create_task_group() as group:
                 group.start_soon(self._hear_continue)
                 await self._draw()
@@ -194,18 +195,35 @@ class LiveScreen:
         self.buffer.cursor_position = len(self.buffer.text)
 
     def _draw_frame(self) -> None:
-        self._is_frame_due = False
+        self._is_held = self._output.sightings.is_waiting(_LONGEST_HELD_S) and not self._is_held
+        if self._is_held and self._app.loop is not None:  # no frame is sent after one that wasn't drawn yet
+            self._app.loop.call_later(_LONGEST_HELD_S, self._draw_held)
+            return
+        self._is_frame_due = self._is_held = False
         self._frame_at = time.monotonic()
         self._app.invalidate()
+
+    def _draw_held(self) -> None:
+        if self._is_held:
+            self._draw_frame()
 
     def _draw_anew(self) -> None:
         self._paper.draw_anew()
         self._app.invalidate()
 
-    def _ask_theme(self, _app: Any) -> None:
-        self._app.after_render -= self._ask_theme
-        self._output.write_raw(ASK_BACKGROUND)
+    def _ask_terminal(self, _app: Any) -> None:
+        """Ask for the background, and whether it answers what it is asked after each frame."""
+        self._app.after_render -= self._ask_terminal
+        if self._finds_theme:
+            self._output.write_raw(ASK_BACKGROUND)
+        if not os.environ.get("PROMPT_TOOLKIT_NO_CPR"):
+            self._output.write_raw(self._output.sightings.first_question())
         self._output.flush()
+
+    def _told(self) -> None:
+        """Draw what waits for the terminal to have drawn the last frame, and what it drew in the wrong place."""
+        if self._is_held or self._output.sightings.has_misdrawn:
+            self._draw_frame()
 
     def _found_theme(self, theme: str) -> None:
         self.style.theme = theme
@@ -226,13 +244,14 @@ class LiveScreen:
             key_bindings=keys,
             style=DrawnStyle([]),
             color_depth=ColorDepth.DEPTH_8_BIT if self.style.has_color else ColorDepth.DEPTH_1_BIT,
-            input=ReplyInput(sys.stdin, self._found_theme),
+            input=ReplyInput(sys.stdin, self._found_theme, self._output),
             output=self._output,
             erase_when_done=True,
             include_default_pygments_style=False,
             max_render_postpone_time=0,
             terminal_size_polling_interval=None,
         )
+        application._on_resize = self._draw_anew  # pyright: ignore[reportPrivateUsage]  (its own erases at once, which flickers)
         application.ttimeoutlen = 0.05
         application.key_processor.before_key_press += self._note_key
         return application

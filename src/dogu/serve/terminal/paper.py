@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.renderer import Renderer
+from prompt_toolkit.renderer import CPR_Support, Renderer
 from prompt_toolkit.utils import get_cwidth
+
+from dogu.serve.terminal.cells import plain_of
+from dogu.serve.terminal.sightings import Frame, Misdrawn, Sightings
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.layout.screen import Screen
     from prompt_toolkit.styles import BaseStyle
 
+_ANSWER_S = 0.05
 _BEGIN_FRAME, _END_FRAME = "\x1b[?2026h", "\x1b[?2026l"  # terminals that don't know them pass them over
 
 
@@ -31,7 +35,12 @@ class FrameOutput(Vt100_Output):
         self._held = 0
         self._on_gone = on_gone
         self.is_gone = False
-        super().__init__(stdout, _size_of(stdout), term=os.environ.get("TERM"), enable_cpr=False)
+        self.sightings = Sightings()
+        self.known_size = _size_of(stdout)
+        super().__init__(stdout, self._size, term=os.environ.get("TERM"), enable_cpr=True)
+
+    def _size(self) -> Size:
+        return self.sightings.size(self.known_size())
 
     @contextmanager
     def frame(self) -> Generator[None]:
@@ -58,14 +67,19 @@ class FrameOutput(Vt100_Output):
 
 
 class Paper(Renderer):
-    """Draws the lower part, and prints what is finished above it."""
+    """Draws the lower part, and prints what is finished above it.
 
-    def __init__(self, style: BaseStyle, output: FrameOutput) -> None:
+    `is_busy` tells whether more is drawn than the input box.
+    """
+
+    def __init__(self, style: BaseStyle, output: FrameOutput, is_busy: Callable[[], bool]) -> None:
         self._frames = output
+        self._is_busy = is_busy
         self._due: list[str] = []
         self._is_stale = False
         self._reflows = _reflows()
         super().__init__(style, output)
+        self.cpr_support = CPR_Support.NOT_SUPPORTED  # prompt_toolkit's own questions, for the height
 
     def print(self, text: str) -> None:
         """Have text printed with the next frame; it ends its own lines, and its escapes are ours."""
@@ -82,19 +96,31 @@ class Paper(Renderer):
 
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
         """Draw a frame: first what is to be printed, then the lower part below it."""
+        size = self._frames.get_size()
+        sightings = self._frames.sightings
+        if self._has_new_width(size) and sightings.is_waiting() and not is_done:
+            if app.loop is not None:  # how wide it was when it drew the last frames will be told at once
+                app.loop.call_later(_ANSWER_S, app.invalidate)
+            return
         with self._frames.frame():
-            size = self._frames.get_size()
-            if self._due or self._is_stale or self._is_to_shrink(layout, size):
-                self._is_stale = False
+            misdrawn = sightings.misdrawn()
+            if misdrawn is not None:
+                self._mend(misdrawn, size)
+            elif self._due or self._is_stale or self._is_to_shrink(layout, size):
                 self.erase()
-            self.write_due()
+            self._is_stale = False
+            printed = self.write_due()
             super().render(app, layout, is_done)
+            if self._last_screen is not None and not is_done:
+                frame = Frame(size, self._last_screen, self._cursor_pos, printed)
+                self._frames.write_raw(sightings.drawn(frame, is_busy=self._is_busy()))
 
-    def write_due(self) -> None:
-        """Write what is to be printed, where the cursor is."""
-        if self._due:
-            text, self._due = "".join(self._due), []
+    def write_due(self) -> str:
+        """Write what is to be printed, where the cursor is; return it."""
+        text, self._due = "".join(self._due), []
+        if text:
             self._frames.write_raw(text.replace("\n", "\r\n"))
+        return text
 
     def write_due_above(self) -> None:
         """Print at once what is due, in place of the lower part."""
@@ -104,18 +130,42 @@ class Paper(Renderer):
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Erase the lower part, where it is now: a terminal that became narrower may have wrapped its lines."""
-        screen, before = self._last_screen, self._last_size
-        columns = self._frames.get_size().columns
-        if screen is not None and before is not None and columns < before.columns and self._reflows:
-            above = sum(_wrapped(screen, row, columns)[0] for row in range(self._cursor_pos.y))
-            further, x = _wrapped(screen, self._cursor_pos.y, columns, self._cursor_pos.x)
-            self._cursor_pos = Point(x, self._cursor_pos.y + above + further)
+        if self._last_screen is not None and self._has_new_width(self._frames.get_size()):
+            self._cursor_pos = self._reflowed(self._last_screen, self._cursor_pos, self._frames.get_size().columns)
         super().erase(leave_alternate_screen)
+
+    async def wait_for_cpr_responses(self, timeout: int = 1) -> None:  # noqa: ASYNC109  (as prompt_toolkit calls it)
+        """Wait for what the terminal was asked, before another program reads from it."""
+        await self._frames.sightings.all_told()
+
+    def _mend(self, misdrawn: Misdrawn, size: Size) -> None:
+        """Erase what was drawn in the wrong place, with what was left above it, and have its text printed anew."""
+        base, last = misdrawn.base, misdrawn.frames[-1]
+        left = self._reflowed(base.screen, base.cursor, misdrawn.columns).y - base.cursor.y if base is not None else 0
+        if left:
+            printed = "".join(frame.printed for frame in misdrawn.frames)
+            rows = last.cursor.y + left + sum(_rows(line, misdrawn.columns) for line in printed.split("\n")[:-1])
+            if rows <= size.rows - last.screen.height + last.cursor.y:  # further up is the scrollback
+                self._cursor_pos = Point(0, rows)
+                self._due.insert(0, printed)
+        self._frames.write_raw("\r")
+        super().erase()
+
+    def _reflowed(self, screen: Screen, cursor: Point, columns: int) -> Point:
+        """Return where the cursor is, from the top of what was drawn, once the terminal has wrapped it anew."""
+        if not self._reflows:
+            return cursor
+        above = sum(_wrapped(screen, row, columns)[0] for row in range(cursor.y))
+        further, x = _wrapped(screen, cursor.y, columns, cursor.x)
+        return Point(x, cursor.y + above + further)
+
+    def _has_new_width(self, size: Size) -> bool:
+        return self._last_size is not None and self._last_size.columns != size.columns
 
     def _is_to_shrink(self, layout: Layout, size: Size) -> bool:
         if self._last_screen is None:
             return False
-        if self._last_size is not None and self._last_size.columns != size.columns:
+        if self._has_new_width(size):
             return True
         wanted = layout.container.preferred_height(size.columns, size.rows).preferred
         return min(wanted, size.rows) < self._last_screen.height
@@ -135,6 +185,17 @@ def _wrapped(screen: Screen, row: int, columns: int, until: int = 10_000) -> tup
         at += width
     blanks = max(0, until - end) if until < 10_000 else 0
     return further + (column + blanks) // (columns + 1), min(column + blanks, columns - 1)
+
+
+def _rows(line: str, columns: int) -> int:
+    """Return how many rows the terminal takes for a printed line."""
+    rows, used = 1, 0
+    for character in plain_of(line):
+        width = 8 - used % 8 if character == "\t" else get_cwidth(character)
+        if used + width > columns:
+            rows, used = rows + 1, 0
+        used += width
+    return rows
 
 
 def _reflows() -> bool:

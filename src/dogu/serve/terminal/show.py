@@ -18,6 +18,7 @@ from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
 _THOUGHT_LINES = 3
+_DRAWN_AFTER_S = 0.15
 
 
 class Show:
@@ -39,7 +40,7 @@ class Show:
         self._style = style
         self._columns = columns
         self._emit = emit
-        self._answer = AnswerStream(style, columns, emit, draws=draws)
+        self._answer = AnswerStream(style, columns, emit, draws=draws, after_s=_DRAWN_AFTER_S)
         self._thought = ""
         self._began = 0.0
         self.calls = Calls(style, columns, emit, {} if asked is None else asked)

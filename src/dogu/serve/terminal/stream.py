@@ -6,21 +6,37 @@ import time
 from collections.abc import Callable
 
 from dogu.serve.terminal.blocks import Block, Blocks
+from dogu.serve.terminal.cells import width_of
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
 _MOST_DRAWN_CHARS = 6_000
+_NARROW = 40  # columns that a terminal may suddenly have
 _DEARER_FACTOR = 8  # a block is drawn again only after so many times what drawing it took
 
 
 class AnswerStream:
-    """Takes text, gives lines. `draws` is false where nothing may be drawn twice: then text is printed by the line."""
+    """Takes text, gives lines. `draws` is false where nothing may be drawn twice: then text is printed by the line.
 
-    def __init__(self, style: Style, columns: Callable[[], int], emit: Callable[[str], None], *, draws: bool) -> None:
+    A block is drawn when it has been under way for `after_s`: of a burst, blocks are printed before it comes to that.
+    """
+
+    def __init__(
+        self,
+        style: Style,
+        columns: Callable[[], int],
+        emit: Callable[[str], None],
+        *,
+        draws: bool,
+        after_s: float = 0.0,
+    ) -> None:
         self._style = style
         self._columns = columns
         self._emit = emit
         self._draws = draws
+        self._after_s = after_s
+        self._block_began = 0.0
+        self._is_between = True  # two blocks
         self._blocks = Blocks()
         self._partial = ""
         self._has_printed = False
@@ -43,6 +59,8 @@ class AnswerStream:
             for line in lines:
                 self._emit(make_visible(line))
             return
+        if self._is_between and not text.isspace():
+            self._block_began, self._is_between = time.monotonic(), False
         for block in self._blocks.feed(text):
             self._print(block)
 
@@ -59,7 +77,7 @@ class AnswerStream:
     def live_lines(self, columns: int, rows: int) -> list[str]:
         """Return the last lines of the block under way."""
         rest = self._blocks.rest
-        if not rest.text:
+        if not rest.text or time.monotonic() < self._block_began + self._after_s:
             return []
         state = (self._length, columns)
         if state != self._drawn_for and time.monotonic() >= self._draw_after:
@@ -69,7 +87,8 @@ class AnswerStream:
             self._draw_after = ended + (ended - started) * _DEARER_FACTOR
         lines = self._drawn
         before = [""] if (self._has_printed or self.follows_calls) and not rest.continues else []
-        return [*before, *lines] if len(lines) <= rows else ["…", *lines[-rows:]]
+        shown = _that_fit(lines, rows)
+        return [*before, *lines] if shown == len(lines) else ["…", *lines[-shown:]]
 
     def _lines(self, block: Block, columns: int, rows: int) -> list[str]:
         if len(block.text) > _MOST_DRAWN_CHARS:
@@ -85,6 +104,7 @@ class AnswerStream:
 
     def _print(self, block: Block) -> None:
         lines = self._markdown(block, self._columns())
+        self._is_between = True
         self._drawn, self._drawn_for = [], (0, 0)
         self._draw_after = 0.0
         if lines:
@@ -92,3 +112,13 @@ class AnswerStream:
             self.follows_calls = False
             self._emit("\n".join([*between, *lines]))
             self._has_printed = True
+
+
+def _that_fit(lines: list[str], rows: int) -> int:
+    """Return how many of the last lines still fit should the terminal become narrow: what scrolls off stays behind."""
+    taken = 0
+    for count, line in enumerate(reversed(lines)):
+        taken += max(1, -(-width_of(line) // _NARROW))
+        if taken > rows and count:
+            return count
+    return len(lines)
