@@ -1,10 +1,19 @@
-"""A program in a workspace and a home of its own."""
+"""A program in a workspace and a home of its own, and terminals for it."""
 
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from dogu.testing.fake_gemini import FakeGemini
 from e2e.program import Program
+from e2e.screens import Tmux
+
+Panes = Callable[..., Tmux]
 
 
 @pytest.fixture
@@ -13,3 +22,29 @@ def program(tmp_path: Path) -> Program:
     root.mkdir()
     home.mkdir()
     return Program(root, home)
+
+
+@pytest.fixture
+def short_program(tmp_path: Path) -> Iterator[Program]:
+    """A program whose workspace has a path of 17 characters, as `Tmux.since` shows it, wherever the tests run."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with tempfile.TemporaryDirectory(prefix="dogu", dir="/tmp") as root:
+        yield Program(Path(root), home)
+
+
+@pytest.fixture
+def panes() -> Iterator[Panes]:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux isn't installed (scripts/system_packages.sh)")
+    opened: list[Tmux] = []
+
+    def start(program: Program, server: FakeGemini | None = None, *words: str, **more: object) -> Tmux:
+        environ = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url} if server else {}
+        known = {"COLORFGBG": "15;0", **environ, **more}
+        opened.append(Tmux(program, words, **known))  # pyright: ignore[reportArgumentType]  (size and environment)
+        return opened[-1]
+
+    yield start
+    for pane in opened:
+        pane.close()

@@ -23,6 +23,11 @@ class Program:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         return {**kept, "HOME": str(self.home), "TERM": "xterm-256color", **more}
 
+    def settle(self, settings: str) -> None:
+        """Write the person's settings."""
+        (self.home / ".dogu").mkdir(exist_ok=True)
+        (self.home / ".dogu" / "settings.json").write_text(settings)
+
     def run(
         self, *words: str, stdin: bytes = b"", environ: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:

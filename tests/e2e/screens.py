@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 import pexpect
 import pyte
 
+from dogu.serve.terminal.calls import SPINNER
 from e2e.program import PROGRAM, Program
 
-_DEADLINE_S = 20.0
+_DEADLINE_S = 30.0
 
 OURS = re.compile(
     "\x1b7\x1b\\[999;999H\x1b\\[6n\x1b8"  # asking for the size
@@ -107,7 +108,10 @@ class Terminal:
 
 
 class Tmux:
-    """A tmux server of its own, with one pane."""
+    """A tmux server of its own, with one pane: a terminal that scrolls, reflows and answers as a real one does.
+
+    `command` is what runs in it; when that has ended, its last screen stays.
+    """
 
     def __init__(
         self,
@@ -120,19 +124,67 @@ class Tmux:
         **environ: str,
     ) -> None:
         self._server = f"dogu-{uuid.uuid4().hex[:8]}"
+        self._root = str(program.root)
         variables = [f"{name}={value}" for name, value in program.environ(**environ).items()]
         size = ["-x", str(columns), "-y", str(rows)]
-        started = ["env", "-i", *variables, "TERM=tmux-256color", *command, *words]
-        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(program.root), *started)
+        # tmux reads TERM only from a variable given before it.
+        started = ["env", "-i", *variables, f"TERM={environ.get('TERM', 'tmux-256color')}", *command, *words]
+        options = ["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"]
+        options += ["set-option", "-g", "history-limit", "10000", ";"]
+        self._tmux("-f", "/dev/null", *options, "new-session", "-d", *size, "-c", self._root, *started)
 
     @property
     def text(self) -> str:
         """The scrollback and the screen."""
         return self._tmux("capture-pane", "-p", "-S", "-")
 
+    @property
+    def painted(self) -> str:
+        """The same with its colors."""
+        return self._tmux("capture-pane", "-p", "-e", "-S", "-")
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """The cursor's column and row, from 0."""
+        x, y = self._tmux("display-message", "-p", "#{cursor_x} #{cursor_y}").split()
+        return int(x), int(y)
+
+    @property
+    def title(self) -> str:
+        """The title of the pane."""
+        return self._tmux("display-message", "-p", "#{pane_title}").rstrip("\n")
+
+    def since(self, mark: str) -> str:
+        """Return what is seen from the last line on that begins with `mark`; what differs each time is made the same.
+
+        Paths of the workspace read `/tmp/dogu-project`, which is as long as they are; times are left out.
+        """
+        lines = self.text.rstrip("\n").split("\n")
+        first = max(at for at, line in enumerate(lines) if line.startswith(mark))
+        text = "\n".join(line.rstrip() for line in lines[first:]).replace(self._root, "/tmp/dogu-project")
+        text = re.sub(r" {1,2}· \d+ s\b|  \d+ s$", "", text, flags=re.MULTILINE)
+        return re.sub(f"[{SPINNER}]", "⠿", text) + "\n"
+
     def keys(self, *keys: str) -> None:
-        """Press keys by tmux's names, or type a text."""
+        """Press keys by tmux's names."""
         self._tmux("send-keys", *keys)
+
+    def type(self, text: str) -> None:
+        """Type a text as it is."""
+        self._tmux("send-keys", "-l", text)
+
+    def paste(self, text: str) -> None:
+        """Paste a text, as a terminal does that was told to mark pastes."""
+        self._tmux("set-buffer", text)
+        self._tmux("paste-buffer", "-p", "-d")
+
+    def say(self, text: str) -> None:
+        """Type a message into the empty input box, see it there, and send it."""
+        self.until(at_prompt)
+        self.type(text)
+        begin = f"› {text}"[:20]  # a long one goes on in the next row
+        self.until(lambda _: begin in self._rows())
+        self.keys("Enter")
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the pane another size."""
@@ -147,11 +199,20 @@ class Tmux:
                 return text
             if time.monotonic() > deadline:
                 raise AssertionError(f"{condition!r} never came; the screen:\n{text}")
-            time.sleep(0.05)
+            time.sleep(0.03)
+
+    def ended(self) -> int:
+        """Wait until what runs in the pane has ended; return its exit status."""
+        format = "#{pane_dead} #{pane_dead_status}"
+        self.until(lambda _: self._tmux("display-message", "-p", format).startswith("1"))
+        return int(self._tmux("display-message", "-p", format).split()[1])
 
     def close(self) -> None:
         """End the server."""
         subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, check=False)
+
+    def _rows(self) -> str:
+        return self._tmux("capture-pane", "-p")
 
     def _tmux(self, *words: str) -> str:
         environ = {**os.environ, "LC_ALL": "C.UTF-8"}
@@ -159,3 +220,9 @@ class Tmux:
             ["tmux", "-u", "-L", self._server, *words], capture_output=True, text=True, check=True, env=environ
         )
         return done.stdout
+
+
+def at_prompt(text: str) -> bool:
+    """Tell whether the input box is empty, and nothing is under way."""
+    rows = text.rstrip("\n").split("\n")[-24:]
+    return any(row.rstrip() == "›" for row in rows) and not any(sign in "".join(rows[-12:]) for sign in SPINNER)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import time
@@ -16,27 +15,9 @@ import pytest
 
 from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
 from dogu.testing.turn import Turn, call
+from e2e.conftest import Panes
 from e2e.program import PROGRAM, Program
 from e2e.screens import Terminal, Tmux
-
-Panes = Callable[..., Tmux]
-
-
-@pytest.fixture
-def panes(program: Program) -> Iterator[Panes]:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux isn't installed (scripts/system_packages.sh)")
-    opened: list[Tmux] = []
-
-    def start(server: FakeGemini | None = None, *words: str, **more: object) -> Tmux:
-        environ = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url} if server else {}
-        pane = Tmux(program, words, **{**environ, **more})  # pyright: ignore[reportArgumentType]  (size and environment)
-        opened.append(pane)
-        return pane
-
-    yield start
-    for pane in opened:
-        pane.close()
 
 
 @pytest.fixture
@@ -51,41 +32,6 @@ def terminals(program: Program) -> Iterator[Callable[..., Terminal]]:
     yield start
     for terminal in opened:
         terminal.child.close(force=True)
-
-
-PARAGRAPHS = [f"Paragraph-{n}: " + "words and 日本語 " * 8 for n in range(60)]
-
-
-@pytest.mark.parametrize("widths", [(40, 80), (200, 60), (80, 79), (100, 45)])
-def test_a_resize_in_mid_stream_loses_nothing(panes: Panes, widths: tuple[int, int]):
-    with FakeGemini([Turn(text="\n\n".join(PARAGRAPHS), pieces=4_000)]) as server:
-        pane = panes(server, columns=widths[0])
-        pane.until("›")
-        pane.keys("go", "Enter")
-        pane.until("Paragraph-3:")
-        pane.resize(widths[1], 24)
-        pane.until("Paragraph-20:")
-        pane.resize(widths[0], 30)
-        pane.until("Paragraph-40:")
-        pane.resize(widths[1], 20)
-        text = pane.until(lambda text: "Paragraph-59:" in text and "Ctrl-C cancels" not in text[-400:])
-    counts = [text.replace("\n", "").count(f"Paragraph-{number}:") for number in range(60)]
-    assert min(counts) == 1
-    # A frame that was on its way while the terminal changed may be seen once more, one for each resize.
-    assert sum(counts) <= 60 + 3
-
-
-def test_a_resize_at_the_prompt_keeps_what_was_typed(panes: Panes):
-    pane = panes(columns=80)
-    pane.until("›")
-    typed = "a line that is longer than forty columns, with 日本語 in it"
-    pane.keys(typed)
-    pane.until(typed)
-    pane.resize(30, 20)
-    pane.resize(90, 24)
-    text = pane.until(lambda text: typed in text)
-    assert text.count("a line that is longer") == 1
-    assert text.count("›") == 1
 
 
 def running(request: GeminiRequest) -> Turn:
@@ -127,17 +73,17 @@ def test_the_end_of_the_input_ends_the_session(terminals: Callable[..., Terminal
         assert terminal.ended() == 0
 
 
-def shell(panes: Panes, server: FakeGemini) -> Tmux:
-    pane = panes(server, command=["bash", "--norc", "-i"], PS1="shell$ ")
+def shell(program: Program, panes: Panes, server: FakeGemini) -> Tmux:
+    pane = panes(program, server, command=["bash", "--norc", "-i"], PS1="shell$ ")
     pane.until("shell$")
     pane.keys(" ".join(map(shlex.quote, PROGRAM)), "Enter")
     pane.until("›")
     return pane
 
 
-def test_a_suspended_session_comes_back_with_what_was_typed(panes: Panes):
+def test_a_suspended_session_comes_back_with_what_was_typed(program: Program, panes: Panes):
     with FakeGemini(["I am here."]) as server:
-        pane = shell(panes, server)
+        pane = shell(program, panes, server)
         pane.keys("half a thought")
         pane.until("› half a thought")
         pane.keys("C-z")
@@ -152,7 +98,7 @@ def test_a_suspended_session_comes_back_with_what_was_typed(panes: Panes):
 
 def test_a_session_stopped_from_outside_comes_back_too(program: Program, panes: Panes):
     with FakeGemini(["I am here."]) as server:
-        pane = shell(panes, server)
+        pane = shell(program, panes, server)
         pane.keys("half a thought")
         pane.until("› half a thought")
         (process,) = [
@@ -178,7 +124,7 @@ def test_a_terminal_left_raw_by_an_editor_is_put_right(program: Program, panes: 
     Path(program.root / "a.txt").write_text("one\n")
     edit = call("replace", file_path=str(program.root / "a.txt"), old_string="one", new_string="two")
     with FakeGemini([Turn(calls=[edit]), Turn(text="I am here.")]) as server:
-        pane = panes(server, command=["bash", "--norc", "-i"], PS1="shell$ ", EDITOR=str(editor))
+        pane = panes(program, server, command=["bash", "--norc", "-i"], PS1="shell$ ", EDITOR=str(editor))
         pane.until("shell$")
         pane.keys(" ".join(map(shlex.quote, PROGRAM)), "Enter")
         pane.until("›")

@@ -1,8 +1,7 @@
-"""The terminal as it is seen: cells read back from an emulator, at several widths, while text bursts and tools flood."""
+"""What the program writes to a terminal, byte by byte, and what is left behind on disk; the screens are compared in tmux."""
 
 from __future__ import annotations
 
-import json
 import stat
 from collections.abc import Callable, Iterator
 
@@ -14,12 +13,6 @@ from e2e.program import Program
 from e2e.screens import Terminal
 
 Open = Callable[..., Terminal]
-WIDTHS = [40, 80, 200]
-BURST = "".join(
-    f"## 節 {n}\n\nParagraph {n} with **bold** and `code`. 日本語の文章も混ぜます。{'word ' * 30}\n\n"
-    f"```python\ndef f{n}(x):\n    return {n}  # コメント\n```\n\n"
-    for n in range(40)
-)
 
 
 @pytest.fixture
@@ -42,46 +35,6 @@ def at_prompt(terminal: Terminal) -> bool:
     return any(line.startswith("›") for line in terminal.lines) and "Ctrl-C cancels" not in "\n".join(terminal.lines)
 
 
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_a_burst_of_markdown_is_whole_in_the_scrollback(program: Program, terminals: Open, columns: int):
-    with FakeGemini([Turn(text=BURST, pieces=2_000)]) as server:
-        terminal = terminals(server, columns=columns)
-        terminal.say("go")
-        terminal.until("return 39")
-        terminal.until(lambda: at_prompt(terminal))
-        for number in range(40):
-            assert terminal.text.count(f"return {number}  #") == 1, "printed once, and for good"
-            assert terminal.text.count(f"節 {number}\n") == 1
-        assert "Answering" not in terminal.text, "no part of what was only drawn is left behind"
-
-
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_an_edit_of_a_file_with_a_cjk_name_is_asked_and_done(program: Program, terminals: Open, columns: int):
-    path = program.root / "設定ファイル.py"
-    path.write_text('挨拶 = "こんにちは世界"\n')
-    edit = call("replace", file_path=str(path), old_string="こんにちは世界", new_string="さようなら世界")
-    with FakeGemini([Turn(calls=[edit]), Turn(text="終わりました。")]) as server:
-        terminal = terminals(server, columns=columns)
-        terminal.say("変えて")
-        terminal.until("[s]top")
-        squeezed = terminal.text.replace("\n", "")
-        assert '-挨拶 = "こんにちは世界"' in squeezed
-        assert '+挨拶 = "さようなら世界"' in squeezed
-        terminal.send("y")
-        terminal.until("終わりました。")
-    assert path.read_text() == '挨拶 = "さようなら世界"\n'
-
-
-def test_no_wide_character_is_broken_at_the_edge(program: Program, terminals: Open):
-    with FakeGemini([Turn(text="漢字" * 200 + "\n")]) as server:
-        terminal = terminals(server, columns=41)
-        terminal.say("go")
-        terminal.until(lambda: at_prompt(terminal) and "漢字" in terminal.text)
-        rows = [line for line in terminal.text.split("\n") if "漢" in line]
-        assert sum(row.count("漢") for row in rows) == 200
-        assert all(len(row.strip()) <= 20 for row in rows), "each row holds whole characters only"
-
-
 def test_the_cursor_stands_where_an_input_method_would_draw(terminals: Open):
     terminal = terminals()
     terminal.send("日本x")
@@ -89,25 +42,6 @@ def test_the_cursor_stands_where_an_input_method_would_draw(terminals: Open):
     cursor = terminal.screen.cursor
     assert terminal.lines[cursor.y] == "› 日本x"
     assert cursor.x == len("› ") + 2 + 2 + 1
-
-
-def flood(request: GeminiRequest) -> Turn:
-    if request.responses:
-        return Turn(text="The flood is over.")
-    return Turn(calls=[call("run_shell_command", command="yes 'a line of output' | head -400000")])
-
-
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_typing_goes_on_while_a_tool_floods(terminals: Open, columns: int):
-    with FakeGemini(flood) as server:
-        terminal = terminals(server, "--approval-mode", "yolo", columns=columns)
-        terminal.say("flood")
-        terminal.until("Shell")
-        terminal.send("typed meanwhile 日本")
-        terminal.until("› typed meanwhile 日本")
-        terminal.until("The flood is over.")
-        terminal.until("› typed meanwhile 日本")
-        assert terminal.text.count("a line of output") < 40, "the rest waits for /open"
 
 
 def waiting(program: Program) -> Callable[[GeminiRequest], Turn]:
@@ -139,35 +73,6 @@ def test_messages_typed_meanwhile_wait_in_order_and_can_be_taken_back(program: P
         assert prompts == ["wait", "first", "second", "third changed"]
 
 
-def test_ctrl_c_cancels_the_turn_says_what_and_gives_back_what_waited(program: Program, terminals: Open):
-    with FakeGemini(waiting(program)) as server:
-        terminal = terminals(server, "--approval-mode", "yolo")
-        terminal.say("wait")
-        terminal.until("Shell")
-        terminal.send("next\r")
-        terminal.until("⏎ next")
-        terminal.send("\x03")
-        terminal.until("Cancelled: Shell")
-        terminal.until("› next")
-        assert len([request for request in server.requests if not request.responses]) == 1
-
-
-def test_ctrl_c_clears_the_input_and_twice_at_an_empty_prompt_leaves(terminals: Open):
-    terminal = terminals()
-    terminal.send("half a thought")
-    terminal.until("› half a thought")
-    terminal.send("\x03")
-    terminal.until("Cleared what you had typed")
-    terminal.send("\x1b[A")
-    terminal.until("› half a thought")
-    terminal.send("\x03")
-    terminal.until(lambda: "› half a thought" not in terminal.lines)
-    terminal.send("\x03")
-    terminal.until("Ctrl-C once more leaves")
-    terminal.send("\x03")
-    assert terminal.ended() == 0
-
-
 def test_keys_typed_before_a_question_was_drawn_do_not_answer_it(program: Program, terminals: Open):
     command = call("run_shell_command", command="touch done")
     with FakeGemini([Turn(calls=[command], delay_s=0.5), Turn(text="Over.")]) as server:
@@ -184,22 +89,6 @@ def test_keys_typed_before_a_question_was_drawn_do_not_answer_it(program: Progra
         assert "› yes yes" in terminal.lines, "what was typed ahead is still there"
 
 
-def test_several_questions_are_asked_in_order(program: Program, terminals: Open):
-    calls = [call("write_file", file_path=str(program.root / f"{n}.txt"), content=f"{n}\n") for n in range(3)]
-    with FakeGemini([Turn(calls=calls), Turn(text="Over.")]) as server:
-        terminal = terminals(server)
-        terminal.say("go")
-        for number, key in enumerate("yny"):
-            terminal.until(f"? Create {number}.txt")
-            terminal.until(lambda: any("[s]top" in line for line in terminal.lines))
-            terminal.send(key)
-            terminal.until(
-                lambda count=number + 1: terminal.text.count("  Yes.") + terminal.text.count("  No.") == count
-            )
-        terminal.until("Over.")
-    assert sorted(path.name for path in program.root.glob("*.txt")) == ["0.txt", "2.txt"]
-
-
 def test_the_terminal_is_told_that_a_question_waits(program: Program, terminals: Open):
     with FakeGemini([Turn(calls=[call("run_shell_command", command="true")]), Turn(text="Over.")]) as server:
         terminal = terminals(server)
@@ -212,40 +101,6 @@ def test_the_terminal_is_told_that_a_question_waits(program: Program, terminals:
         assert terminal.raw.count("\x1b[22;0t") == terminal.raw.count("\x1b[23;0t") == 1, "the title is put back"
 
 
-def test_a_long_result_is_folded_and_opens_to_its_whole(program: Program, terminals: Open):
-    with FakeGemini([Turn(calls=[call("run_shell_command", command="seq 100 160")]), Turn(text="Over.")]) as server:
-        terminal = terminals(server, "--approval-mode", "yolo")
-        terminal.say("count")
-        terminal.until("Over.")
-        assert "… 55 lines above" in terminal.text
-        assert "\n  120\n" not in terminal.text
-        terminal.send("\x0f")
-        terminal.until("\n120\n")
-        terminal.say("/open 7")
-        terminal.until("There is no result 7")
-
-
-def test_a_message_of_several_lines_is_written_with_alt_enter_and_a_backslash(terminals: Open):
-    with FakeGemini(lambda request: Turn(text=f"{request.prompt.count(chr(10))} newlines")) as server:
-        terminal = terminals(server)
-        terminal.send("one\x1b\rtwo\\\rthree")
-        terminal.until("three")
-        terminal.send("\r")
-        terminal.until("2 newlines")
-        assert server.requests[-1].prompt == "one\ntwo\nthree"
-
-
-def test_a_long_paste_is_a_mark_until_it_is_sent(terminals: Open):
-    with FakeGemini(["Got it."]) as server:
-        terminal = terminals(server)
-        lines = "\n".join(f"line {n}" for n in range(120))
-        terminal.send(f"\x1b[200~{lines}\x1b[201~")
-        terminal.until("› [Pasted text #1: 120 lines]")
-        terminal.send(" ok\r")
-        terminal.until("Got it.")
-        assert server.requests[-1].prompt == f"{lines} ok"
-
-
 def test_a_dropped_picture_is_sent_with_the_message(program: Program, terminals: Open):
     (program.root / "bild 1.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(32))
     with FakeGemini(["I see."]) as server:
@@ -256,21 +111,6 @@ def test_a_dropped_picture_is_sent_with_the_message(program: Program, terminals:
         terminal.until("I see.")
         parts = server.requests[-1].contents[-1]["parts"]
         assert [part["inlineData"]["mimeType"] for part in parts if "inlineData" in part] == ["image/png"]
-
-
-def test_files_and_commands_are_completed(program: Program, terminals: Open):
-    (program.root / "日本 語.txt").write_text("中身")
-    with FakeGemini(["Read."]) as server:
-        terminal = terminals(server)
-        terminal.send("look at @日本")
-        terminal.until("日本 語.txt")
-        terminal.send("\t")
-        terminal.until('› look at @"日本 語.txt"')
-        terminal.send("\r")
-        terminal.until("Read.")
-        assert "中身" in json.dumps(server.requests[-1].body, ensure_ascii=False)
-        terminal.send("/mod")
-        terminal.until("show or set the approval mode")
 
 
 def test_what_was_typed_is_found_again_in_the_next_session(program: Program, terminals: Open):
@@ -343,15 +183,6 @@ def test_the_background_is_asked_after_the_first_paint_and_never_typed(terminals
     terminal.until("› ab")
     terminal.send("\x15/theme\r")
     terminal.until("Theme: light.")
-
-
-def test_no_color_means_none(terminals: Open):
-    with FakeGemini(["# Title\n\n**bold** `code`\n"]) as server:
-        terminal = terminals(server, NO_COLOR="1")
-        terminal.say("go")
-        terminal.until(lambda: at_prompt(terminal) and "code" in terminal.text)
-        colors = {part.split("m")[0] for part in terminal.raw.split("\x1b[")[1:] if "m" in part[:12]}
-        assert not {code for code in colors if code.startswith(("3", "4", "38", "48"))}
 
 
 @pytest.mark.parametrize("way", [{"TERM": "dumb"}, {"words": "--screen-reader"}])

@@ -9,7 +9,7 @@ import pytest
 from dogu.contract import ErrorKind
 from dogu.contract.result import ToolFailure
 from dogu.language import PSEUDO, speak
-from dogu.serve.failures import failure_words
+from dogu.serve.failures import failure_parts, failure_words
 from sentences import write_known_catalog
 
 
@@ -23,7 +23,7 @@ def known_catalogs(english_again: None, catalogs: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("dogu.language._CATALOGS", str(catalogs))
 
 
-@pytest.mark.parametrize("kind", ErrorKind)
+@pytest.mark.parametrize("kind", [kind for kind in ErrorKind if kind is not ErrorKind.DECLINED])
 def test_every_kind_of_failure_is_said_with_its_english_key(kind: ErrorKind) -> None:
     error = ToolFailure(kind, "File not found: /w/a.txt.")
     assert failure_words(error) == "File not found: /w/a.txt."
@@ -32,3 +32,17 @@ def test_every_kind_of_failure_is_said_with_its_english_key(kind: ErrorKind) -> 
     assert first.startswith("⟦")
     assert first.endswith(f"⟧ ({kind})")
     assert own == "File not found: /w/a.txt."
+
+
+def test_who_declined_is_told_so_and_not_what_the_model_hears() -> None:
+    error = ToolFailure(ErrorKind.DECLINED, "The user declined this call.")
+    assert failure_words(error) == "You declined it. Nothing was run."
+
+
+def test_the_words_for_the_model_stand_apart_unless_the_kind_tells_little() -> None:
+    missing, remote = ToolFailure(ErrorKind.NOT_FOUND, "Not there."), ToolFailure(ErrorKind.REMOTE_FAILED, "It said 5.")
+    assert failure_parts(missing) == ("Not there.", "")
+    speak(PSEUDO)
+    assert failure_parts(missing)[1] == "Not there."
+    assert failure_parts(remote)[0].endswith("(remote_failed)\nIt said 5.")
+    assert failure_parts(remote)[1] == ""

@@ -46,6 +46,8 @@ class ScriptedScreen:
         self.print(f"{label}{' (secret)' if is_secret else ''}")
         return self.answers.pop(0)
 
+    def rest(self) -> None: ...
+
     def give_back(self, message: Message) -> None: ...
 
     @asynccontextmanager

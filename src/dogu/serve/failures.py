@@ -51,8 +51,10 @@ def failure_words(error: ToolFailure) -> str:
 def failure_parts(error: ToolFailure) -> tuple[str, str]:
     """Return what a failure was, in the person's language, and apart from it the tool's English words for the model.
 
-    The second is empty where the first says the same, or says it: of a kind that tells little by itself.
+    The second is empty where the first says the same, or holds it because the kind tells little by itself.
     """
+    if error.kind is ErrorKind.DECLINED:  # by the one who reads it
+        return say(_SENTENCES[error.kind]), ""
     said = say(error.message)
     if spoken() == "en":
         return said, ""

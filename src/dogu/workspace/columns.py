@@ -77,7 +77,8 @@ def _row(line: str, column: int, cells: int, measure: Callable[[str], int]) -> l
         return _broken(line, " " * column, cells, measure)
     indent = _indent(line)
     below = indent + "    "
-    return [*_broken(match[1], below, cells, measure), *_broken(below + match[3], below, cells, measure)]
+    first = _broken(match[1], below + "    ", cells, measure)
+    return [*first, *_broken(below + match[3], below, cells, measure)]
 
 
 def _broken(line: str, indent: str, cells: int, measure: Callable[[str], int]) -> list[str]:

@@ -22,7 +22,7 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
 from dogu.language import say
-from dogu.serve.terminal.cells import width_of
+from dogu.serve.terminal.cells import hanging, width_of, wrapped
 from dogu.serve.terminal.screen import Choice
 from dogu.serve.terminal.style import Style
 
@@ -53,14 +53,17 @@ class Asking:
         )
         self._line_window = Window(
             BufferControl(self._line, input_processors=[_Unseen(lambda: self._is_secret)]),
-            get_line_prefix=lambda line, wrap: ANSI(self._style.paint(self._label, "bold") + " " if not wrap else ""),
+            get_line_prefix=self._line_prefix,
             dont_extend_height=True,
             wrap_lines=True,
         )
         self.is_choosing = Condition(lambda: bool(self._choices) and self._is_armed)
         self.is_reading = Condition(lambda: bool(self._label))
+        self.is_labelled_above = self.is_reading & Condition(lambda: width_of(self._label) > self._columns() // 2)
+        label = Window(FormattedTextControl(self._label_text), dont_extend_height=True, wrap_lines=True)
         self.container = HSplit(
             [
+                ConditionalContainer(label, self.is_labelled_above),
                 ConditionalContainer(self._choice_window, Condition(lambda: bool(self._choices))),
                 ConditionalContainer(self._line_window, self.is_reading),
             ]
@@ -159,12 +162,22 @@ class Asking:
                 self.app.layout.focus("input")
         self._redraw()
 
+    def _label_text(self) -> StyleAndTextTuples:
+        label = wrapped(self._label, self._columns() - 1)
+        return ANSI(self._style.paint(label, "bold")).__pt_formatted_text__()
+
+    def _line_prefix(self, _line: int, wrap: int) -> StyleAndTextTuples:
+        """Put the label before the line, unless it stands above."""
+        if wrap or self.is_labelled_above():
+            return [("", "  ")]
+        return ANSI(self._style.paint(self._label, "bold") + " ").__pt_formatted_text__()
+
     def _choices_text(self) -> StyleAndTextTuples:
         if not self._choices:
             return []
         if not self._is_armed:
-            return [("", say("A question waits until you have stopped typing."))]
-        words = [choice.words for choice in self._choices]
+            return [("", wrapped(say("A question waits until you have stopped typing."), self._columns() - 1))]
+        words = [hanging(choice.words, self._columns() - 1, "    ") for choice in self._choices]
         one_line = "  ".join(words)
         shown = one_line if width_of(one_line) < self._columns() - 2 else "\n".join(words)
         return [*ANSI(self._style.paint(shown, "bold") + " ").__pt_formatted_text__(), ("[SetCursorPosition]", "")]

@@ -131,9 +131,10 @@ class Calls:
 
     def _head(self, running: _Running, sign: str, color: str, after: str) -> str:
         """Return a call's line, broken between words; what comes after it is painted already."""
-        room = self._columns() - width_of(after)
         plain = f"{sign} {running.name}  {running.description}".rstrip()
-        first, *more = hanging(plain, room).split("\n")
+        first, *more = hanging(plain, self._columns()).split("\n")
+        if after and width_of([first, *more][-1]) + width_of(after) > self._columns():
+            more.append("")
         named = f"{sign} {running.name}"
         if first.startswith(named):
             paint = self._style.paint

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dogu.agent.slash import Said, SlashCommand
 from dogu.agent.slash.model import Connections, LocalServer
 from dogu.language import say
-from dogu.serve.terminal.cells import wrapped
+from dogu.serve.terminal.cells import hanging, wrapped
 from dogu.serve.terminal.screen import Choice, Screen
 from dogu.workspace.visible import make_visible
 
@@ -38,7 +38,8 @@ class ConnectMenu:
             )
         )
         for choice in _choices():
-            self._say(f"  {choice.words}")
+            words = make_visible(choice.words, keep="")
+            self._screen.print(hanging(f"  {words}", self._screen.columns, "      "))
         self._say(say("Type a number, or just what you want done. /connect shows this again."))
 
     async def look_for_servers(self) -> None:

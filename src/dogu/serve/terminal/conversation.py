@@ -88,6 +88,8 @@ class Conversation:
             while (message := await self._inbox.take()) is not None:
                 await self._do(message)
                 self._tell_notes()
+                if not self._inbox.waiting:
+                    self._screen.rest()
             self._screen.end()
             group.cancel_scope.cancel()
         return ExitCode.DONE
@@ -216,7 +218,8 @@ class Conversation:
             self._scope.cancel()
 
     def _live(self, columns: int, rows: int) -> list[str]:
-        return self.show.live_lines(columns, rows) if self._scope is not None else []
+        is_running = self._scope is not None and not self._scope.cancel_called
+        return self.show.live_lines(columns, rows) if is_running else []
 
     def _status(self) -> str:
         mode = self._talk.runtime.policy.mode.value

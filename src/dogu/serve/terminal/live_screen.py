@@ -111,6 +111,9 @@ class LiveScreen:
         if loop is not None:
             loop.call_later(wait_s, self._draw_frame)
 
+    def rest(self) -> None:
+        """Do nothing: the input box is always there."""
+
     async def choose(self, choices: Sequence[Choice]) -> str:
         """Ask for a key; the terminal is told that a question waits."""
         self._tell_waiting(is_waiting=True)

@@ -15,11 +15,13 @@ from typing import TextIO
 import anyio
 
 from dogu.language import say
+from dogu.serve.terminal.cells import hanging, width_of
 from dogu.serve.terminal.screen import Choice, Doings, Message
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
 _READ_BYTES = 65_536
+_ANSWER_CELLS = 8
 
 
 class PlainScreen:
@@ -57,9 +59,15 @@ class PlainScreen:
     def refresh(self) -> None:
         """Do nothing: what is under way is told when it has ended."""
 
+    def rest(self) -> None:
+        """Print the prompt: what was sent has been done."""
+        self._prompt()
+
     async def choose(self, choices: Sequence[Choice]) -> str:
         """Print the choices and take a line that begins with one of their keys."""
         words = "  ".join(choice.words for choice in choices)
+        if width_of(words) > self.columns - _ANSWER_CELLS:
+            words = "\n".join(hanging(choice.words, self.columns, "    ") for choice in choices) + "\n?"
         while True:
             line = await self._ask(words)
             if line is None:

@@ -64,6 +64,10 @@ class Screen(Protocol):
         """Say that what is under way has changed."""
         ...
 
+    def rest(self) -> None:
+        """Say that nothing is under way any longer, and nothing waits."""
+        ...
+
     async def choose(self, choices: Sequence[Choice]) -> str:
         """Wait for one of the keys, typed after the choices were drawn; '' for Ctrl-C, and at the terminal's end."""
         ...

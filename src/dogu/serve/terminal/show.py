@@ -48,7 +48,7 @@ class Show:
     def begin(self) -> None:
         """Say that something begins that takes a while."""
         self._began = time.monotonic()
-        self._answer.follows_calls = False
+        self._answer.follows_other = False
 
     def event(self, event: object) -> None:
         """Show one event."""
@@ -63,7 +63,7 @@ class Show:
             case CallStarted() | CallFinished():
                 self.end()
                 self.calls.event(event)
-                self._answer.follows_calls = True
+                self._answer.follows_other = True
             case _:
                 self._noted(event)
 
@@ -118,9 +118,10 @@ class Show:
             return
         lines = make_visible(thought).split("\n")
         more = ""
-        if len(lines) > _THOUGHT_LINES:
+        if len(lines) > _THOUGHT_LINES + 1:
             number = self.calls.results.keep(say("Thought"), thought)
             count = len(lines) - _THOUGHT_LINES
             more = "\n" + say("… {count} more lines (/open {number})", count=count, number=number)
-        first = wrapped("\n".join(lines[:_THOUGHT_LINES]), self._columns())
+        first = wrapped("\n".join(lines[:_THOUGHT_LINES] if more else lines), self._columns())
         self._emit(self._style.paint(first + more, "dim"))
+        self._answer.follows_other = True

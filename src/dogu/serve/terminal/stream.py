@@ -40,7 +40,7 @@ class AnswerStream:
         self._blocks = Blocks()
         self._partial = ""
         self._has_printed = False
-        self.follows_calls = False  # then a blank line stands before it
+        self.follows_other = False  # then a blank line stands before it
         self._drawn: list[str] = []
         self._drawn_for: tuple[int, int] = (0, 0)
         self._draw_after = 0.0
@@ -86,7 +86,7 @@ class AnswerStream:
             ended = time.monotonic()
             self._draw_after = ended + (ended - started) * _DEARER_FACTOR
         lines = self._drawn
-        before = [""] if (self._has_printed or self.follows_calls) and not rest.continues else []
+        before = [""] if (self._has_printed or self.follows_other) and not rest.continues else []
         shown = _that_fit(lines, rows)
         return [*before, *lines] if shown == len(lines) else ["…", *lines[-shown:]]
 
@@ -108,8 +108,8 @@ class AnswerStream:
         self._drawn, self._drawn_for = [], (0, 0)
         self._draw_after = 0.0
         if lines:
-            between = [""] if (self._has_printed or self.follows_calls) and not block.continues else []
-            self.follows_calls = False
+            between = [""] if (self._has_printed or self.follows_other) and not block.continues else []
+            self.follows_other = False
             self._emit("\n".join([*between, *lines]))
             self._has_printed = True
 

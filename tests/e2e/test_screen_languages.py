@@ -1,0 +1,445 @@
+"""The same flow in each language: a question, a failure, the help; the model's texts stay what they are."""
+
+from __future__ import annotations
+
+import pytest
+from inline_snapshot import snapshot
+
+from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
+from dogu.testing.turn import Turn, call
+from e2e.conftest import Panes
+from e2e.program import Program
+from e2e.screens import at_prompt
+
+
+@pytest.mark.parametrize(("language", "columns"), [("en", 40), ("ja", 40), ("ko", 40), ("zh-CN", 80), ("zh-TW", 200)])
+def test_a_turn_and_the_help(short_program: Program, panes: Panes, language: str, columns: int) -> None:
+    root = short_program.root
+    short_program.settle('{"tools": {"sandbox": "off"}}')  # which one there is differs by machine
+    (root / "設定.py").write_text("x = 1\n")
+    calls = [
+        call("read_file", path=str(root / "없다.txt")),
+        call("write_file", file_path=str(root / "新しい.txt"), content="一\n二\n"),
+        call("run_shell_command", command="seq 30; exit 3", description="数える"),
+    ]
+
+    def answer(request: GeminiRequest) -> Turn:
+        return Turn(text="Over.") if request.responses else Turn(text="I begin.", calls=calls)
+
+    with FakeGemini(answer) as server:
+        pane = panes(short_program, server, "--lang", language, columns=columns, rows=50, NO_COLOR="1")
+        pane.say("go")
+        pane.until("[s]")
+        pane.keys("n")
+        pane.until(lambda text: "seq 30" in text and "[s]" in text.rpartition("seq 30")[2])
+        asked = pane.since("› go")
+        pane.keys("y")
+        pane.until("Over.")
+        pane.until(at_prompt)
+        pane.say("/mode auto_edit")
+        pane.until(lambda text: text.rstrip().endswith("auto_edit"))
+        pane.say("/help")
+        pane.until("@path")
+        pane.until(at_prompt)
+        done = pane.since("Over.")
+    assert (asked, done) == snapshot(
+        {
+            "en": (
+                """\
+› go
+I begin.
+✗ ReadFile  /tmp/dogu-project/없다.txt
+  File not found:
+  /tmp/dogu-project/없다.txt. Check the
+  name with glob or list_directory.
+? Create 新しい.txt?
+@@ -0,0 +1,2 @@
++一
++二
+Asked because: approval mode default
+asks before a tool of kind edit
+  No.
+✗ WriteFile  /tmp/dogu-project/新し
+  い.txt
+  You declined it. Nothing was run.
+? Run this command?
+seq 30; exit 3
+in /tmp/dogu-project
+数える
+Not confined: it may write and reach all
+that you may.
+Asked because: approval mode default
+asks before a tool of kind execute
+[y]es
+[e]dit first
+[n]o
+no, with a [r]eason
+[s]top
+›
+  gemini-2.5-pro
+""",
+                """\
+Over.
+
+› /mode auto_edit
+Approval mode: auto_edit
+
+› /help
+  /help
+      what can be typed here
+  /tools
+      the tools the model has
+  /mode [MODE]
+      show or set the approval mode:
+      default, auto_edit, plan, yolo
+  /model [NAME]
+      show the model, or change it
+  /connect
+      connect a model: a key, or a
+      server on this machine
+  /undo [CALL | to CALL | turn]
+          [--force]
+      take back the last change
+  /done
+      what this session changed, by call
+  /diff
+      what this session changed, by file
+  /rewind [TURN] [--keep-files]
+          [--force]
+      go back to before a turn, files
+      and conversation; without TURN:
+      which there are
+  /fork
+      copy this session as it stands, to
+      go on with later
+  /memory [show | list | add TEXT |
+          refresh]
+      what the model is told from
+      GEMINI.md and AGENTS.md; or
+      remember something
+  /compact [WHAT TO KEEP]
+      make room: sum up the older part
+      of the conversation
+  /stats
+      tokens, costs and calls so far,
+      and how full the context is
+  /quit
+      end (Ctrl-D does too)
+  /open [NUMBER]
+      show a folded result in full; the
+      last one without a number
+  /theme [dark | light]
+      colors for a dark or a light
+      background
+  /keys
+      what the keys do
+  @path
+      reads a file into your prompt
+›
+  gemini-2.5-pro · auto_edit
+""",
+            ),
+            "ja": (
+                """\
+› go
+I begin.
+✗ ReadFile  /tmp/dogu-project/없다.txt
+  （/open 1）
+  見つかりません。 (not_found)
+? 新しい.txt を作成しますか？
+@@ -0,0 +1,2 @@
++一
++二
+確認の理由: 承認モード default では、種
+類が「編集」のツールを使う前に確認します
+  いいえ。
+✗ WriteFile  /tmp/dogu-project/新し
+  い.txt
+  拒否しました。何も実行していません。
+? このコマンドを実行しますか？
+seq 30; exit 3
+場所: /tmp/dogu-project
+数える
+サンドボックスなし: 書き込みも接続もユー
+ザーと同じ範囲で可能です。
+確認の理由: 承認モード default では、種
+類が「実行」のツールを使う前に確認します
+[y] はい
+[e] 先に編集
+[n] いいえ
+[r] いいえ（理由を伝える）
+[s] 停止
+›
+  gemini-2.5-pro
+""",
+                """\
+Over.
+
+› /mode auto_edit
+承認モード: auto_edit
+
+› /help
+  /help
+      ここで入力できるもの
+  /tools
+      モデルが使うツール
+  /mode [MODE]
+      承認モードの表示と設定: default、
+      auto_edit、plan、yolo
+  /model [NAME]
+      モデルの表示と変更
+  /connect
+      モデルを接続する: キー、またはこの
+      マシン上のサーバー
+  /undo [CALL | to CALL | turn]
+          [--force]
+      最後の変更を元に戻す
+  /done
+      このセッションの変更（呼び出しご
+      と）
+  /diff
+      このセッションの変更（ファイルご
+      と）
+  /rewind [TURN] [--keep-files]
+          [--force]
+      ファイルと会話をターンの前まで巻き
+      戻す。TURN がなければターンの一覧
+  /fork
+      後で続けられるように、現在のセッ
+      ションを複製する
+  /memory [show | list | add TEXT |
+          refresh]
+      GEMINI.md と AGENTS.md からモデル
+      に伝える内容。または何かを記憶する
+  /compact [WHAT TO KEEP]
+      空きを作る: 会話の古い部分を要約す
+      る
+  /stats
+      これまでのトークン、費用、呼び出し
+      と、コンテキストの使用量
+  /quit
+      終了（Ctrl-D でも可）
+  /open [NUMBER]
+      折りたたまれた結果をすべて表示す
+      る。番号なしでは最後のもの
+  /theme [dark | light]
+      暗い背景または明るい背景に合わせた
+      色
+  /keys
+      キーの働き
+  @path
+      ファイルをプロンプトに読み込む
+›
+  gemini-2.5-pro · auto_edit
+""",
+            ),
+            "ko": (
+                """\
+› go
+I begin.
+✗ ReadFile  /tmp/dogu-project/없다.txt
+  (/open 1)
+  찾을 수 없습니다. (not_found)
+? 新しい.txt을(를) 생성할까요?
+@@ -0,0 +1,2 @@
++一
++二
+확인을 요청하는 이유: 승인 모드
+default에서는 편집 종류의 도구를 쓰기
+전에 확인을 요청함
+  아니요.
+✗ WriteFile  /tmp/dogu-project/新し
+  い.txt
+  거부했습니다. 아무것도 실행하지
+  않았습니다.
+? 이 명령을 실행할까요?
+seq 30; exit 3
+폴더: /tmp/dogu-project
+数える
+격리되지 않음: 사용자가 할 수 있는 모든
+쓰기와 접근이 가능합니다.
+확인을 요청하는 이유: 승인 모드
+default에서는 실행 종류의 도구를 쓰기
+전에 확인을 요청함
+[y] 예
+[e] 먼저 편집
+[n] 아니요
+[r] 아니요, 이유 전달
+[s] 중지
+›
+  gemini-2.5-pro
+""",
+                """\
+Over.
+
+› /mode auto_edit
+승인 모드: auto_edit
+
+› /help
+  /help
+      입력할 수 있는 것
+  /tools
+      모델이 쓰는 도구
+  /mode [MODE]
+      승인 모드 표시 또는 설정: default,
+      auto_edit, plan, yolo
+  /model [NAME]
+      모델 표시 또는 변경
+  /connect
+      모델 연결: 키 또는 이 컴퓨터의
+      서버
+  /undo [CALL | to CALL | turn]
+          [--force]
+      마지막 변경 되돌리기
+  /done
+      이 세션이 변경한 것(호출별)
+  /diff
+      이 세션이 변경한 것(파일별)
+  /rewind [TURN] [--keep-files]
+          [--force]
+      파일과 대화를 턴 이전으로 되감기.
+      TURN이 없으면 턴 목록 표시
+  /fork
+      나중에 이어서 하도록 이 세션을
+      지금 그대로 복사
+  /memory [show | list | add TEXT |
+          refresh]
+      GEMINI.md와 AGENTS.md에서 모델에
+      전달되는 내용 표시, 또는 새로
+      기억하기
+  /compact [WHAT TO KEEP]
+      공간 확보: 대화의 앞부분 요약
+  /stats
+      지금까지의 토큰, 비용, 호출과
+      컨텍스트 사용량
+  /quit
+      종료(Ctrl-D도 가능)
+  /open [NUMBER]
+      접힌 결과 전부 표시. 번호가 없으면
+      마지막 결과
+  /theme [dark | light]
+      어두운 배경이나 밝은 배경에 맞는
+      색
+  /keys
+      키의 동작
+  @path
+      파일을 프롬프트로 읽어 오기
+›
+  gemini-2.5-pro · auto_edit
+""",
+            ),
+            "zh-CN": (
+                """\
+› go
+I begin.
+✗ ReadFile  /tmp/dogu-project/없다.txt  （/open 1）
+  未找到。 (not_found)
+? 创建 新しい.txt？
+@@ -0,0 +1,2 @@
++一
++二
+询问的原因：批准模式 default 在使用“编辑”类工具之前会询问
+  否。
+✗ WriteFile  /tmp/dogu-project/新しい.txt
+  你拒绝了。没有运行任何内容。
+? 运行此命令吗？
+seq 30; exit 3
+位于 /tmp/dogu-project
+数える
+不受限制：它可以写入和访问你能写入和访问的一切。
+询问的原因：批准模式 default 在使用“执行”类工具之前会询问
+[y] 是  [e] 先编辑  [n] 否  [r] 否，并说明原因  [s] 停止
+›
+  gemini-2.5-pro
+""",
+                """\
+Over.
+
+› /mode auto_edit
+批准模式：auto_edit
+
+› /help
+  /help                                       这里可以输入什么
+  /tools                                      模型拥有的工具
+  /mode [MODE]                                显示或设置批准模式：default、
+                                              auto_edit、plan、yolo
+  /model [NAME]                               显示或更换模型
+  /connect                                    连接模型：用密钥，或用本机上的服务
+                                              器
+  /undo [CALL | to CALL | turn] [--force]     撤销最后一次更改
+  /done                                       本次会话的更改，按调用列出
+  /diff                                       本次会话的更改，按文件列出
+  /rewind [TURN] [--keep-files] [--force]     回退到某一轮之前，包括文件和对话；
+                                              不带 TURN 时列出有哪些轮次
+  /fork                                       按当前状态复制此会话，供以后继续
+  /memory [show | list | add TEXT | refresh]  模型从 GEMINI.md 和 AGENTS.md 得知
+                                              的内容；或记住一件事
+  /compact [WHAT TO KEEP]                     腾出空间：为对话中较早的部分生成摘
+                                              要
+  /stats                                      到目前为止的 token、费用和调用，以
+                                              及上下文的占用情况
+  /quit                                       退出（Ctrl-D 也可以）
+  /open [NUMBER]                              完整显示折叠的结果；不带编号时显示
+                                              最后一个
+  /theme [dark | light]                       适合深色或浅色背景的颜色
+  /keys                                       各按键的作用
+  @path                                       把文件读入提示词
+›
+  gemini-2.5-pro · auto_edit
+""",
+            ),
+            "zh-TW": (
+                """\
+› go
+I begin.
+✗ ReadFile  /tmp/dogu-project/없다.txt  （/open 1）
+  找不到。 (not_found)
+? 要建立 新しい.txt 嗎？
+@@ -0,0 +1,2 @@
++一
++二
+詢問的原因：核准模式 default 在使用「編輯」類工具之前會詢問
+  否。
+✗ WriteFile  /tmp/dogu-project/新しい.txt
+  你拒絕了。沒有執行任何內容。
+? 要執行這個指令嗎？
+seq 30; exit 3
+於 /tmp/dogu-project
+数える
+沒有限制：你能寫入和連線的，它都可以。
+詢問的原因：核准模式 default 在使用「執行」類工具之前會詢問
+[y] 是  [e] 先編輯  [n] 否  [r] 否，並說明原因  [s] 停止
+›
+  gemini-2.5-pro
+""",
+                """\
+Over.
+
+› /mode auto_edit
+核准模式：auto_edit
+
+› /help
+  /help                                       這裡可以輸入什麼
+  /tools                                      模型可用的工具
+  /mode [MODE]                                顯示或設定核准模式：default、auto_edit、plan、yolo
+  /model [NAME]                               顯示或更換模型
+  /connect                                    連接模型：金鑰，或這台電腦上的伺服器
+  /undo [CALL | to CALL | turn] [--force]     復原最後一次變更
+  /done                                       這個工作階段的變更，依呼叫列出
+  /diff                                       這個工作階段的變更，依檔案列出
+  /rewind [TURN] [--keep-files] [--force]     回溯到某個回合之前，包括檔案和對話；不加 TURN：列出有哪些回合
+  /fork                                       把這個工作階段照現狀複製一份，之後再繼續
+  /memory [show | list | add TEXT | refresh]  GEMINI.md 和 AGENTS.md 告訴模型的內容；也可以記住一件事
+  /compact [WHAT TO KEEP]                     騰出空間：把對話中較早的部分做成摘要
+  /stats                                      目前的 token、費用和呼叫次數，以及上下文用了多少
+  /quit                                       結束（Ctrl-D 也可以）
+  /open [NUMBER]                              完整顯示摺疊的結果；不加數字則顯示最後一個
+  /theme [dark | light]                       適合深色或淺色背景的色彩
+  /keys                                       各按鍵的作用
+  @path                                       把檔案讀入提示詞
+›
+  gemini-2.5-pro · auto_edit
+""",
+            ),
+        }
+    )[language]

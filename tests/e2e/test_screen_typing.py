@@ -1,0 +1,520 @@
+"""What is typed, at three widths: lines, pastes, completion, help, a shell line, the queue, Ctrl-C, the history."""
+
+from __future__ import annotations
+
+import pytest
+from inline_snapshot import snapshot
+
+from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
+from dogu.testing.turn import Turn, call
+from e2e.conftest import Panes
+from e2e.program import Program
+from e2e.screens import Tmux, at_prompt
+
+
+def answer(request: GeminiRequest) -> Turn:
+    if request.prompt.startswith("wait") and not request.responses:
+        return Turn(calls=[call("run_shell_command", command="echo started; until [ -e go ]; do sleep 0.05; done")])
+    return Turn(text=f"Heard {len(request.prompt)} characters in {request.prompt.count(chr(10)) + 1} lines.")
+
+
+def cleared(pane: Tmux) -> None:
+    pane.keys("C-e", "C-u")
+    pane.until(at_prompt)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> None:
+    program = short_program
+    (program.root / "資料 その一").mkdir()
+    (program.root / "資料 その一" / "読む.txt").write_text("中身\n")
+    with FakeGemini(answer) as server:
+        pane = panes(program, server, columns=columns, rows=30, NO_COLOR="1")
+        pane.until(at_prompt)
+
+        pane.type("one, which is a line longer than forty columns")
+        pane.keys("M-Enter")
+        pane.type("二行目は日本語です\\")
+        pane.keys("Enter")
+        pane.type("three")
+        pane.until("  three")
+        assert (
+            pane.since("› one")
+            == snapshot(
+                {
+                    40: """\
+› one, which is a line longer than forty
+   columns
+  二行目は日本語です
+  three
+  gemini-2.5-pro
+""",
+                    80: """\
+› one, which is a line longer than forty columns
+  二行目は日本語です
+  three
+  gemini-2.5-pro
+""",
+                    200: """\
+› one, which is a line longer than forty columns
+  二行目は日本語です
+  three
+  gemini-2.5-pro
+""",
+                }
+            )[columns]
+        )
+        assert pane.cursor[0] == len("  three")
+        pane.keys("Enter")
+        pane.until("Heard 62 characters in 3 lines.")
+
+        pane.until(at_prompt)
+        pane.paste("\n".join(f"line {n}" for n in range(120)))
+        pane.until("› [Pasted text #1: 120 lines]")
+        pane.keys("Enter")
+        pane.until("in 120 lines.")
+
+        pane.until(at_prompt)
+        pane.type("look at @読")
+        pane.until("資料 その一/読む.txt")
+        assert (
+            pane.since("› look at")
+            == snapshot(
+                {
+                    40: """\
+› look at @読
+ 資料 その一/読む.txt
+  gemini-2.5-pro
+""",
+                    80: """\
+› look at @読
+ 資料 その一/読む.txt
+  gemini-2.5-pro
+""",
+                    200: """\
+› look at @読
+ 資料 その一/読む.txt
+  gemini-2.5-pro
+""",
+                }
+            )[columns]
+        )
+        pane.keys("Tab")
+        pane.until('› look at @"資料 その一/読む.txt"')
+        pane.keys("Enter")
+        pane.until(lambda text: "中身" in server.requests[-1].raw.decode() and at_prompt(text))
+
+        pane.type("/")
+        pane.until("/connect")
+        assert (
+            pane.since("› /")
+            == snapshot(
+                {
+                    40: """\
+› /
+ /help     what can be typed here
+ /tools    the tools the model has
+ /mode     show or set the approval ...
+ /model    show the model, or change it
+ /connect  connect a model: a key, o...
+ /undo     take back the last change
+ /done     what this session changed...
+ /diff     what this session changed...
+  gemini-2.5-pro
+""",
+                    80: """\
+› /
+ /help     what can be typed here
+ /tools    the tools the model has
+ /mode     show or set the approval mode: default, auto_edit, plan, yolo
+ /model    show the model, or change it
+ /connect  connect a model: a key, or a server on this machine
+ /undo     take back the last change
+ /done     what this session changed, by call
+ /diff     what this session changed, by file
+  gemini-2.5-pro
+""",
+                    200: """\
+› /
+ /help     what can be typed here
+ /tools    the tools the model has
+ /mode     show or set the approval mode: default, auto_edit, plan, yolo
+ /model    show the model, or change it
+ /connect  connect a model: a key, or a server on this machine
+ /undo     take back the last change
+ /done     what this session changed, by call
+ /diff     what this session changed, by file
+  gemini-2.5-pro
+""",
+                }
+            )[columns]
+        )
+        cleared(pane)
+        pane.type("/mode p")
+        pane.until("\n plan")
+        pane.keys("Tab")
+        pane.until("› /mode plan")
+        cleared(pane)
+
+        pane.say("!echo by$((1+1))hand 日本")
+        pane.until("by2hand 日本")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_help(short_program: Program, panes: Panes, columns: int) -> None:
+    pane = panes(short_program, None, "--model", "offline", columns=columns, rows=60, NO_COLOR="1")
+    pane.say("/help")
+    pane.until("@path")
+    pane.until(at_prompt)
+    assert (
+        pane.since("› /help")
+        == snapshot(
+            {
+                40: """\
+› /help
+  /help
+      what can be typed here
+  /tools
+      the tools the model has
+  /mode [MODE]
+      show or set the approval mode:
+      default, auto_edit, plan, yolo
+  /model [NAME]
+      show the model, or change it
+  /connect
+      connect a model: a key, or a
+      server on this machine
+  /undo [CALL | to CALL | turn]
+          [--force]
+      take back the last change
+  /done
+      what this session changed, by call
+  /diff
+      what this session changed, by file
+  /rewind [TURN] [--keep-files]
+          [--force]
+      go back to before a turn, files
+      and conversation; without TURN:
+      which there are
+  /fork
+      copy this session as it stands, to
+      go on with later
+  /memory [show | list | add TEXT |
+          refresh]
+      what the model is told from
+      GEMINI.md and AGENTS.md; or
+      remember something
+  /compact [WHAT TO KEEP]
+      make room: sum up the older part
+      of the conversation
+  /stats
+      tokens, costs and calls so far,
+      and how full the context is
+  /quit
+      end (Ctrl-D does too)
+  /open [NUMBER]
+      show a folded result in full; the
+      last one without a number
+  /theme [dark | light]
+      colors for a dark or a light
+      background
+  /keys
+      what the keys do
+  @path
+      reads a file into your prompt
+›
+  offline
+""",
+                80: """\
+› /help
+  /help                                       what can be typed here
+  /tools                                      the tools the model has
+  /mode [MODE]                                show or set the approval mode:
+                                              default, auto_edit, plan, yolo
+  /model [NAME]                               show the model, or change it
+  /connect                                    connect a model: a key, or a
+                                              server on this machine
+  /undo [CALL | to CALL | turn] [--force]     take back the last change
+  /done                                       what this session changed, by call
+  /diff                                       what this session changed, by file
+  /rewind [TURN] [--keep-files] [--force]     go back to before a turn, files
+                                              and conversation; without TURN:
+                                              which there are
+  /fork                                       copy this session as it stands, to
+                                              go on with later
+  /memory [show | list | add TEXT | refresh]  what the model is told from
+                                              GEMINI.md and AGENTS.md; or
+                                              remember something
+  /compact [WHAT TO KEEP]                     make room: sum up the older part
+                                              of the conversation
+  /stats                                      tokens, costs and calls so far,
+                                              and how full the context is
+  /quit                                       end (Ctrl-D does too)
+  /open [NUMBER]                              show a folded result in full; the
+                                              last one without a number
+  /theme [dark | light]                       colors for a dark or a light
+                                              background
+  /keys                                       what the keys do
+  @path                                       reads a file into your prompt
+›
+  offline
+""",
+                200: """\
+› /help
+  /help                                       what can be typed here
+  /tools                                      the tools the model has
+  /mode [MODE]                                show or set the approval mode: default, auto_edit, plan, yolo
+  /model [NAME]                               show the model, or change it
+  /connect                                    connect a model: a key, or a server on this machine
+  /undo [CALL | to CALL | turn] [--force]     take back the last change
+  /done                                       what this session changed, by call
+  /diff                                       what this session changed, by file
+  /rewind [TURN] [--keep-files] [--force]     go back to before a turn, files and conversation; without TURN: which there are
+  /fork                                       copy this session as it stands, to go on with later
+  /memory [show | list | add TEXT | refresh]  what the model is told from GEMINI.md and AGENTS.md; or remember something
+  /compact [WHAT TO KEEP]                     make room: sum up the older part of the conversation
+  /stats                                      tokens, costs and calls so far, and how full the context is
+  /quit                                       end (Ctrl-D does too)
+  /open [NUMBER]                              show a folded result in full; the last one without a number
+  /theme [dark | light]                       colors for a dark or a light background
+  /keys                                       what the keys do
+  @path                                       reads a file into your prompt
+›
+  offline
+""",
+            }
+        )[columns]
+    )
+    pane.say("/keys")
+    pane.until("!command")
+    pane.until(at_prompt)
+    assert (
+        pane.since("› /keys")
+        == snapshot(
+            {
+                40: """\
+› /keys
+  Enter
+      send; while a turn runs, the
+      message waits for its end
+  Alt-Enter, Ctrl-J, \\ Enter
+      a new line
+  ↑
+      the last message that waits, else
+      what was typed before
+  Ctrl-R
+      search what was typed before in
+      this folder
+  Tab
+      complete a /command or an @file
+  Ctrl-C
+      cancel what runs; else clear the
+      input; twice at an empty prompt,
+      leave
+  Ctrl-O
+      show the last folded result in
+      full
+  Ctrl-V
+      attach the picture on the
+      clipboard
+  Ctrl-Z
+      go to the background; fg comes
+      back
+  Ctrl-D
+      leave
+  !command
+      run a shell line yourself;
+      !!command also tells the model
+›
+  offline
+""",
+                80: """\
+› /keys
+  Enter                       send; while a turn runs, the message waits for its
+                              end
+  Alt-Enter, Ctrl-J, \\ Enter  a new line
+  ↑                           the last message that waits, else what was typed
+                              before
+  Ctrl-R                      search what was typed before in this folder
+  Tab                         complete a /command or an @file
+  Ctrl-C                      cancel what runs; else clear the input; twice at
+                              an empty prompt, leave
+  Ctrl-O                      show the last folded result in full
+  Ctrl-V                      attach the picture on the clipboard
+  Ctrl-Z                      go to the background; fg comes back
+  Ctrl-D                      leave
+  !command                    run a shell line yourself; !!command also tells
+                              the model
+›
+  offline
+""",
+                200: """\
+› /keys
+  Enter                       send; while a turn runs, the message waits for its end
+  Alt-Enter, Ctrl-J, \\ Enter  a new line
+  ↑                           the last message that waits, else what was typed before
+  Ctrl-R                      search what was typed before in this folder
+  Tab                         complete a /command or an @file
+  Ctrl-C                      cancel what runs; else clear the input; twice at an empty prompt, leave
+  Ctrl-O                      show the last folded result in full
+  Ctrl-V                      attach the picture on the clipboard
+  Ctrl-Z                      go to the background; fg comes back
+  Ctrl-D                      leave
+  !command                    run a shell line yourself; !!command also tells the model
+›
+  offline
+""",
+            }
+        )[columns]
+    )
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_typing_ahead_and_ctrl_c(short_program: Program, panes: Panes, columns: int) -> None:
+    with FakeGemini(answer) as server:
+        pane = panes(short_program, server, "--approval-mode", "yolo", columns=columns, rows=30, NO_COLOR="1")
+        pane.say("wait")
+        pane.until("  started")
+        for message in ("first", "次のメッセージはとても長いので四十桁では折り返しが必要です", "third"):
+            pane.type(message)
+            pane.until(f"› {message}"[:16])
+            pane.keys("Enter")
+            pane.until(f"⏎ {message}"[:16])
+        pane.keys("Up")
+        pane.until("› third")
+        pane.type(", changed")
+        pane.until("› third, changed")
+        assert (
+            pane.since("› wait")
+            == snapshot(
+                {
+                    40: """\
+› wait
+⠿ Shell  echo starte…ep 0.05; done
+  started
+Running · Ctrl-C cancels
+  ⏎ first
+  ⏎ 次のメッセージはとても長いので四十…
+› third, changed
+  gemini-2.5-pro · yolo
+""",
+                    80: """\
+› wait
+⠿ Shell  echo started; until [ -e go ]; do sleep 0.05; done
+  started
+Running · Ctrl-C cancels
+  ⏎ first
+  ⏎ 次のメッセージはとても長いので四十桁では折り返しが必要です
+› third, changed
+  gemini-2.5-pro · yolo
+""",
+                    200: """\
+› wait
+⠿ Shell  echo started; until [ -e go ]; do sleep 0.05; done
+  started
+Running · Ctrl-C cancels
+  ⏎ first
+  ⏎ 次のメッセージはとても長いので四十桁では折り返しが必要です
+› third, changed
+  gemini-2.5-pro · yolo
+""",
+                }
+            )[columns]
+        )
+        pane.keys("C-c")
+        pane.until("Cancelled: Shell")
+        pane.until("› first")
+        assert (
+            pane.since("› wait")
+            == snapshot(
+                {
+                    40: """\
+› wait
+Cancelled: Shell echo started; until [
+-e go ]; do sleep 0.05; done. What was
+done stays done.
+› first
+  次のメッセージはとても長いので四十桁で
+  は折り返しが必要です
+  third, changed
+  gemini-2.5-pro · yolo
+""",
+                    80: """\
+› wait
+Cancelled: Shell echo started; until [ -e go ]; do sleep 0.05; done. What was
+done stays done.
+› first
+  次のメッセージはとても長いので四十桁では折り返しが必要です
+  third, changed
+  gemini-2.5-pro · yolo
+""",
+                    200: """\
+› wait
+Cancelled: Shell echo started; until [ -e go ]; do sleep 0.05; done. What was done stays done.
+› first
+  次のメッセージはとても長いので四十桁では折り返しが必要です
+  third, changed
+  gemini-2.5-pro · yolo
+""",
+                }
+            )[columns]
+        )
+        assert [request.prompt for request in server.requests] == ["wait"], "nothing is sent that waited"
+
+        pane.keys("C-c")
+        pane.until("Cleared what you had typed")
+        assert (
+            pane.since("›")
+            == snapshot(
+                {
+                    40: """\
+›
+  Cleared what you had typed; ↑ brings
+  it back.
+""",
+                    80: """\
+›
+  Cleared what you had typed; ↑ brings it back.
+""",
+                    200: """\
+›
+  Cleared what you had typed; ↑ brings it back.
+""",
+                }
+            )[columns]
+        )
+        pane.keys("Up")
+        pane.until("› first")
+        pane.keys("C-c")
+        pane.until("Cleared what you had typed")
+        pane.type("\x12")
+        pane.until("Search:")
+        pane.type("wai")
+        pane.until("› wait\n")
+        pane.keys("Enter")
+        pane.until(lambda text: "Search:" not in text)
+        cleared(pane)
+        pane.keys("C-c")
+        pane.until("Nothing runs.")
+        assert (
+            pane.since("›")
+            == snapshot(
+                {
+                    40: """\
+›
+  Nothing runs. Ctrl-C once more
+  leaves, and so does Ctrl-D.
+""",
+                    80: """\
+›
+  Nothing runs. Ctrl-C once more leaves, and so does Ctrl-D.
+""",
+                    200: """\
+›
+  Nothing runs. Ctrl-C once more leaves, and so does Ctrl-D.
+""",
+                }
+            )[columns]
+        )
+        pane.keys("C-c")
+        assert pane.ended() == 0

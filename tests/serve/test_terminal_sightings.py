@@ -1,0 +1,77 @@
+"""What the terminal says of the frames it drew: which were drawn for another width than it had."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from prompt_toolkit.data_structures import Point, Size
+from prompt_toolkit.layout.screen import Screen
+
+from dogu.serve.terminal.sightings import ANSWER, QUESTION, Frame, Sightings
+
+pytestmark = pytest.mark.anyio
+WIDE, NARROW = Size(24, 80), Size(24, 40)
+
+
+def frame(printed: str = "", size: Size = WIDE) -> Frame:
+    return Frame(size, Screen(), Point(0, 0), printed)
+
+
+@pytest.fixture
+def answering() -> Sightings:
+    sightings = Sightings()
+    assert sightings.first_question() == QUESTION
+    sightings.told(WIDE, WIDE)
+    return sightings
+
+
+async def test_a_terminal_that_never_answers_is_asked_once():
+    sightings = Sightings()
+    sightings.first_question()
+    assert sightings.drawn(frame(), is_busy=True) == ""
+    assert not sightings.is_waiting()
+
+
+async def test_only_what_is_drawn_while_something_is_under_way_is_asked_about(answering: Sightings):
+    assert answering.drawn(frame(), is_busy=False) == ""
+    assert answering.drawn(frame(), is_busy=True) == QUESTION
+    assert answering.is_waiting()
+    answering.told(WIDE, WIDE)
+    assert not answering.is_waiting()
+    assert answering.misdrawn() is None
+
+
+async def test_all_frames_since_the_last_good_one_are_mended_once(answering: Sightings):
+    good = frame("good\n")
+    for drawn in (good, frame("one\n"), frame("two\n")):
+        answering.drawn(drawn, is_busy=True)
+    answering.told(WIDE, WIDE)
+    answering.told(NARROW, WIDE)
+    misdrawn = answering.misdrawn()
+    assert misdrawn is not None
+    assert (misdrawn.base, misdrawn.columns) == (good, 40)
+    assert [each.printed for each in misdrawn.frames] == ["one\n", "two\n"]
+    answering.told(NARROW, WIDE)  # the answer to a frame that is mended already
+    assert answering.misdrawn() is None
+
+
+async def test_the_size_it_says_holds_until_the_system_knows_another(answering: Sightings):
+    answering.drawn(frame(), is_busy=True)
+    answering.told(NARROW, WIDE)
+    assert answering.size(WIDE) == NARROW
+    assert answering.size(Size(24, 50)) == Size(24, 50)
+    assert answering.size(WIDE) == WIDE
+
+
+async def test_answers_are_taken_in_before_another_program_reads(answering: Sightings):
+    answering.drawn(frame(), is_busy=True)
+    async with anyio.create_task_group() as group:
+        group.start_soon(answering.all_told)
+        await anyio.lowlevel.checkpoint()
+        answering.told(WIDE, WIDE)
+    assert not answering.listens
+
+
+def test_an_answer_is_no_key():
+    assert ANSWER.fullmatch("\x1b[24;80R")
+    assert not ANSWER.search("\x1b[A\x1b[1;5C")
