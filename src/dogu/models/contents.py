@@ -55,6 +55,16 @@ def function_response_content(answers: Sequence[Answer], *, media_inside: bool =
     return _encode("user", responses + beside)
 
 
+def enclosed(head: bytes, items: Sequence[bytes], tail: bytes) -> bytes:
+    """Put items, with commas between, into a body; each byte is copied once, however long a conversation is."""
+    if not items:
+        return head + tail
+    pieces = list(items)
+    pieces[0] = head + pieces[0]
+    pieces[-1] += tail
+    return b",".join(pieces)
+
+
 def join_user_contents(first: RawContent, second: RawContent) -> RawContent:
     """Make one user content of two in a row: wires want the roles to alternate."""
     parts = [*_parts(first), *_parts(second)]

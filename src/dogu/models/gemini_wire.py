@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.contents import RawContent, join_user_contents, user_content
+from dogu.models.contents import RawContent, enclosed, join_user_contents, user_content
 from dogu.models.events import Usage
 
 
@@ -36,7 +36,7 @@ def request_body(
     if config:
         rest["generationConfig"] = config
     fields = msgspec.json.encode(rest)[1:-1]
-    return b"".join((b'{"contents":[', b",".join(history), b"]," if fields else b"]", fields, b"}"))
+    return enclosed(b'{"contents":[', history, (b"]," + fields if fields else b"]") + b"}")
 
 
 def with_hint(history: Sequence[RawContent], hint: str) -> Sequence[RawContent]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.contents import RawContent
+from dogu.models.contents import RawContent, enclosed
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -35,13 +35,13 @@ class Translation:
         """Join the messages into the body of a request; `fields` are the others, such as `model`."""
         known = self._known
         self._known = {content: known.get(content) or messages_of(content) for content in history}
-        messages = [self._known[content] for content in history]
+        messages = [message for content in history if (message := self._known[content])]
         if system:
             messages.insert(0, msgspec.json.encode({"role": "system", "content": system}))
         rest = dict(fields)
         if declarations:
             rest["tools"] = [_tool(declaration) for declaration in declarations]
-        return b'{"messages":[' + b",".join(filter(None, messages)) + b"]," + msgspec.json.encode(rest)[1:]
+        return enclosed(b'{"messages":[', messages, b"]," + msgspec.json.encode(rest)[1:])
 
 
 def messages_of(content: RawContent) -> bytes:
