@@ -245,7 +245,7 @@ def _resumed_note(kept: KeptSession, restored: Restored) -> str:
 
 def clear_away(options: Options, settings: Settings, folder: SessionFolder) -> None:
     """Remove what killed sessions left beside this one; every tenth use, sessions over the settings' limits. Blocks."""
-    from dogu.runtime.journal import tidy
+    from dogu.runtime.journal.remains import tidy
 
     tidy(os.path.dirname(folder.path))
     if not folder.use or folder.use % _USES_BETWEEN:

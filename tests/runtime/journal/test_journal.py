@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.runtime.journal import Journal, tidy, watch
+from dogu.runtime.journal import Journal, watch
+from dogu.runtime.journal.remains import tidy
 from dogu.runtime.journal.undo import UndoReport
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import LocalFiles
@@ -395,7 +396,8 @@ async def test_a_session_without_changes_leaves_nothing(session: Session):
 
 _KILLED = """
 import os, signal, sys, anyio
-from dogu.runtime.journal import Journal, tidy, watch
+from dogu.runtime.journal import Journal, watch
+from dogu.runtime.journal.remains import tidy
 from dogu.workspace.roots import Roots
 workspace, folder = sys.argv[1:]
 async def main():

@@ -17,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+FILE_NAME = "journal.log"
 _HEAD = struct.Struct("<4sIQI")
 _MAGIC = b"dgj1"
 _LONGEST_BODY_BYTES = 256 << 20
