@@ -24,6 +24,16 @@ SECOND_ORDER = (
     "[[ 'a[$({inner})]' -eq 0 ]]", "[[ 1 -eq 'a[$({inner})]' ]]", "x='a[$({inner})]'; [ $x -eq 0 ]", "printf %d 'a[$({inner})]'",
     "x=a; : ${{!x[$({inner})]}}", "x='a[$({inner})]'; : ${{!x}}", "x='a[$({inner})]'; : ${{x:0}}", "set -- 'a[$({inner})]'; : $(($1))",
     "(( $(echo 'a[$({name})]') ))", "x=$(echo 'a[$({name})]'); (( x ))", "shopt -s assoc_expand_once; x='a[$({inner})]'; ((x))",
+    'x="a[$({name})]"; : $((x))', "x='a[$({inner})]'; unset \"$x\"", "x='a[$({inner})]'; declare \"$x=1\"", "x='a[$({inner})]'; export $x=1",
+    "x='a[$({inner})]'; read \"$x\" <<< 1", "x='a[$({inner})]'; printf -v \"$x\" y", "x='a[$({inner})]'; test -v $x", "x='a[$({inner})]'; [ -v \"$x\" ]", "x='a[$({inner})]'; [[ -v $x ]]",
+    "x='a[$({inner})]'; mapfile \"$x\" <<< 1", "x='a[$({inner})]'; let \"$x=1\"", "x='a[$({inner})]'; let $x", "x='a[$({inner})]'; getopts a $x -a", "x='a[$({inner})]'; : & wait -p $x $!",
+    "read x <<< 'a[$({name})]'; unset $x", "read x <<< 'a[$({name})]'; : ${{!x}}", "read x <<< 'a[$({name})]'; [[ $x -gt 1 ]]", "declare -i z; read z <<< 'a[$({name})]'", "declare -i z; for z in 'a[$({name})]'; do :; done", "declare -i z; printf -v z 'a[$({name})]'",
+    "x='a=($({inner}))'; declare -a \"$x\"", "x='($({inner}))'; declare -a \"a=$x\"", "x='($({inner}))'; declare -a a=$x", "local -a 'a=($({inner}))'", "f() {{ local -a 'a=($({inner}))'; }}; f", "export -a 'a=($({inner}))'", "readonly -A 'a=([x]=$({inner}))'", "a=(); declare 'a=($({inner}))'",
+    "OPTIND='a[$({inner})]'; getopts a b -a", "RANDOM='a[$({inner})]'", "read HISTCMD <<< 'a[$({name})]'", "x='($({inner}))'; a=(); declare \"a=$x\"", "read a <<< '($({name}))'; declare -a \"b=$a\"",
+    "f() {{ echo ${{!1}}; }}; f 'a[$({inner})]'", "set -- 'a[$({inner})]'; : ${{!1}}", "f() {{ local -a \"a=$1\"; }}; f '($({inner}))'", "f() {{ (( $1 )); }}; f 'a[$({inner})]'", "bash -c '(( $1 ))' x 'a[$({name})]'",
+    "y='a[$({inner})]'; test -v 'x[y]'", "y='a[$({inner})]'; x=(1); printf -v 'x[y]' 1", "y='a[$({inner})]'; read 'x[y]' <<< 1", "y='a[$({inner})]'; declare 'x[y]=1'", "y='a[$({inner})]'; x=([y]=1)", "y='a[$({inner})]'; x=(1); unset 'x[y]'",
+    "declare -A m; y='a[$({inner})]'; x[y]=1", "declare -A m; y='a[$({inner})]'; : ${{x[y]}}", "exec {{q[$({inner})]}}>/dev/null", "{{q[$({inner})]}}>/dev/null :", "y='a[$({inner})]'; exec {{q[y]}}>/dev/null", "compgen -W '$({inner})' x",
+    "[[ $(echo 'a[$({name})]') -gt 0 ]]", "x=$(echo 'a[$({name})]'); [[ $x -gt 0 ]]", ": 'a[$({inner})]'; (( $_ ))", ": 'a[$({inner})]'; : ${{!_}}", "set -- 'a[$({inner})]'; for i do (( i )); done", "set -- 'a[$({inner})]'; x=$1; (( x ))", "x=('a[$({inner})]'); : $(( ${{x[0]}} ))",
 )  # fmt: skip
 
 COMPUTED = (

@@ -50,7 +50,6 @@ git cat-file --textconv x
 git blame --contents x --textconv y
 git worktree add ../x
 git interpret-trailers --trailer x
-git am --exec x
 git svn fetch
 git cvsimport x
 git fast-import
@@ -315,9 +314,7 @@ hatch shell
 pdm run make
 rye run make
 nox -f x
-tox -e x
 tox -c x
-pre-commit run
 pytest -p x
 pytest -c x
 pytest --rootdir=x
@@ -566,7 +563,7 @@ sqlite3 x 'select edit(1)'
 duckdb -c x
 psql -c '\! make'
 psql -f x
-psql --command=x
+psql --command='copy x to program y'
 psql -P pager=make
 mysql -e '\! make'
 mysql --pager=make

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 RUNS_RM = [
+    "npx rm",
     "timeout --k 1 1 rm x",
     "xargs --a f rm",
     "env --u A rm x",
@@ -718,7 +719,6 @@ MAY_RUN_RM = [
     'tmux new -d "rm x"',
     "screen -dm rm x",
     "make -f f",
-    "npx rm",
     "{ls,rm} x",
     "{l,r}m x",
     "r{m,} x",

@@ -10,8 +10,8 @@ from dogu.language import told
 from dogu.policy.commands import machine_checks, program_checks, shell_checks
 from dogu.policy.commands.effects import Danger, Effect, Row
 from dogu.policy.commands.git_checks import git_dangers
-from dogu.policy.commands.names import GIT_VALUE_OPTIONS, PRINT_NO_OPTION
-from dogu.policy.commands.programs import ROWS, VALUE_LETTERS
+from dogu.policy.commands.names import IGNORE_CASE, PRINT_NO_OPTION, VALUES_BEFORE_SUBCOMMAND
+from dogu.policy.commands.programs import LOOKS_ONLY, NO_ABBREVIATIONS, ROWS, VALUE_LETTERS
 from dogu.policy.commands.scripts import awk_dangers, sed_dangers
 from dogu.workspace.shell_syntax import CommandKind, PartKind, Redirect, Script, Word
 
@@ -28,16 +28,33 @@ def dangers_of(name: str, words: Sequence[Word]) -> Iterator[Danger]:
     versioned = _VERSIONED.fullmatch(name)
     name = versioned[1] if versioned else name
     rows = _ROWS_OF.get(name, [])
+    subcommand_at, second_at, subcommand = _subcommand(name, words)
+    if words[1].value in LOOKS_ONLY.get(name, "").split() if len(words) > 1 else name in ("umask", "ulimit"):
+        return
     if name == "git":
-        yield from git_dangers(words, *_subcommand(name, words))
-    subcommand_at, subcommand = _subcommand(name, words)
+        yield from git_dangers(words, subcommand_at, subcommand)
     for row in rows:
-        yield from _by_row(row, words, subcommand_at, subcommand)
+        at = second_at if " " in row.under else subcommand_at
+        yield from _by_row(row, words, at, subcommand)
     checker = _CHECKERS.get(name)
     if checker is not None:
         yield from checker(words)
     if rows:
         yield from _unknown_words(name, words)
+    if name in ("python", "pypy"):
+        yield from _of_module(words)
+
+
+def _of_module(words: Sequence[Word]) -> Iterator[Danger]:
+    """What `python -m MODULE` is given, as if the module were called as a program."""
+    for at, word in enumerate(words[1:], 1):
+        if word.value == "-m" and at + 1 < len(words):
+            name = words[at + 1].value or ""
+            known = dangers_of(name, words[at + 1 :]) if name in _ROWS_OF else iter(())
+            yield from (Danger(each.index + at + 1, each.effect, each.reason) for each in known)
+            return
+        if not word.text.startswith("-"):
+            return
 
 
 def redirect_danger(redirect: Redirect) -> str:
@@ -55,18 +72,24 @@ def redirect_danger(redirect: Redirect) -> str:
     return told("it writes to {target}", target=redirect.target.text)
 
 
-def _subcommand(name: str, words: Sequence[Word]) -> tuple[int, str]:
-    """Where the first operand stands, and it with the one after it."""
+def _subcommand(name: str, words: Sequence[Word]) -> tuple[int, int, str]:
+    """Where the first operand and the next one stand, and what they are."""
+    takes_value = VALUES_BEFORE_SUBCOMMAND.get(name, frozenset())
+    found: list[int] = []
     at = 1
-    while at < len(words):
+    while at < len(words) and len(found) < 2:
         value = words[at].value
         if value is None:
-            return at, ""
+            break
         if not value.startswith("-"):
-            second = words[at + 1].value if at + 1 < len(words) else None
-            return at, f"{value} {second or ''}".rstrip()
-        at += 2 if name == "git" and value in GIT_VALUE_OPTIONS else 1
-    return len(words), ""
+            found.append(at)
+        at += 2 if value in takes_value and not found else 1
+    names = [words[each].value or "" for each in found]
+    if name in IGNORE_CASE:
+        names = [each.lower() for each in names]
+    if not found:
+        return min(at, len(words)), len(words), ""
+    return found[0], found[1] if len(found) > 1 else found[0] + 1, " ".join(names)
 
 
 def _by_row(row: Row, words: Sequence[Word], subcommand_at: int, subcommand: str) -> Iterator[Danger]:
@@ -76,25 +99,29 @@ def _by_row(row: Row, words: Sequence[Word], subcommand_at: int, subcommand: str
         if any(word.value in _LOOKS_ONLY for word in words[1:2]):
             return
         # A rule that names the subcommand covers it; one that names but the program doesn't.
-        yield Danger(subcommand_at + row.under.count(" ") if row.under else 1, row.effect, row.reason)
+        yield Danger(subcommand_at if row.under else 1, row.effect, row.reason)
         return
     start = subcommand_at + 1 if row.under else 1
     options = row.options.split()
     values = VALUE_LETTERS.get(row.programs.split()[0], "")
     # git's own options stand before the subcommand, where -c means another thing than after it
     end = subcommand_at if row.programs == "git" and row.is_exact else len(words)
+    how = _EXACT if row.is_exact else _IN_FULL if words[0].text in NO_ABBREVIATIONS else _ABBREVIATED
     for index in range(start, end):
         value = words[index].value
         text = words[index].prefix if value is None else value
         if value == "--" and not row.is_exact:
             return
-        if any(_matches(option, text, values, is_exact=row.is_exact) for option in options):
+        if any(_matches(option, text, values, how) for option in options):
             yield Danger(
                 index, row.effect, told("{option} {reason}", option=text.split("=")[0][:30], reason=row.reason)
             )
 
 
-def _matches(option: str, text: str, values: str, *, is_exact: bool) -> bool:
+_EXACT, _IN_FULL, _ABBREVIATED = range(3)  # how a program takes its options
+
+
+def _matches(option: str, text: str, values: str, how: int) -> bool:
     """Whether a word is this option, abbreviated, with a value attached, or in a cluster of short ones."""
     if option in ("=", "+"):
         return option in text if option == "=" else text.startswith("+")
@@ -102,8 +129,9 @@ def _matches(option: str, text: str, values: str, *, is_exact: bool) -> bool:
         return text.startswith(option[:-1])
     if option.startswith("--"):
         given = text.split("=", maxsplit=1)[0]
-        return given == option or (len(given) > 3 and given.startswith("--") and option.startswith(given))
-    if is_exact or len(option) != 2:
+        is_short = len(given) > 3 and given.startswith("--") and given not in _WRITTEN_OUT
+        return given == option or (how is _ABBREVIATED and is_short and option.startswith(given))
+    if how is _EXACT or len(option) != 2:
         return text == option or text.startswith(f"{option}=")
     return text.startswith("-") and not text.startswith("--") and option[1] in _cluster(text, values)
 
@@ -149,6 +177,7 @@ def _prints_no_option(script: Script | None) -> bool:
     return any(text == known or text.startswith(f"{known} ") for known in PRINT_NO_OPTION) and " -- " not in text
 
 
+_WRITTEN_OUT = ("--text", "--int", "--comp", "--delete")  # options of their own that begin another's name
 _REMOVES = ("rm", "unlink")  # a file named like an option makes them do no more than they say
 _EVALUATORS = "unset test [ read declare typeset local export readonly let mapfile readarray getopts wait"
 _CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
@@ -160,7 +189,7 @@ _CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
     **dict.fromkeys(("env", "doas"), shell_checks.environment),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), shell_checks.tar),
     **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh"), shell_checks.shells),
-    **dict.fromkeys(("mkdir", "touch"), shell_checks.places),
+    **dict.fromkeys(("mkdir", "touch", "unlink"), shell_checks.makes),
     **dict.fromkeys(("cp", "mv", "ln", "install", "link"), shell_checks.copies),
     **dict.fromkeys(("rm", "rmdir"), shell_checks.removes),
     **dict.fromkeys(("docker", "podman", "nerdctl"), program_checks.containers),
@@ -175,6 +204,9 @@ _CHECKERS: dict[str, Callable[[Sequence[Word]], Iterator[Danger]]] = {
     "sudo": machine_checks.sudo,
     "rsync": machine_checks.rsync,
     **dict.fromkeys(("aws", "gcloud", "az", "gsutil"), machine_checks.cloud),
+    **dict.fromkeys(("pytest", "py.test"), program_checks.pytest),
+    "coverage": program_checks.coverage,
+    **dict.fromkeys(("psql", "mysql", "mariadb"), program_checks.sql),
     "curl": program_checks.curl,
     "wget": program_checks.wget,
     "go": program_checks.go,

@@ -34,7 +34,7 @@ def git_dangers(words: Sequence[Word], at: int, subcommand: str) -> Iterator[Dan
     if first in ("clone", "init", "worktree"):
         yield from _work_trees(words, at, first)
     for index, word in enumerate(words[1:], 1):
-        if re.match(r"(?:ext|fd)::", word.prefix):
+        if re.match(r"(?:-[^=]*=)?(?:ext|fd)::", word.prefix):
             yield Danger(index, Effect.RUNS, told("the address names a program to run"))
 
 

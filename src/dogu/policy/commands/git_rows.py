@@ -9,16 +9,21 @@ _R, _W, _N = Effect.RUNS, Effect.WRITES, Effect.REACHES
 GIT_ROWS: tuple[Row, ...] = (
     # git: options before the subcommand
     Row("git", "--config-env", _R, "sets configuration, which can name programs to run", is_exact=True),
-    Row("git", "--exec-path", _R, "names where git's own programs are taken from"),
+    Row("git", "--exec-path", _R, "names where git's own programs are taken from", is_exact=True),
     Row(
-        "git", "--git-dir --work-tree --namespace", _R, "uses another repository, whose configuration can run programs"
+        "git",
+        "--git-dir --work-tree --namespace",
+        _R,
+        "uses another repository, whose configuration can run programs",
+        is_exact=True,
     ),
     # what git does: its subcommands
     Row("git", "-O --open-files-in-pager", _R, "runs a program on the files found", "grep"),
     Row("git", "--ext-diff --textconv", _R, "runs configured programs"),
     Row("git", "--output", _W, "writes a file"),
     Row("git", "-o --output-directory --output", _W, "writes files", "format-patch"),
-    Row("git", "-o --output --exec", _W, "writes a file or runs a program", "archive"),
+    Row("git", "-o --output", _W, "writes a file or runs a program", "archive"),
+    Row("git", "--exec", _R, "runs a program", "archive"),
     Row("git", "", _R, "runs a configured tool", "difftool"),
     Row("git", "", _R, "runs a configured tool", "mergetool"),
     Row("git", "-x --exec -i --interactive --edit-todo", _R, "runs a program", "rebase"),
@@ -28,7 +33,8 @@ GIT_ROWS: tuple[Row, ...] = (
     Row("git", "", _R, "runs a command in each repository", "for-each-repo"),
     Row("git", "", _R, "runs commands on the whole history", "filter-branch"),
     Row("git", "", _R, "runs a hook", "hook"),
-    Row("git", "", _R, "installs a scheduled job", "maintenance"),
+    Row("git", "", _R, "installs a scheduled job", "maintenance start"),
+    Row("git", "", _R, "installs a scheduled job", "maintenance register"),
     Row("git", "", _N, "serves the repository", "daemon"),
     Row("git", "", _N, "serves the repository", "instaweb"),
     Row("git", "", _R, "runs helpers", "credential"),
@@ -43,7 +49,7 @@ GIT_ROWS: tuple[Row, ...] = (
     Row("git", "--template", _R, "installs hooks", "init"),
     Row("git", "--upload-pack", _R, "runs a program", "fetch"),
     Row("git", "--upload-pack", _R, "runs a program", "pull"),
-    Row("git", "--upload-pack", _R, "runs a program", "fetch-pack"),
+    Row("git", "--upload-pack --exec", _R, "runs a program", "fetch-pack"),
     Row("git", "--upload-pack --exec", _R, "runs a program", "ls-remote"),
     Row("git", "--receive-pack --exec", _R, "runs a program", "push"),
     Row("git", "--receive-pack --exec", _R, "runs a program", "send-pack"),

@@ -19,7 +19,8 @@ def cmake(words: Sequence[Word]) -> Iterator[Danger]:
     """Yield the variables that name programs."""
     for at, word in enumerate(words[1:], 1):
         name, equals, _ = word.text.partition("=")
-        if equals and name.removeprefix("-D").startswith("CMAKE_") and _NAMES_PROGRAM.search(name):
+        name = name.removeprefix("-D").partition(":")[0]
+        if equals and (name.endswith("_EXECUTABLE") or (name.startswith("CMAKE_") and _NAMES_PROGRAM.search(name))):
             yield Danger(at, Effect.RUNS, told("names a program to run"))
 
 
@@ -44,5 +45,6 @@ def rsync(words: Sequence[Word]) -> Iterator[Danger]:
 def cloud(words: Sequence[Word]) -> Iterator[Danger]:
     """Yield what isn't plainly a look at what is there."""
     operands = [word.text for word in words[1:] if not word.text.startswith("-")]
-    if operands and not any(text.startswith(_READS) for text in operands[:5]):
+    hands_out = any(re.search(r"secret|token|password|get-object|get-parameter", text) for text in operands[:5])
+    if operands and (hands_out or not any(text.startswith(_READS) for text in operands[:5])):
         yield Danger(1, Effect.RUNS, told("changes what is in the cloud, or runs it"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 RISKY_VARIABLES = frozenset(
     "PATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH BASH_ENV ENV SHELLOPTS BASHOPTS "
-    "PS0 PS4 PROMPT_COMMAND IFS CDPATH HOME SHELL EDITOR VISUAL PAGER MANPAGER BROWSER LESSOPEN LESSCLOSE LESS "
+    "PS0 PS4 PROMPT_COMMAND IFS CDPATH OLDPWD HOME SHELL EDITOR VISUAL PAGER MANPAGER BROWSER LESSOPEN LESSCLOSE LESS "
     "PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT PYTHONBREAKPOINT NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT "
     "PERL5DB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH LUA_PATH LUA_CPATH LUA_INIT "
     "PHP_INI_SCAN_DIR PHPRC CC CXX CPP LD AR AS FC CFLAGS CXXFLAGS LDFLAGS MAKEFLAGS MAKEFILES GNUMAKEFLAGS MFLAGS "
@@ -34,11 +34,28 @@ GIT_COMMANDS = frozenset(
     "help init log ls-files ls-remote ls-tree merge merge-base merge-file merge-tree mv name-rev notes pull push "
     "range-diff read-tree rebase reflog remote repack replace request-pull reset restore rev-list rev-parse revert rm "
     "shortlog show show-branch show-ref sparse-checkout stash status submodule switch symbolic-ref tag "
-    "update-index update-ref var verify-commit verify-tag version whatchanged worktree write-tree".split()
+    "update-index update-ref update-server-info prune prune-packed pack-refs hash-object mktag mktree patch-id "
+    "stripspace show-index verify-pack fmt-merge-msg get-tar-commit-id rerere "
+    "multi-pack-index maintenance var verify-commit verify-tag version whatchanged worktree write-tree".split()
 )
 GIT_VALUE_OPTIONS = frozenset(
     "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split()
 )
+
+VALUES_BEFORE_SUBCOMMAND: dict[str, frozenset[str]] = {
+    "git": GIT_VALUE_OPTIONS,
+    "redis-cli": frozenset("-h -p -s -a -n -u -i -r -d -t --user --pass --cacert --cert --key --sni".split()),
+    "hatch": frozenset("-e --env -p --project --data-dir --cache-dir --config".split()),
+    "npm": frozenset("-w --workspace --loglevel".split()),
+    "pnpm": frozenset("-F --filter -C --dir".split()),
+    "helm": frozenset("-n --namespace --kube-context --kubeconfig".split()),
+    "gh": frozenset("-R --repo".split()),
+    "poetry": frozenset("-C -P --directory --project".split()),
+    "systemctl": frozenset("-H -M -t -p --host --machine --type --property".split()),
+}
+"""Options that take the next word as their value and stand before the subcommand."""
+IGNORE_CASE = frozenset(("redis-cli",))
+"""Programs that know their subcommands in any letter case."""
 
 PRINT_NO_OPTION = (
     "git merge-base",

@@ -121,12 +121,22 @@ def curl(words: Sequence[Word]) -> Iterator[Danger]:
     for at, value in _writes(words, "oDc", long, "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
         if value not in _NOWHERE:
             yield Danger(at, Effect.WRITES, told("writes a file"))
-    sending = ("--data", "--data-binary", "--data-raw", "--data-urlencode", "--json", "--request", "--form-string")
-    for at, _ in _writes(words, "dX", sending, "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
-        yield Danger(at, Effect.REACHES, told("sends data"))
+    yield from _sent(words)
     for at, value in _writes(words, "w", ("--write-out",), "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
         if value is None or "%output{" in value or value.startswith("@"):
             yield Danger(at, Effect.WRITES, told("writes a file, or what a file says"))
+
+
+def _sent(words: Sequence[Word]) -> Iterator[Danger]:
+    """What curl sends, more than a question."""
+    asks_only = {"-G", "--get"} & {word.text for word in words}
+    sending = ("--data", "--data-binary", "--data-raw", "--data-urlencode", "--json", "--form-string")
+    for at, value in _writes(words, "d", sending, "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
+        if not asks_only or value is None or "@" in value:
+            yield Danger(at, Effect.REACHES, told("sends data"))
+    for at, value in _writes(words, "X", ("--request",), "AbCdDeEFhHKmoPQrtTuUwxXyYzc"):
+        if value not in ("GET", "HEAD", "OPTIONS"):
+            yield Danger(at, Effect.REACHES, told("sends data"))
 
 
 def wget(words: Sequence[Word]) -> Iterator[Danger]:
@@ -158,8 +168,14 @@ def npm(words: Sequence[Word]) -> Iterator[Danger]:
         yield Danger(found[1], Effect.RUNS, told("fetches and runs a program"))
 
 
+_GO_TOOLS = ("cover", "nm", "objdump", "addr2line", "buildid", "doc")
+
+
 def go(words: Sequence[Word]) -> Iterator[Danger]:
-    """Flags that go hands to the linker and compilers."""
+    """Flags that go hands to the linker and compilers, and tools that do more than show something."""
+    found = operands_of(words)
+    if len(found) > 1 and words[found[0]].value == "tool" and words[found[1]].value not in _GO_TOOLS:
+        yield Danger(found[0], Effect.RUNS, told("runs a tool"))
     for at, word in enumerate(words[1:], 1):
         if word.text.lstrip("-").startswith(("ldflags", "gcflags", "asmflags")):
             following = words[at + 1].text if at + 1 < len(words) else ""
@@ -168,9 +184,9 @@ def go(words: Sequence[Word]) -> Iterator[Danger]:
 
 
 _CARGO = frozenset(
-    "add bench build b check c clean clippy doc d fetch fix fmt generate-lockfile help init install locate-project "
-    "login logout metadata miri new nextest owner package pkgid publish read-manifest remove rm report run r rustc "
-    "rustdoc search test t tree uninstall update vendor verify-project version yank audit deny expand outdated "
+    "add bench build b check c clean clippy doc d fetch fix fmt generate-lockfile help info init install "
+    "locate-project login logout metadata miri new nextest owner package pkgid publish read-manifest remove rm report "
+    "run r rustc rustdoc search test t tree uninstall update vendor verify-project version yank audit deny expand outdated "
     "tarpaulin llvm-cov udeps machete".split()
 )
 
@@ -190,9 +206,14 @@ _CONTAINER_RISKS = frozenset(
 
 def containers(words: Sequence[Word]) -> Iterator[Danger]:
     """What docker and its kin do under a second subcommand, or behind options."""
-    for at in operands_of(words, "fpHc")[:3]:
+    found = operands_of(words, "fpHc")
+    for number, at in enumerate(found[:3]):
         if words[at].value in _CONTAINER_RISKS:
-            yield Danger(at, Effect.RUNS, told("runs programs in containers, or writes files"))
+            following = words[found[number + 1]].value if number + 1 < len(found) else ""
+            if words[at].value in ("buildx", "context") and following in ("ls", "inspect", "du", "version", "show"):
+                return
+            effect = Effect.REACHES if words[at].value in ("push", "login", "plugin", "swarm") else Effect.RUNS
+            yield Danger(at, effect, told("runs programs in containers, or writes files"))
             return
 
 
@@ -205,7 +226,8 @@ _KUBE_RISKS = frozenset(
 def kubectl(words: Sequence[Word]) -> Iterator[Danger]:
     """What kubectl changes, or runs in the cluster."""
     found = operands_of(words, "ns")
-    if found and words[found[0]].value in _KUBE_RISKS:
+    is_question = [words[at].value for at in found[:2]] in (["auth", "can-i"], ["auth", "whoami"])
+    if found and words[found[0]].value in _KUBE_RISKS and not is_question:
         effect = Effect.RUNS if words[found[0]].value in ("exec", "run", "debug", "plugin") else Effect.REACHES
         yield Danger(found[0], effect, told("runs programs in the cluster, or changes it"))
     if (
@@ -221,7 +243,7 @@ _GH_RISKS = frozenset(
     "secret:set secret:delete variable:set config:set gist:create gist:edit repo:create repo:delete repo:edit "
     "repo:archive repo:rename release:upload release:create release:delete release:download workflow:run "
     "workflow:disable ssh-key:add gpg-key:add pr:merge run:rerun run:cancel run:download run:delete "
-    "extension:exec".split()
+    "extension:exec issue:delete issue:transfer label:delete cache:delete repo:sync repo:deploy-key".split()
 )
 _GH = frozenset(
     "auth browse codespace gist issue org pr project release repo cache run workflow alias api attestation config "
@@ -247,9 +269,52 @@ def gh(words: Sequence[Word]) -> Iterator[Danger]:
 
 
 def _gh_api(words: Sequence[Word]) -> Iterator[Danger]:
+    fields = [value or "@" for _, value in _writes(words, "fF", ("--field", "--raw-field"), "XfFHqtp")]
+    queries = [field for field in fields if field.startswith("query=")]
+    is_read = bool(queries) and not any("mutation" in field or "@" in field for field in fields)
+    if "graphql" in [word.text for word in words] and is_read:
+        return
     for at, value in _writes(words, "XfF", ("--method", "--field", "--raw-field", "--input"), "XfFHqtp"):
         if (value or "").upper() != "GET":
             yield Danger(at, Effect.REACHES, told("sends data"))
+
+
+def pytest(words: Sequence[Word]) -> Iterator[Danger]:
+    """Plugins that are loaded; `-p no:NAME` leaves one out."""
+    for at, value in _writes(words, "p", (), "kmpcnorW"):
+        if value is None or not value.startswith("no:"):
+            yield Danger(at, Effect.RUNS, told("loads code or writes files"))
+
+
+def coverage(words: Sequence[Word]) -> Iterator[Danger]:
+    """A module that is run under its eyes."""
+    for at, word in enumerate(words[1:], 1):
+        if word.text == "-m" and (words[at + 1].value if at + 1 < len(words) else None) not in _SAFE_MODULES:
+            yield Danger(at, Effect.RUNS, told("runs or loads code given in its arguments"))
+
+
+_SQL_COMMAND = re.compile(r"\\(?!(?:d[A-Za-z]*\+?|l\+?|x|conninfo|timing|du\+?|dt\+?|dn\+?)(?:\s|$))")
+_SQL_REACHES = re.compile(
+    r"\b(?:copy|program|into\s+(?:out|dump)file|lo_\w+|pg_\w*(?:file|read|write|ls)\w*|language|do|load|load_file|extension"
+    r"|infile|source|system|tee|pager|edit)\b",
+    re.IGNORECASE,
+)
+
+
+def sql(words: Sequence[Word]) -> Iterator[Danger]:
+    """Commands of psql and mysql that run programs, load code or reach files; without any, standard input is read."""
+    is_psql = words[0].text.endswith("psql")
+    given = list(
+        _writes(words, "c", ("--command",), "cdhpUfovLPFRT")
+        if is_psql
+        else _writes(words, "e", ("--execute",), "uhDPSe")
+    )
+    for at, value in given:
+        if value is None or _SQL_COMMAND.search(value) or _SQL_REACHES.search(value):
+            yield Danger(at, Effect.RUNS, told("runs commands"))
+    looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}
+    if not given and not looks:
+        yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
 
 
 _SQLITE_SAFE = frozenset("tables schema headers header mode databases indexes indices dump help quit width".split())

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from dogu.policy.commands.effects import Effect, Row
 from dogu.policy.commands.git_rows import GIT_ROWS
+from dogu.policy.commands.language_rows import LANGUAGE_ROWS
+from dogu.policy.commands.script_rows import SCRIPT_ROWS
+from dogu.policy.commands.service_rows import SERVICE_ROWS
 from dogu.policy.commands.system_rows import SYSTEM_ROWS
 from dogu.policy.commands.tool_rows import TOOL_ROWS
 
 _R, _W, _N = Effect.RUNS, Effect.WRITES, Effect.REACHES
 
+_GH_EXTENSION = ("install", "upgrade", "exec", "create", "remove")
+_PRE_COMMIT = ("try-repo", "install", "autoupdate", "init-templatedir", "hook-impl", "hazmat", "uninstall")
+
 ROWS: tuple[Row, ...] = (
     *GIT_ROWS,
     *TOOL_ROWS,
     *SYSTEM_ROWS,
+    *LANGUAGE_ROWS,
+    *SCRIPT_ROWS,
+    *SERVICE_ROWS,
     # finding and searching
     Row("find", "-delete", _W, "removes files", is_exact=True),
     Row("find", "-fprint -fprint0 -fprintf -fls", _W, "writes a file", is_exact=True),
@@ -88,7 +97,6 @@ ROWS: tuple[Row, ...] = (
     Row("mount umount losetup swapon swapoff", "", _N, "changes the machine's file systems"),
     # network
     Row("ssh sftp scp slogin autossh", "-o -F -E -S -W -D -L -R -J -w", _R, "sets options that can run programs"),
-    Row("curl", "-d --data --data-binary --data-raw --data-urlencode --json -X --request", _N, "sends data"),
     Row("nc ncat netcat socat", "", _R, "runs programs on the connections it opens"),
     Row("telnet ftp tftp", "", _N, "opens connections, and can run programs on them"),
     # interpreters
@@ -116,12 +124,15 @@ ROWS: tuple[Row, ...] = (
         _R,
         "changes what runs, or where",
     ),
-    Row("npm pnpm yarn bun", "", _R, "runs a program of a package", "exec"),
-    Row("npm pnpm yarn bun", "", _R, "runs a program of a package", "x"),
-    Row("pnpm yarn", "", _R, "runs a program of a package", "dlx"),
+    Row("npm", "", _N, "runs a program of a package", "exec"),  # what it is called is looked for among the excluded
+    Row("npm bun", "", _N, "runs a program of a package", "x"),
+    Row("pnpm yarn", "", _N, "runs a program of a package", "dlx"),
+    Row("bun", "", _R, "runs a program of a package", "exec"),
     Row("npm pnpm yarn", "", _R, "changes settings", "config set"),
     Row("npm pnpm yarn", "", _N, "publishes", "publish"),
-    Row("npx bunx pipx uvx", "", _R, "fetches and runs a program"),
+    Row("pipx", "", _R, "fetches and runs a program"),
+    Row("npx", "-p --package -c --call", _R, "fetches and runs a program"),
+    Row("uvx", "--from --with --with-editable --with-requirements --python -p", _R, "fetches and runs a program"),
     Row(
         "pip pip3 uv",
         "--config-settings --global-option --install-option --target -t --prefix --root --index-url -i "
@@ -146,8 +157,9 @@ ROWS: tuple[Row, ...] = (
     Row("kubectl", "", _R, "runs a program", "debug"),
     Row("kubectl", "--kubeconfig -s --server --token --as", _N, "uses another identity or cluster"),
     Row("kubectl helm terraform ansible ansible-playbook", "--exec --post-renderer --chdir", _R, "runs a program"),
-    Row("gh", "", _R, "runs an extension or an alias", "extension"),
-    Row("gh", "", _R, "defines a command", "alias"),
+    *(Row("gh", "", _R, "runs an extension or an alias", f"extension {each}") for each in _GH_EXTENSION),
+    *(Row("gh", "", _R, "defines a command", f"alias {each}") for each in ("set", "import", "delete")),
+    Row("gh", "", _R, "runs an extension or an alias", "ext"),
     # the shell's own
     Row("alias", "=", _R, "gives a name another meaning"),
     Row("hash", "-p", _R, "gives a name another program"),
@@ -173,21 +185,24 @@ ROWS: tuple[Row, ...] = (
     Row("gpg gpg2", "-o --output --homedir --options --photo-viewer --exec-path --pinentry-mode", _W, "writes files"),
     Row(
         "gcc g++ cc c++ clang clang++ ld",
-        "-wrapper -B -fplugin -o -specs -Xlinker -plugin",
+        "-wrapper -B -fplugin -specs -Xlinker -plugin",
         _R,
         "runs a program, loads code or writes a file",
     ),
-    Row(
-        "pytest py.test", "-p -c --rootdir --basetemp --override-ini -o --confcutdir", _R, "loads code or writes files"
-    ),
-    Row("tox nox pre-commit", "", _R, "runs what a file says"),
+    Row("gcc g++ cc c++ clang clang++ ld", "-o", _W, "writes a file"),
+    Row("pytest py.test", "-c --rootdir --basetemp --override-ini -o --confcutdir", _R, "loads code or writes files"),
+    Row("tox", "-c --conf -x --override --workdir --root", _R, "takes its tasks from elsewhere"),
+    *(Row("tox", "", _R, "runs a program", each) for each in ("exec", "e", "devenv", "quickstart")),
+    Row("nox", "-f --noxfile", _R, "takes its tasks from elsewhere"),
+    Row("pre-commit", "-c --config", _R, "takes its rules from elsewhere"),
+    *(Row("pre-commit", "", _R, "runs what a file says", each) for each in _PRE_COMMIT),
     Row(
         "eslint prettier tsc webpack rollup vite jest mocha",
-        "-c --config --resolve-plugins-relative-to --rulesdir "
-        "-r --require -o --output-file --write --fix --plugin --parser --globalSetup --project",
+        "-c --config --resolve-plugins-relative-to --rulesdir -r --require --plugin --parser --globalSetup --project",
         _R,
         "loads code or writes files",
     ),
+    Row("eslint prettier rollup", "-o --output-file --write --fix", _W, "rewrites files"),
     Row("ffmpeg convert magick", "", _W, "writes files"),
     # network: what curl and wget write is looked at with its value (programs_checks)
     Row(
@@ -218,9 +233,7 @@ ROWS: tuple[Row, ...] = (
     Row("openssl", "", _N, "opens connections", "s_client"),
     Row("openssl", "", _N, "opens connections", "s_server"),
     Row("openssl", "", _R, "loads code", "engine"),
-    Row(
-        "psql mysql", "-c --command -f --file -o --output -e --execute -L --log-file --tee --pager", _R, "runs commands"
-    ),
+    Row("psql", "-f --file -o --output -L --log-file", _R, "runs commands"),
     Row("mysql psql", "--tee --pager --init-command", _W, "writes files or runs programs"),
     Row(
         "make gmake",
@@ -230,16 +243,16 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "go",
-        "-exec -toolexec -vettool -overlay -modfile -o -gccgoflags -compiler -C -outputdir --exec --toolexec --vettool "
+        "-exec -toolexec -vettool -overlay -modfile -gccgoflags -compiler -C --exec --toolexec --vettool "
         "--overlay --modfile --compiler",
         _R,
         "runs a program or writes elsewhere",
         is_exact=True,
     ),
     Row("go", "", _R, "fetches and builds a program", "install"),
-    Row("go", "", _R, "runs a tool", "tool"),
+    Row("go", "-o -outputdir", _W, "writes a file", is_exact=True),
     Row("go", "", _N, "opens a program", "bug"),
-    Row("go", "", _R, "changes settings that can name programs", "env -w"),
+    Row("go", "-w", _R, "changes settings that can name programs", "env"),
     Row("go", "", _N, "changes settings", "work"),
     Row("cargo", "", _N, "publishes", "publish"),
     Row("cargo", "", _R, "passes options to the compiler", "rustc"),
@@ -276,6 +289,44 @@ ROWS: tuple[Row, ...] = (
     Row("declare typeset local", "-n", _R, "makes a name stand for another"),
     Row("unset", "-f", _R, "removes a function"),
 )
+
+LOOKS_ONLY = {
+    "unzip": "-l -v -t -Z -h",
+    "zip": "-sf -h",
+    "7z": "l t i",
+    "7za": "l t i",
+    "ar": "t tv p",
+    "cpio": "-t -it",
+    "crontab": "-l",
+    "at": "-l -q",
+    "umask": "-S -p",
+    "ulimit": "-a -n -c -s",
+    "ffmpeg": "-version -formats -codecs -encoders -decoders -filters -h",
+    "convert": "-version",
+    "magick": "-version",
+    "ansible-playbook": "--syntax-check --list-tasks --list-hosts --list-tags",
+    "tmux": "ls list-sessions -V list-windows list-panes",
+    "screen": "-ls -list -v",
+    "ssh-keygen": "-l -lf -lvf -F -B",
+    "twine": "check",
+    "nft": "list",
+    "iptables": "-L -S -nL",
+    "update-alternatives": "--list --display --query",
+    "mount": "-l",
+    "swapon": "-s --show",
+    "sysctl": "-a -n",
+    "passwd": "-S",
+    "openssl": "version ciphers",
+    "locate": "-c",
+}
+"""Words behind a program that make it show something and do no more."""
+
+NO_ABBREVIATIONS = frozenset(
+    "cargo rustup go rg docker podman kubectl helm gh uv ruff pytest py.test fd fdfind bat batcat delta deno hyperfine "
+    "eslint jest vitest mocha prettier tsc node nodejs terraform tofu meson bazel just task hatch poetry biome "
+    "golangci-lint".split()
+)
+"""Programs that take a long option only when it is written out."""
 
 VALUE_LETTERS = {
     "sort": "ktSTo",

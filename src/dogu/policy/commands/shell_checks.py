@@ -18,6 +18,7 @@ _SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
 _QUOTED_ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=\(")
 _IS_DATA = re.compile(r"[^$`\\]*")
 _WHOLE_PLACES = re.compile(r"(?:/|~|\.|\.\.|/\*|~/\*?|(?:\.\./?)+\*?|/(?!tmp)[^/]+/?\*?|\$\{?HOME\}?/?\*?)")
+_TEMPORARY = re.compile(r"/(?:var/)?tmp/(?!.*\.\.)")
 _NO_RISK_IN_NAMES = ("test", "[", "echo")
 
 
@@ -86,7 +87,7 @@ def leaves(words: Sequence[Word]) -> Iterator[Danger]:
     if not places and words[0].text != "popd":
         yield Danger(1, Effect.REACHES, told("it leaves the workspace"))
     for index in places:
-        if leads_outside(words[index]) or words[index].text == "-":
+        if leads_outside(words[index]):  # `cd -` goes back to where the text has been: commands get no OLDPWD
             yield Danger(index, Effect.REACHES, told("it leaves the workspace"))
 
 
@@ -105,7 +106,14 @@ def tee(words: Sequence[Word]) -> Iterator[Danger]:
 
 
 def tar(words: Sequence[Word]) -> Iterator[Danger]:
-    """Options of tar without a hyphen, in the old style."""
+    """Options of tar without a hyphen, in the old style; archives that are made elsewhere."""
+    for index, word in enumerate(words[1:], 1):
+        file = re.fullmatch(r"--file=(.*)", word.text, re.DOTALL)
+        is_file = re.fullmatch(r"--file|-?[a-zA-Z]*f", words[index - 1].text) and index > 1
+        place = Word.literal(file[1]) if file else word if is_file else None
+        makes_it = any(re.fullmatch(r"-?[a-zA-Z]*[cruA][a-zA-Z]*|--create|--append", each.text) for each in words[1:3])
+        if place is not None and makes_it and leads_outside(place) and place.text != "/dev/null":
+            yield Danger(index, Effect.WRITES, told("{path} lies outside of the workspace", path=place.text[:40]))
     if len(words) > 1 and re.fullmatch(r"-?[a-zA-Z]*[xFIP][a-zA-Z]*", words[1].text):
         effect = Effect.RUNS if set("FI") & set(words[1].text) else Effect.WRITES
         yield Danger(1, effect, told("extracting writes files, and options may name programs"))
@@ -142,6 +150,16 @@ def places(words: Sequence[Word]) -> Iterator[Danger]:
             )
 
 
+def makes(words: Sequence[Word]) -> Iterator[Danger]:
+    """Making, or taking away, what lies outside of the workspace and of the folders for temporary files."""
+    yield from places(words)
+    for index in operands_of(words, "mdtr"):
+        if leads_outside(words[index]) and words[index].value is not None and not _TEMPORARY.match(words[index].text):
+            yield Danger(
+                index, Effect.WRITES, told("{path} lies outside of the workspace", path=words[index].text[:40])
+            )
+
+
 def copies(words: Sequence[Word]) -> Iterator[Danger]:
     """Copying, moving or linking out of the workspace."""
     yield from places(words)
@@ -155,7 +173,7 @@ def copies(words: Sequence[Word]) -> Iterator[Danger]:
 
 def removes(words: Sequence[Word]) -> Iterator[Danger]:
     """Removing whole trees that are no one's to remove."""
-    yield from places(words)
+    yield from makes(words)
     for index in operands_of(words):
         if _WHOLE_PLACES.fullmatch(words[index].text):
             yield Danger(

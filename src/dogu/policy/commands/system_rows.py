@@ -69,7 +69,14 @@ SYSTEM_ROWS: tuple[Row, ...] = (
     Row("service rc-service supervisorctl pm2 forever foreman honcho", "", _R, "starts programs"),
     Row("dbus-send busctl gdbus", "", _R, "asks other programs to act"),
     Row("zellij", "", _R, "runs programs"),
-    Row("hyperfine concurrently npm-run-all run-p run-s", "", _R, "runs commands given in its arguments"),
+    Row("concurrently npm-run-all run-p run-s", "", _R, "runs commands given in its arguments"),
+    Row(
+        "hyperfine",
+        "-p --prepare -s --setup -c --cleanup --conclude -S --shell --reference -L --parameter-list --export-csv "
+        "--export-json --export-markdown --export-asciidoc --export-orgmode --output --input",
+        _R,
+        "runs commands given in its arguments",
+    ),
     Row("wall write mesg", "", _N, "writes to other people's terminals"),
     Row("script", "", _W, "writes a file"),
     Row("strace ltrace", "-o --output", _R, "writes a file, or runs a program"),
@@ -102,10 +109,15 @@ SYSTEM_ROWS: tuple[Row, ...] = (
     Row("kubectl kustomize", "--enable-exec --enable-alpha-plugins --enable-helm --helm-command", _R, "runs a program"),
     *_under(
         "terraform tofu terragrunt packer pulumi",
-        "apply destroy import state console up run-all build",
+        "apply destroy import console up run-all build",
         _R,
         "changes machines",
     ),
+    *(
+        Row("terraform tofu", "", _R, "changes machines", f"state {each}")
+        for each in ("rm", "mv", "push", "replace-provider")
+    ),
+    *(Row("terraform tofu", "", _N, "changes what it keeps", f"workspace {each}") for each in ("new", "delete")),
     Row(
         "terraform tofu terragrunt",
         "-chdir -plugin-dir -backend-config -out -state-out",
@@ -113,7 +125,7 @@ SYSTEM_ROWS: tuple[Row, ...] = (
         "works elsewhere, or writes a file",
         is_exact=True,
     ),
-    *_under("terraform tofu", "workspace force-unlock taint", _N, "changes what it keeps"),
+    *_under("terraform tofu", "force-unlock taint", _N, "changes what it keeps"),
     Row(
         "ansible ansible-playbook ansible-console ansible-pull ansible-galaxy ansible-vault salt salt-call puppet "
         "chef-client knife",
@@ -133,7 +145,7 @@ SYSTEM_ROWS: tuple[Row, ...] = (
     # data
     Row("duckdb", "-c -s -init -cmd", _R, "its commands run programs and write files", is_exact=True),
     Row("psql", "-P --pset", _R, "names a program to run"),
-    Row("mysql mariadb", "--plugin-dir --init-command --tee --pager -e --execute", _R, "runs commands or loads code"),
+    Row("mysql mariadb", "--plugin-dir --init-command --tee --pager", _R, "runs commands or loads code"),
     Row("mysqldump", "-T --tab -r --result-file", _W, "writes files"),
     Row("pg_dump pg_dumpall pg_restore", "-f --file", _W, "writes a file"),
     Row("mongosh mongo", "", _R, "runs code"),

@@ -101,6 +101,13 @@ WRAPPERS: dict[str, Wrapper] = {
     ),
     "dbus-run-session": wrapper("--config-file --dbus-daemon"),
     "dbus-launch": wrapper(),
+    "hyperfine": wrapper(
+        "-w --warmup -m --min-runs -M --max-runs -r --runs -i -n --command-name -D --parameter-step-size -P "
+        "--parameter-scan --style --sort --time-unit -u --export-json --export-markdown --output --input "
+        "-p --prepare -s --setup -c --cleanup --conclude -S --shell --reference -L --parameter-list",
+        each=True,
+    ),
+    **dict.fromkeys(("nyc", "c8"), wrapper("-r --reporter -x --exclude -n --include -e --require --temp-dir --cwd")),
     "entr": wrapper(),
     "watchexec": wrapper("-w -e -f -i -s -d --watch --exts --filter --ignore"),
     "nodemon": wrapper("-w -e -i --watch --ext --ignore", shell="-x --exec"),
@@ -188,6 +195,9 @@ RUNNERS: dict[str, tuple[str, Wrapper]] = {
         ),
     ),
     "hatch": ("run", wrapper()),
+    "pixi": ("run exec", wrapper("-e --environment --manifest-path -s --spec -c --channel -p --platform")),
+    "terragrunt": ("exec", wrapper()),
+    "lerna": ("exec", wrapper("--scope --ignore --concurrency --since")),
     "pdm": ("run", wrapper("-p --project")),
     "rye": ("run", wrapper()),
     "conda": ("run", wrapper("-n --name -p --prefix --cwd")),

@@ -189,10 +189,13 @@ def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
     return [[*rest, DATA, DATA, DATA] if wrapper.adds and _runs_more(rest) else rest]
 
 
+_READS_FIRST = WITH_SUBCOMMANDS | frozenset("awk gawk mawk nawk sed gsed ssh".split())
+
+
 def _runs_more(words: Sequence[Word]) -> bool:
     """Whether what follows may be code, or say what the program does: then appended data counts."""
     name = (words[0].value or "").rpartition("/")[2]
-    return name in SHELLS or _is_wrapper(words[0]) or (len(words) == 1 and name in WITH_SUBCOMMANDS)
+    return name in SHELLS or _is_wrapper(words[0]) or (len(words) == 1 and name in _READS_FIRST)
 
 
 def _joined(words: Sequence[Word]) -> list[Inner]:
@@ -310,8 +313,11 @@ def _parallel(words: Sequence[Word]) -> list[Inner]:
 
 
 def _package_run(words: Sequence[Word]) -> list[Inner]:
-    found = [each for each in _wrapped(_PACKAGE_RUN, words) if not isinstance(each, list)]
-    return [each for each in found if isinstance(each, ShellText) and each.value is not None]
+    """What a package runner starts: the project's own, unless it is excluded."""
+    found = _wrapped(_PACKAGE_RUN, words)
+    if words[0].text.endswith("pipx") and found and isinstance(found[0], list):
+        found = [found[0][1:]] if found[0][0].value == "run" and found[0][1:] else []
+    return [Tool(each) if isinstance(each, list) else each for each in found]
 
 
 def _evaluated(words: Sequence[Word]) -> list[Inner]:
