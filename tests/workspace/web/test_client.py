@@ -311,7 +311,35 @@ BOMBS = {
 @pytest.mark.parametrize("encoding", ["br", "zstd"])
 async def test_a_compression_that_isnt_understood_is_told(encoding: str) -> None:
     with LoopbackWeb({"/": page(b"\x1b\x00\x00", content_encoding=encoding)}) as web:
-        assert (await failure(web.client())).kind is ErrorKind.REMOTE_FAILED
+        error = await failure(web.client())
+    assert error.kind is ErrorKind.REMOTE_FAILED
+    assert f"compressed as {encoding}, and only gzip, deflate were asked for" in error.message
+    assert [request.headers["accept-encoding"] for request in web.requests] == ["gzip, deflate", "identity"]
+
+
+async def test_a_server_that_compresses_unasked_may_leave_it_when_asked_for_none() -> None:
+    def answer(request: WireRequest, reply: Reply) -> None:
+        is_plain = request.headers["accept-encoding"] == "identity"
+        (page("hello") if is_plain else page(b"\x1b", content_encoding="br"))(request, reply)
+
+    with LoopbackWeb({"/": answer}) as web:
+        assert (await fetch(web.client())).body == b"hello"
+
+
+@pytest.mark.parametrize(("body", "encoding"), [(b"\x1b\x00", "br"), (b"no gzip", "gzip")])
+async def test_an_error_or_a_redirect_counts_though_its_body_cant_be_decompressed(body: bytes, encoding: str) -> None:
+    moved = page(body, status=302, location="/there", content_encoding=encoding)
+    with LoopbackWeb(
+        {"/": moved, "/there": page("hello"), "/gone": page(body, status=404, content_encoding=encoding)}
+    ) as web:
+        assert (await fetch(web.client())).body == b"hello"
+        assert (await failure(web.client(), "http://public.test/gone")).kind is ErrorKind.NOT_FOUND
+
+
+@pytest.mark.parametrize("encoding", ["none", "utf-8", "identity, identity", ""])
+async def test_a_header_that_names_no_compression_means_none(encoding: str) -> None:
+    with LoopbackWeb({"/": page("hello", content_encoding=encoding)}) as web:
+        assert (await fetch(web.client())).body == b"hello"
 
 
 @pytest.mark.parametrize("answer", BOMBS.values(), ids=BOMBS)
@@ -328,9 +356,12 @@ async def test_a_body_that_unpacks_to_nothing_for_ever_is_left() -> None:
 
 async def test_media_may_be_larger_than_text() -> None:
     data = b"\x89PNG\r\n\x1a\n" + b"x" * 600
-    with LoopbackWeb({"/": page(data, "image/png"), "/text": page(data, "text/plain")}) as web:
+    pdf = b"%PDF-1.7\n" + b"x" * 600
+    pages = {"/": page(data, "image/png"), "/pdf": page(pdf, "text/html"), "/text": page("x" * 600, "text/plain")}
+    with LoopbackWeb(pages) as web:
         client = web.client(max_bytes=500, max_media_bytes=1_000)
         assert (await fetch(client)).body == data
+        assert (await fetch(client, "http://public.test/pdf")).body == pdf  # its bytes say so, not the header
         assert (await failure(client, "http://public.test/text")).kind is ErrorKind.TOO_LARGE
 
 

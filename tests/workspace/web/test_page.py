@@ -67,6 +67,18 @@ def test_a_servers_default_charset_doesnt_spoil_utf_8() -> None:
     assert text_of(JAPANESE.encode(), "text/html; charset=ISO-8859-1") == JAPANESE
 
 
+@pytest.mark.parametrize("label", ["koi8-r", "windows-1251", "gb2312", "shift_jis", "big5"])
+def test_what_can_only_be_utf_8_is_read_as_that_whatever_was_declared(label: str) -> None:
+    assert text_of((JAPANESE * 2).encode(), f"text/html; charset={label}") == JAPANESE * 2
+
+
+@pytest.mark.parametrize("behind", [b"", b"<script>" + b"a" * 200_000 + b"</script>", b"<!-- <meta charset=big5> -->"])
+@pytest.mark.parametrize("header", ["text/html", "text/html; charset=ISO-8859-1", "text/html; charset=no-such"])
+def test_a_page_that_says_its_charset_late_or_against_a_servers_default_is_believed(behind: bytes, header: str) -> None:
+    data = behind + b"<meta charset=windows-1251>" + CYRILLIC.encode("cp1251")
+    assert text_of(data, header).endswith(CYRILLIC)
+
+
 def test_a_declaration_that_ascii_can_be_read_of_isnt_utf_16() -> None:
     page = f"<meta charset=utf-16>{JAPANESE}"
     assert text_of(page.encode(), "text/html") == page

@@ -24,12 +24,14 @@ _LABELS = {
 _BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf_16_le", b"\xfe\xff": "utf_16_be"}
 _IN_HEADER = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.I)
 _IN_META = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.I)
+_COMMENT = re.compile(rb"<!--.*?-->", re.S)
 _IN_XML = re.compile(rb"""\A\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.I)
 _CHARSETS = re.compile(
     r"utf-8|utf-(?:16|32)(?:-[lb]e)?|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gb\w+|big5\w*|euc_\w+|iso2022_\w+|"
     r"shift_jis\w*|hz|johab|tis-620|kz1048|ptcp154|ascii"
 )
-_PRESCANNED_BYTES = 8_192
+_PRESCANNED_BYTES = 256 * 1024
+_SURELY_UTF_8_CHARS = 10
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -46,8 +48,9 @@ def text_of(data: bytes, content_type: str) -> str:
 
 
 def _declared(data: bytes, content_type: str) -> list[str]:
-    found = [match[1] for match in _IN_HEADER.finditer(content_type)][:1]
-    head = data[:_PRESCANNED_BYTES]
+    in_header = [match[1] for match in _IN_HEADER.finditer(content_type)][:3]
+    found: list[str] = []
+    head = _COMMENT.sub(b"", data[:_PRESCANNED_BYTES])
     for pattern in (_IN_XML, _IN_META):
         match = pattern.search(head)
         if match is None:
@@ -55,7 +58,9 @@ def _declared(data: bytes, content_type: str) -> list[str]:
         label = match[1].decode("ascii", "replace")
         # Whoever can read the declaration as ASCII isn't reading UTF-16.
         found.append("utf-8" if label.lower().startswith("utf-16") else label)
-    return found
+    # Many a server says Latin-1 of everything; what a page says of itself is nearer to the truth then.
+    is_default = any(_LABELS.get(label.strip().lower()) == "cp1252" for label in in_header)
+    return [*found, *in_header] if is_default else [*in_header, *found]
 
 
 def _exactly(data: bytes, label: str) -> str | None:
@@ -64,12 +69,9 @@ def _exactly(data: bytes, label: str) -> str | None:
     codec = _LABELS.get(label, label)
     if not _is_charset(codec):
         return None
-    if codec == "cp1252" and not data.isascii():
-        # The default of many a server, whatever its pages are: bytes that are UTF-8 are hardly ever anything else.
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            pass
+    text = _if_utf_8(data, is_likely=codec == "cp1252")
+    if text is not None:
+        return text
     try:
         return data.decode(codec)
     except UnicodeDecodeError as error:
@@ -78,6 +80,18 @@ def _exactly(data: bytes, label: str) -> str | None:
     if codec == "utf-8" and _is_mostly_utf_8(data):
         return data.decode("utf-8", "replace")
     return None
+
+
+def _if_utf_8(data: bytes, *, is_likely: bool) -> str | None:
+    """Decode what is UTF-8 whatever was declared: with some characters beyond ASCII nothing else is so by chance."""
+    if data.isascii():
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    enough = 1 if is_likely else _SURELY_UTF_8_CHARS
+    return text if len(text) - len(text.encode("ascii", "ignore")) >= enough else None
 
 
 def _is_charset(codec: str) -> bool:

@@ -11,9 +11,10 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract import ErrorKind, ToolError
+from dogu.workspace.media import HEAD_BYTES, sniff
 from dogu.workspace.web.address import HostRules
 from dogu.workspace.web.failure import WebAnswer, explained, told_wait_s, unanswered
-from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating
+from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating, UnaskedError, encoding_of
 from dogu.workspace.web.url import WebUrl, join_url
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class WebClient:
     async def _follow(self, url: WebUrl, headers: dict[str, str]) -> WebAnswer:
         hops: list[str] = []
         while True:
-            answer = await self._ask(url, headers)
+            answer = await self._ask_plainly(url, headers)
             location = answer.headers.get("location")
             if answer.status not in _REDIRECTS or not location:
                 return msgspec.structs.replace(answer, redirects=tuple(hops))
@@ -130,8 +131,19 @@ class WebClient:
             raise ToolError(ErrorKind.REFUSED, message)
         return target
 
+    async def _ask_plainly(self, url: WebUrl, headers: dict[str, str]) -> WebAnswer:
+        """Ask; a server that compresses as nobody asked it to is asked once more, for no compression at all."""
+        try:
+            return await self._ask(url, headers)
+        except UnaskedError:
+            pass
+        try:
+            return await self._ask(url, {**headers, "accept-encoding": "identity"})
+        except UnaskedError as error:
+            raise unanswered(url, error) from None
+
     async def _ask(self, url: WebUrl, headers: dict[str, str]) -> WebAnswer:
-        """Send one request, and read its answer."""
+        """Send one request, and read its answer. Raises `UnaskedError` for a page that can't be decompressed."""
         import httpx2
 
         self.check(url)
@@ -142,6 +154,8 @@ class WebClient:
                 response = await client.send(request, stream=True)
                 stack.push_async_callback(response.aclose)
                 body = await self._body(url, response)
+        except UnaskedError:
+            raise
         except (httpx2.HTTPError, httpx2.InvalidURL, InflateError) as error:
             raise unanswered(url, error) from None
         return WebAnswer(url, response.status_code, dict(response.headers), body)
@@ -186,25 +200,38 @@ class WebClient:
         return self._tls
 
     async def _body(self, url: WebUrl, response: httpx2.Response) -> bytes:
-        """Read the body, decompressed, within the limit of its kind; of an error or a redirect only the beginning."""
-        is_page = 200 <= response.status_code < 300
+        """Read the body, decompressed, within the limit of its kind, which its bytes or its header say."""
+        encoding = encoding_of(response.headers.get("content-encoding", ""))
+        if not 200 <= response.status_code < 300:
+            return await _beginning(response, encoding)
         is_media = response.headers.get("content-type", "").strip().lower().startswith(_MEDIA)
         limit = self.limits.max_media_bytes if is_media else self.limits.max_bytes
         told = response.headers.get("content-length", "")
-        encoding = response.headers.get("content-encoding", "").strip().lower() or "identity"
-        if is_page and encoding == "identity" and told.isdecimal() and int(told) > limit:
+        if encoding == "identity" and told.isdecimal() and int(told) > self.limits.max_media_bytes:
             raise too_large(url, limit)
-        pieces: list[bytes] = []
-        size = 0
-        async with aclosing(_inflated(response, encoding, limit)) as chunks:
+        body = bytearray()
+        async with aclosing(_inflated(response, encoding, self.limits.max_media_bytes)) as chunks:
             async for piece in chunks:
-                pieces.append(piece)
-                size += len(piece)
-                if not is_page and size > _MOST_ERROR_BYTES:
-                    break
-                if size > limit:
+                body += piece
+                if len(body) > limit and not is_media and sniff(bytes(body[:HEAD_BYTES]), ""):
+                    is_media, limit = True, self.limits.max_media_bytes
+                if len(body) > limit:
                     raise too_large(url, limit)
-        return b"".join(pieces)
+        return bytes(body)
+
+
+async def _beginning(response: httpx2.Response, encoding: str) -> bytes:
+    """Read what an error or a redirect says; one that can't be decompressed says nothing, its status counts."""
+    body = bytearray()
+    try:
+        async with aclosing(_inflated(response, encoding, _MOST_ERROR_BYTES)) as chunks:
+            async for piece in chunks:
+                body += piece
+                if len(body) > _MOST_ERROR_BYTES:
+                    break
+    except InflateError:
+        return b""
+    return bytes(body)
 
 
 async def _inflated(response: httpx2.Response, encoding: str, most_bytes: int) -> AsyncGenerator[bytes]:

@@ -65,7 +65,16 @@ def unanswered(url: WebUrl, error: Exception) -> ToolError:
         return ToolError(ErrorKind.TIMED_OUT, f"No connection to {url.host} in time. Check the address, or try later.")
     if name == "ConnectError":
         what = "has no valid certificate" if "CERTIFICATE" in told.upper() else "can't be connected to"
-        return ToolError(ErrorKind.REMOTE_FAILED, f"{url.host}, port {url.port}, {what} ({told}).")
+        why = told or "it ended the connection before anything was said"
+        return ToolError(ErrorKind.REMOTE_FAILED, f"{url.host}, port {url.port}, {what} ({why}).")
+    if name == "UnaskedError":
+        message = (
+            f"{url.text} sends a body that can't be read here: {told}. "
+            "Another address may hold the same, or a command that reads it, such as `curl --compressed`."
+        )
+        return ToolError(ErrorKind.REMOTE_FAILED, message)
+    if "buffer too long" in told:
+        return ToolError(ErrorKind.REMOTE_FAILED, f"{url.text} sends headers longer than are read. Nothing is shown.")
     if name == "InflateError":
         return ToolError(ErrorKind.REMOTE_FAILED, f"{url.text} sends a body that can't be decompressed ({told}).")
     return ToolError(ErrorKind.REMOTE_FAILED, f"{url.text} gave no whole answer ({name}: {told}).")

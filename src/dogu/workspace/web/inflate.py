@@ -10,10 +10,22 @@ ACCEPTED = "gzip, deflate"
 
 _PIECE_BYTES = 1 << 20
 _KNOWN = frozenset(("gzip", "x-gzip", "deflate"))
+# What servers say of a body that is as it is: the header is no place for a charset, but that is where some put it.
+_NO_COMPRESSION = frozenset(("", "identity", "none", "utf-8", "utf8", "binary", "8bit", "7bit", "aws-chunked"))
 
 
 class InflateError(Exception):
     """The bytes aren't what they were said to be."""
+
+
+class UnaskedError(InflateError):
+    """The body is compressed in a way that wasn't offered."""
+
+
+def encoding_of(header: str) -> str:
+    """Return the compression that a `Content-Encoding` names, `identity` for none."""
+    names = [name.strip().lower() for name in header.split(",")]
+    return ", ".join(name for name in names if name not in _NO_COMPRESSION) or "identity"
 
 
 class Inflating:
@@ -21,7 +33,8 @@ class Inflating:
 
     def __init__(self, encoding: str) -> None:
         if encoding != "identity" and encoding not in _KNOWN:
-            raise InflateError(f"{ascii(encoding)[1:-1][:60]} is no compression that was asked for")
+            named = ascii(encoding)[1:-1][:60]
+            raise UnaskedError(f"it is compressed as {named}, and only {ACCEPTED} were asked for")
         self._encoding = encoding
         self._inflater = zlib.decompressobj(47)  # gzip or zlib, whichever it is
         self._has_begun = False
