@@ -105,6 +105,29 @@ async def test_a_record_that_cannot_be_read_and_settings_that_cannot_be_understo
             assert await ask(connection, await new_session(connection, program.root), "hi") == "end_turn"
 
 
+async def test_going_back_and_what_is_known_and_spent_are_commands_in_an_editor_too(program: Program):
+    path = program.root / "a.txt"
+    editor = Editor("allow-once")
+    turns = [Turn(calls=[call("write_file", file_path=str(path), content="one\n")]), "done", "summed up"]
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server) as connection:
+            session = await new_session(connection, program.root)
+            await ask(connection, session, "write")
+            for words, told in (
+                ("/diff", "+one"),
+                ("/stats", "tokens in"),
+                ("/memory add I like tea", "Remembered"),
+                ("/memory show", "I like tea"),
+                ("/compact", "became a summary"),
+                ("/rewind", "write"),
+                ("/rewind 1", "before turn 1"),
+            ):
+                before = len(editor.said())
+                assert await ask(connection, session, words) == "end_turn"
+                assert told in editor.said()[before:], words
+    assert not path.exists()
+
+
 async def test_closing_a_session_ends_its_turn(program: Program):
     editor = Editor()
     with FakeGemini([Turn(text="well", hangs=True)]) as server:

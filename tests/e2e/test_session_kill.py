@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import time
@@ -18,6 +19,8 @@ from e2e.program import PROGRAM, Program
 
 COMMAND = "echo $$ >> pids; echo ran >> log; sleep 0.2; echo ended >> log"
 LINES = 14  # what a whole run prints, as lines of JSON
+SEEDS = range(2)
+KILLS = 6
 
 
 def script(request: GeminiRequest) -> Turn | str:
@@ -97,6 +100,67 @@ def test_killed_at_any_time_it_goes_on_and_nothing_runs_twice(program: Program, 
     assert b"a-key-of-the-test" not in (folder / "record.jsonl").read_bytes()
     assert no_temporary_file(program.root)
     assert program.run("undo", "--turn").returncode == 0
+
+
+def run_killed_when_recorded(program: Program, environ: dict[str, str], words: list[str], more_bytes: int) -> None:
+    """Kill it when its record has so many bytes more than it had, or let it end."""
+    folders = program.home / ".dogu" / "sessions"
+
+    def recorded() -> int:
+        return sum(record.stat().st_size for record in folders.glob("*/record.jsonl"))
+
+    enough = recorded() + more_bytes
+    process = subprocess.Popen(
+        [*PROGRAM, *words, "--approval-mode", "yolo"],
+        cwd=program.root,
+        env=program.environ(**environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while process.poll() is None and recorded() < enough:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_killed_at_random_again_and_again_also_while_resuming_it_goes_on(program: Program, seed: int):
+    chance = random.Random(seed)
+
+    def scripted(request: GeminiRequest) -> Turn | str:
+        if chance.random() < 0.3:
+            return Turn(text="Said in pieces.", pieces=4)
+        command = f"echo $$ >> pids; echo {chance.randrange(100)} > b.txt; sleep 0.05; echo ran >> log"
+        write = call("write_file", file_path="a.txt", content=f"{chance.random()}\n")
+        return Turn(text="I do it.", pieces=2, calls=[write, call("run_shell_command", command=command)])
+
+    with FakeGemini(scripted) as server:
+        environ = {"GEMINI_API_KEY": "a-key-of-the-test", "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        for round_number in range(KILLS):
+            resumes = ["--resume"] if any((program.home / ".dogu" / "sessions").glob("*/record.jsonl")) else []
+            words = [*resumes, "-p", f"round {round_number}", "--max-turns", "4"]
+            run_killed_when_recorded(program, environ, words, chance.randrange(1, 9_000))
+            assert program.run("sessions", "verify").returncode == 0
+        before = len(server.requests)
+        resumed = program.run("--resume", "-p", "go on", "--approval-mode", "plan", "--max-turns", "1", environ=environ)
+        assert resumed.returncode in (0, 53), resumed.stderr
+        assert len(server.requests) == before + 1
+        for request in server.requests:
+            assert_it_can_be_sent(request.contents)
+    pids = program.root / "pids"
+    for pid in pids.read_text().split() if pids.exists() else []:
+        wait_until_gone(int(pid))
+    assert program.run("sessions", "verify").returncode == 0
+    assert {path.name for path in program.root.iterdir()} <= {"a.txt", "b.txt", "log", "pids"}
+    told = json.loads(program.run("sessions", "show", "--json").stdout)
+    calls = [change["call"] for turn in told["turns"] for change in turn["changes"]]
+    if calls:
+        undone = program.run("undo", "--to", str(min(calls)))
+        assert undone.returncode == 0, undone.stderr
+    assert {path.name for path in program.root.iterdir()} == set()
 
 
 def no_temporary_file(root: Path) -> bool:

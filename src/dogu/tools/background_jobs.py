@@ -71,4 +71,4 @@ def _line(job: Job) -> str:
     command = " ".join(job.command.split())
     if len(command) > _LONGEST_COMMAND_CHARS:
         command = command[:_LONGEST_COMMAND_CHARS] + "..."
-    return f"{job.pgid}: {state}, started {time.time() - job.started_at:.0f} s ago: {command}"
+    return f"{job.pgid}: {state}, started {max(0.0, time.time() - job.started_at):.0f} s ago: {command}"

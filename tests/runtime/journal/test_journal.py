@@ -137,6 +137,25 @@ async def test_what_could_not_be_brought_back_can_be_undone_again(session: Sessi
     assert session.tree() == before
 
 
+async def test_a_write_that_was_noted_and_then_killed_stands_in_no_undos_way(session: Session):
+    async def noted(data: bytes) -> None:
+        """What a kill between the note and the write leaves: a note, and the file as it was."""
+        path = session.path("a")
+        held = path.read_bytes() if path.exists() else None
+        await session.write("a", data, "killed")
+        path.unlink() if held is None else path.write_bytes(held)
+
+    await noted(b"never made")
+    await session.write("a", b"one", "1")
+    await noted(b"never written")
+    await noted(b"nor this")
+    await session.write("a", b"two", "2")
+    await noted(b"at last")
+    report = session.reopened().undo(to="1")
+    assert report.done, report
+    assert not session.path("a").exists()
+
+
 async def test_a_later_change_by_somebody_else_is_not_undone_unless_forced(session: Session):
     session.path("f").write_text("old")
     await session.write("f", b"ours")

@@ -20,12 +20,22 @@ _KINDS = {
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What became of one path (absolute, without links). One that `is_outside` of the roots is never forced."""
+    """What became of one path (absolute, without links). One that `is_outside` of the roots is never forced.
+
+    Of several changes summed up, `unless_done` is how the path stays if the last of them was noted and, because the
+    process was killed in that moment, not done.
+    """
 
     path: str
     before: State
     after: State
     is_outside: bool = False
+    unless_done: State | None = None
+
+    def may_have_left(self, now: State) -> bool:
+        """Whether the path, as it is now, is as this change left it, or as it was before."""
+        known = (self.after, self.before, self.unless_done)
+        return any(state is not None and now.is_same_as(state) for state in known)
 
     @property
     def what(self) -> str:
@@ -136,6 +146,12 @@ class Entries(msgspec.Struct):
             self._mark(other, undone=not undone)
 
 
+def _was_not_done(before: Change, change: Change) -> bool:
+    """Whether a change finds the path as it was before the last one: noted, and cut short before it was done."""
+    last = before.before if before.unless_done is None else before.unless_done
+    return last.is_same_as(change.before)
+
+
 def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, Change], dict[str, str]]:
     """Sum up calls (the oldest first) path by path: from before the first to after the last.
 
@@ -149,9 +165,9 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, Change], dict[str, 
             if before is None:
                 net[change.path] = change
                 continue
-            if not before.after.is_same_as(change.before):
+            if not (before.after.is_same_as(change.before) or _was_not_done(before, change)):
                 broken[change.path] = told(
                     "something else changed it between two of these calls, before {title!r}", title=entry.title
                 )
-            net[change.path] = Change(change.path, before.before, change.after, change.is_outside)
+            net[change.path] = Change(change.path, before.before, change.after, change.is_outside, change.before)
     return net, broken

@@ -127,7 +127,7 @@ class Restorer:
             except ToolError as error:
                 refused.append(Refusal(path, error.message))
                 continue
-            if not (now.is_same_as(change.after) or now.is_same_as(change.before)):
+            if not change.may_have_left(now):
                 refused.append(Refusal(path, _difference(now)))
         return refused
 
