@@ -22,6 +22,7 @@ from dogu.settings import Settings, Trust
 
 if TYPE_CHECKING:
     from dogu.agent.extensions.skills import Skills
+    from dogu.agent.extensions.turn_hooks import TurnHooks
     from dogu.agent.loop import Agent
     from dogu.agent.slash import SlashCommands
     from dogu.runtime.hooks import Hooks
@@ -104,6 +105,7 @@ def extend_agent(agent: Agent, slash: SlashCommands, runtime: Runtime, options: 
     """Give an agent the hooks around turns, and the `/` commands that the person's files and folders make."""
     from dogu.runtime.hooks import Hooks
 
+    turn_hooks: TurnHooks | None = None
     if isinstance(runtime.executor.hooks, Hooks):
         from dogu.agent.extensions.turn_hooks import TurnHooks
 
@@ -111,12 +113,23 @@ def extend_agent(agent: Agent, slash: SlashCommands, runtime: Runtime, options: 
         agent.around_turn = turn_hooks
         slash.register(turn_hooks.command())
     trace(agent, runtime, settings)
+    if turn_hooks is not None:
+        _hook_model(agent, turn_hooks)
     skills = skills_of(options, settings)
     if skills is not None:
         slash.register(skills.command())
         _note(runtime, *(say("Skill not used: {problem}", problem=problem) for problem in skills.problems()))
     _add_commands(slash, runtime, options, settings)
     _tell_what_waits(runtime, options, settings)
+
+
+def _hook_model(agent: Agent, turn_hooks: TurnHooks) -> None:
+    """Have the conversation's requests pass the hooks around the model, where there are any; outside of the traces."""
+    from dogu.agent.extensions.model_hooks import HookedModel, has_model_hooks
+
+    if has_model_hooks(turn_hooks.hooks):
+        traced = agent.watched
+        agent.watched = lambda model: HookedModel(traced(model), turn_hooks.hooks, lambda: turn_hooks.emit)
 
 
 def _tell_what_waits(runtime: Runtime, options: Options, settings: Settings) -> None:

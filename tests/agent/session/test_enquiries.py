@@ -155,6 +155,8 @@ async def test_through_a_server_it_is_in_the_record_and_in_the_page(tmp_path: Pa
     model = ScriptedModel([Turn(calls=[call("whole__greet")]), "done"])
     with anyio.fail_after(60):
         async with dogu.open_agent(options, model=model, enquire=enquire) as opened:
+            while "whole__greet" not in opened.runtime.registry:  # noqa: ASYNC110  (what is waited for has no event)
+                await anyio.sleep(0.01)
             end = await opened.agent.run("greet")
             folder = opened.session.path
     assert [answer.result.llm_content for answer in end.answers] == ["accept"]

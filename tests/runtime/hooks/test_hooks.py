@@ -361,7 +361,7 @@ BAD = [
     ({"BeforeTool": [{"hooks": [{"command": ""}]}]}, "command is missing"),
     ({"BeforeTool": [{"hooks": [{"command": "x", "timeout": -1}]}]}, "timeout takes a number above 0"),
     ({"BeforeTwol": []}, "no hooks run at this event"),
-    ({"AfterModel": []}, "no hooks run at this event"),
+    ({"PreCompress": []}, "no hooks run at this event"),
 ]
 
 

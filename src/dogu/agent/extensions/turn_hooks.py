@@ -8,7 +8,7 @@ from dogu.agent.loop import EndReason, RunTurn, TurnEnd, TurnEnded
 from dogu.agent.slash import Said, SlashCommand
 from dogu.contract.content import Content, Text, parts_of, text_of
 from dogu.language import say
-from dogu.runtime.events import Emit, Noted
+from dogu.runtime.events import Emit, Noted, emit_nothing
 from dogu.runtime.hooks import Hooks
 from dogu.runtime.hooks.config import Moment
 
@@ -19,10 +19,12 @@ class TurnHooks:
     """Runs an agent's turns with the hooks before and after them."""
 
     def __init__(self, hooks: Hooks) -> None:
-        self._hooks = hooks
+        self.hooks = hooks
+        self.emit: Emit = emit_nothing  # of the turn under way
 
     async def __call__(self, prompt: Content, emit: Emit, run: RunTurn) -> TurnEnd:
         """Run one turn by `run`, and those that hooks ask for after it: five at most."""
+        self.emit = emit
         said = text_of(prompt)
         context, refusal = await self._before(said, emit)
         if refusal:
@@ -44,22 +46,22 @@ class TurnHooks:
     async def _before(self, prompt: str, emit: Emit) -> tuple[list[str], str]:
         """What shall be added to the prompt, and why it isn't sent, if it isn't."""
         context: list[str] = []
-        for hook in self._hooks.at(Moment.BEFORE_AGENT):
-            answer = await self._hooks.run(hook, {"prompt": prompt}, emit)
+        for hook in self.hooks.at(Moment.BEFORE_AGENT):
+            answer = await self.hooks.run(hook, {"prompt": prompt}, emit)
             if answer.decision == "deny" or answer.stops:
                 reason = answer.reason or answer.message
                 return [], say("The hook {name} stopped the prompt: {reason}", name=hook.name, reason=reason)
             if answer.context:
                 context.append(answer.context)
-        started, self._hooks.session_context = self._hooks.session_context, []
+        started, self.hooks.session_context = self.hooks.session_context, []
         return [*started, *context], ""
 
     async def _after(self, prompt: str, end: TurnEnd, emit: Emit, *, is_retry: bool) -> tuple[str, str]:
         """What the model shall do yet, and why the turn is over all the same."""
         reasons: list[str] = []
-        for hook in self._hooks.at(Moment.AFTER_AGENT):
+        for hook in self.hooks.at(Moment.AFTER_AGENT):
             fields = {"prompt": prompt, "prompt_response": end.text, "stop_hook_active": is_retry}
-            answer = await self._hooks.run(hook, fields, emit)
+            answer = await self.hooks.run(hook, fields, emit)
             if answer.stops:
                 reason = answer.message or answer.reason
                 return "", say("The hook {name} ended the turn: {reason}", name=hook.name, reason=reason)
@@ -74,7 +76,7 @@ class TurnHooks:
     async def _tell(self, _rest: str) -> Said:
         rows = [
             f"  {hook.event}{f' ({hook.matcher})' if hook.matcher else ''}: {hook.command}  [{hook.file}]"
-            for hook in self._hooks.hooks
+            for hook in self.hooks.hooks
         ]
         return Said("\n".join(rows) or say("There are no hooks."))
 

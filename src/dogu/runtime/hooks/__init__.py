@@ -217,6 +217,7 @@ def _refuse(hook: Hook, answer: HookAnswer) -> None:
     if not answer.stops and answer.decision != "deny":
         return
     reason = answer.reason or answer.message or told("It gave no reason.")
+    reason = reason if reason.endswith((".", "!", "?", "。", "！", "？")) else f"{reason}."
     message = told("The user's hook {name} refused this call: {reason} Nothing was run.", name=hook.name, reason=reason)
     raise (TurnStoppedError if answer.stops else ToolError)(ErrorKind.REFUSED, message)
 

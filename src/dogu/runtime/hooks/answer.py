@@ -19,8 +19,9 @@ _DECISIONS = {"deny": "deny", "block": "deny", "ask": "ask", "allow": "", "appro
 class HookAnswer(msgspec.Struct, frozen=True):
     """What one hook wants. `decision` is `deny`, `ask` or empty: a hook's `allow` says nothing, the policy decides.
 
-    `new_input` are changed arguments, all of them if `is_whole_input`. `output` takes a result's place. `message` and
-    `problem` are for the person, `context` is for the model.
+    `new_input` are changed arguments, all of them if `is_whole_input`. `output` takes a result's place, `response` the
+    model's words' (None: they stay). `tool_mode` and `tool_names` limit the tools of a request. `message` and `problem`
+    are for the person, `context` is for the model.
     """
 
     decision: str = ""
@@ -31,6 +32,10 @@ class HookAnswer(msgspec.Struct, frozen=True):
     new_input: Mapping[str, Any] | None = None
     is_whole_input: bool = False
     output: str | None = None
+    response: str | None = None
+    changes_request: bool = False
+    tool_mode: str = ""
+    tool_names: frozenset[str] | None = None
     problem: str = ""
 
 
@@ -81,7 +86,38 @@ def _of_json(value: Mapping[str, Any]) -> HookAnswer:
         new_input=_table(whole) or _table(merged),
         is_whole_input=isinstance(whole, dict),
         output=output[:_LONGEST_TEXT_CHARS] if isinstance(output, str) else None,
+        **_of_model(inner),
     )
+
+
+def _of_model(inner: Mapping[str, Any]) -> dict[str, Any]:
+    """What a hook around the model says, in Gemini CLI's stable form; what can't be understood is told."""
+    tools = _table(inner.get("toolConfig")) or {}
+    names = tools.get("allowedFunctionNames")
+    listed = cast("list[Any]", names) if isinstance(names, list) else []
+    words = _response_text(inner.get("llm_response"))
+    is_garbled = ("llm_response" in inner and words is None) or (names is not None and not isinstance(names, list))
+    return {
+        "response": words,
+        "changes_request": isinstance(inner.get("llm_request"), dict),
+        "tool_mode": str(tools.get("mode", "")).upper(),
+        "tool_names": frozenset(str(name) for name in listed) if listed else None,
+        "problem": say("its {field} can't be understood", field="llm_response/toolConfig") if is_garbled else "",
+    }
+
+
+def _response_text(value: object) -> str | None:
+    """The text of an answer: of its first candidate, whose parts are texts or tables with one, else its own."""
+    table = _table(value) or {}
+    candidates = table.get("candidates")
+    first = cast("list[Any]", candidates)[0] if isinstance(candidates, list) and candidates else None
+    content = _table((_table(first) or {}).get("content")) or {}
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        texts = [_table(part) or {"text": part} for part in cast("list[Any]", parts)]
+        return "".join(part["text"] for part in texts if isinstance(part.get("text"), str))
+    text = table.get("text")
+    return text if isinstance(text, str) else None
 
 
 def _table(value: object) -> Mapping[str, Any] | None:

@@ -29,7 +29,12 @@ class Moment(StrEnum):
     SESSION_START = "SessionStart"
     SESSION_END = "SessionEnd"
     NOTIFICATION = "Notification"
+    BEFORE_MODEL = "BeforeModel"
+    AFTER_MODEL = "AfterModel"
+    BEFORE_TOOL_SELECTION = "BeforeToolSelection"
 
+
+MODEL_MOMENTS = frozenset((Moment.BEFORE_MODEL, Moment.AFTER_MODEL, Moment.BEFORE_TOOL_SELECTION))
 
 _CLAUDE = {
     "PreToolUse": Moment.BEFORE_TOOL,
