@@ -203,9 +203,10 @@ class Tmux:
 
     def ended(self) -> int:
         """Wait until what runs in the pane has ended; return its exit status."""
-        format = "#{pane_dead} #{pane_dead_status}"
-        self.until(lambda _: self._tmux("display-message", "-p", format).startswith("1"))
-        return int(self._tmux("display-message", "-p", format).split()[1])
+        # Dead once its output has ended; the status comes when it has been waited for.
+        format = "#{pane_dead_status}"
+        self.until(lambda _: bool(self._tmux("display-message", "-p", format).strip()))
+        return int(self._tmux("display-message", "-p", format))
 
     def close(self) -> None:
         """End the server."""
