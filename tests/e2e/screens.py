@@ -203,10 +203,10 @@ class Tmux:
 
     def ended(self) -> int:
         """Wait until what runs in the pane has ended; return its exit status."""
-        # Dead once its output has ended; the status comes when it has been waited for.
-        format = "#{pane_dead_status}"
-        self.until(lambda _: bool(self._tmux("display-message", "-p", format).strip()))
-        return int(self._tmux("display-message", "-p", format))
+        # tmux may miss that a child has ended until another one does.
+        status = ["run-shell", "true", ";", "display-message", "-p", "#{pane_dead_status}"]
+        self.until(lambda _: bool(self._tmux(*status).strip()))
+        return int(self._tmux(*status))
 
     def close(self) -> None:
         """End the server."""
