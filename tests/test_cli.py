@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,9 @@ def test_the_usage_is_whole_in_every_language(language: str, capsys: pytest.Capt
     assert " dogu undo [-h]" in first
     assert last.startswith("dogu undo")
     assert "--turn" in last
+
+
+def test_garbage_is_collected_again_when_a_command_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert main(["tools", "--root", str(tmp_path)]) == 0
+    assert gc.isenabled()

@@ -18,7 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"dogu {__version__}")
         return 0
+    import gc
+
     _prepare_streams()
+    gc.disable()  # `run_async` looks for garbage once the program has started: what that makes is there to stay
     try:
         return _run(words)
     except KeyboardInterrupt:
@@ -36,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         what = say("dogu failed, which is a defect of dogu: {kind}: {error}", kind=type(error).__name__, error=error)
         sys.stderr.write(f"{what}\n{say('DOGU_DEBUG=1 shows where.')}\n")
         return 1
+    finally:
+        gc.enable()
 
 
 def _run(words: list[str]) -> int:

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from dogu.language import say
 
+_STARTED_AFTER_S = 1.0
+
 
 def tell(notes: Iterable[str]) -> None:
     """Say on standard error what went wrong when the runtime was opened."""
@@ -17,6 +19,7 @@ def tell(notes: Iterable[str]) -> None:
 
 def run_async(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run an async command; SIGTERM and SIGHUP end it as Ctrl-C does, so that clean-up runs."""
+    import gc
     import signal
 
     import anyio
@@ -30,9 +33,15 @@ def run_async(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
                 scope.cancel()
                 return
 
+    async def collect_garbage() -> None:
+        await anyio.sleep(_STARTED_AFTER_S)
+        gc.freeze()
+        gc.enable()
+
     async def guarded() -> None:
         nonlocal code
         async with anyio.create_task_group() as group:
+            group.start_soon(collect_garbage)
             group.start_soon(cancel_on_signal, group.cancel_scope)
             code = await main()
             group.cancel_scope.cancel()
