@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -11,7 +12,9 @@ from dogu.contract import ErrorKind, ToolError, text_of
 from dogu.models.contents import RawContent, join_user_contents, model_content, user_content
 from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
 from dogu.models.model import Model
-from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
+
+if TYPE_CHECKING:
+    from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
 
 TIMEOUT_S = 120.0
 _CHARS_PER_TOKEN = 4
@@ -26,6 +29,8 @@ class ModelSampling:
 
     async def __call__(self, request: SamplingRequest) -> Sampled:
         """Return the answer, cut at about the tokens asked for. Raises `ToolError` (REMOTE_FAILED)."""
+        from dogu.runtime.discovery.mcp.host import Sampled
+
         try:
             with anyio.fail_after(TIMEOUT_S):
                 text, was_cut = await self._ask(request)

@@ -162,13 +162,16 @@ class ContextFiles:
         return new
 
     def _places(self) -> list[Place]:
-        from dogu.workspace.ignore.lookup import hidden_from_models
-
-        places = [Place(self._project, is_hidden=lambda path: bool(hidden_from_models(self._project, path)))]
+        places = [Place(self._project, is_hidden=self._is_hidden)]
         homes = self._home_folders()
         if self._sources.imports_home and homes:
             places.append(Place(Roots(homes[0], homes[1:]), texts_only=True))
         return places
+
+    def _is_hidden(self, path: str) -> bool:
+        from dogu.workspace.ignore.lookup import hidden_from_models
+
+        return bool(hidden_from_models(self._project, path))
 
     def _home_folders(self) -> list[str]:
         return [folder for name in _CONFIG_FOLDERS if os.path.isdir(folder := os.path.join(self._sources.home, name))]

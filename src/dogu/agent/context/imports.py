@@ -13,7 +13,6 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.workspace.memory_file import HEADING
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.roots import Roots
 
@@ -177,6 +176,8 @@ def _reason(error: ToolError) -> str:
 
 def _without_code(text: str) -> list[str]:
     """Return the lines with blanks for what is code, a comment, or the memory's own."""
+    from dogu.workspace.memory_file import HEADING
+
     lines = text.split("\n")
     fence = ""
     in_memory = False
