@@ -87,10 +87,12 @@ async def test_a_budget_stops_before_the_next_request_and_says_so(tmp_path: Path
     async with opened(tmp_path, model, _PRICED, max_cost=1.0) as agent:
         end = await agent.agent.run("look")
         again = await agent.agent.run("look again")
+        contents = [*agent.agent.history.contents]
     assert (end.reason, len(model.requests)) == (EndReason.BUDGET, 2)
     assert end.note == "Stopped: this session has cost $1.20, and the limit is $1.00. --max-cost sets a higher one."
     assert of_turn(end) is ExitCode.TURN_LIMIT
     assert again.reason is EndReason.BUDGET
+    assert not any(b"look again" in content for content in contents)  # it can be sent again under a higher limit
 
 
 async def test_turns_are_limited_by_a_flag(tmp_path: Path):

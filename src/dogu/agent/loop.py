@@ -124,10 +124,11 @@ class Agent:
             turn.mark = self.history.mark()
             self.history.add_prompt(prompt)
             end = await turn.to_rest()
+            if end.reason is EndReason.BUDGET:
+                turn.take_prompt_back()  # it can be sent again under a higher limit
         except ModelError as error:
             record(TurnFailed(str(error.kind), error.message))
-            if not turn.answers and turn.mark is not None:
-                self.history.rewind(turn.mark)
+            turn.take_prompt_back()
             raise
         except anyio.get_cancelled_exc_class():
             record(TurnCancelled())
@@ -177,6 +178,11 @@ class _Turn:
             EndReason.STEP_LIMIT,
             told("Stopped after {limit} requests to the model in one turn (the limit).", limit=limit),
         )
+
+    def take_prompt_back(self) -> None:
+        """Go back to before the prompt, if nothing was done for it."""
+        if not self.answers and self.mark is not None:
+            self._agent.history.rewind(self.mark)
 
     async def make_room(self, *, is_too_long: bool = False) -> bool:
         """Let room be made in the history; then there is no way back to before the turn."""

@@ -39,6 +39,9 @@ async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, option
     _carry_on_mode(runtime, restored, options, settings)
     history, interrupted = reopen(restored, session.watch, lambda call: _told_changes(changed, call))
     notes = [*opened.notes, *_carry_on_rules(runtime, restored), *_notes(interrupted)]
+    before, now = restored.state.model, agent.model.name
+    if before and before != now:
+        notes.append(say("Until now {before} answered in this session; now it is {now}.", before=before, now=now))
     if restored.enquiry is not None:
         notes.append(say("This was asked and not answered: {question}", question=restored.enquiry.note))
     if restored.state.jobs:
