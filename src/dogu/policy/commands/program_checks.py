@@ -186,8 +186,8 @@ def go(words: Sequence[Word]) -> Iterator[Danger]:
 _CARGO = frozenset(
     "add bench build b check c clean clippy doc d fetch fix fmt generate-lockfile help info init install "
     "locate-project login logout metadata miri new nextest owner package pkgid publish read-manifest remove rm report "
-    "run r rustc rustdoc search test t tree uninstall update vendor verify-project version yank audit deny expand outdated "
-    "tarpaulin llvm-cov udeps machete".split()
+    "run r rustc rustdoc search test t tree uninstall update vendor verify-project version yank audit deny expand "
+    "outdated tarpaulin llvm-cov udeps machete".split()
 )
 
 
