@@ -26,10 +26,12 @@ from dogu.tools.list_directory import ListDirectory
 from dogu.tools.read_file import ReadFile
 from dogu.tools.read_many_files import ReadManyFiles
 from dogu.tools.replace import Replace
+from dogu.tools.run_shell_command import RunShellCommand
 from dogu.tools.write_file import WriteFile
 from dogu.workspace.files import LocalFiles
+from dogu.workspace.process.command import ProcessResult, Report, ShellCommand
 from dogu.workspace.roots import Roots
-from dogu.workspace.search import ContentSearch
+from dogu.workspace.search import ContentSearch, Engines
 
 pytestmark = [
     pytest.mark.anyio,
@@ -48,13 +50,36 @@ EXPECTED = (
     ErrorKind.NO_MATCH,
     ErrorKind.IO_ERROR,
 )
+MANY = 100  # names that one search opens: each try of ripgrep starts a program, so one start counts for as many
 Make = Callable[[Roots, LocalFiles], AnyTool]
+
+
+class OnlyLooks:
+    """Runs nothing: tells what stands in the folder that a command would run in."""
+
+    async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
+        """Read the file `f` there, and list the folder."""
+        assert isinstance(command.directory, int)
+        file = os.open("f", os.O_RDONLY, dir_fd=command.directory)
+        text = f"{os.read(file, 100)!r} {os.listdir(command.directory)}"
+        os.close(file)
+        return ProcessResult(text, "", 0, None, 0)
+
+
 TOOLS: dict[str, tuple[Make, dict[str, Any]]] = {
     "read_file": (lambda roots, files: ReadFile(files, roots, lambda _path: ""), {"path": "d/f"}),
     "read_many_files": (lambda roots, files: ReadManyFiles(files, roots, lambda _path: ""), {"paths": ["d/*", "g"]}),
     "list_directory": (lambda roots, _files: ListDirectory(roots), {"path": "d"}),
     "glob": (lambda roots, _files: Glob(roots), {"pattern": "**/*"}),
     "grep_search": (lambda roots, _files: GrepSearch(ContentSearch(roots)), {"pattern": "SECRET|inside"}),
+    "grep_search in the process": (
+        lambda roots, _files: GrepSearch(ContentSearch(roots, engines=Engines(None, nominates=False))),
+        {"pattern": "SECRET|inside"},
+    ),
+    "run_shell_command": (
+        lambda roots, _files: RunShellCommand(roots, OnlyLooks(), dict),
+        {"command": "cat f", "directory": "d"},
+    ),
     "write_file": (lambda roots, files: WriteFile(files, roots), {"file_path": "d/f", "content": "inside {}"}),
     "replace": (
         lambda roots, files: Replace(files, roots, None),
@@ -124,6 +149,25 @@ async def test_a_swapped_name_lets_no_tool_out(name: str, place: Path) -> None:
     assert swaps[0] > 0
     if TRIES:
         print(f"{name}: {tries} tries, {swaps[0]} swaps, 0 escapes; {sorted(kinds)}")
+
+
+async def test_a_search_of_many_names_that_swap_shows_nothing_from_outside(place: Path) -> None:
+    pairs = [(place / f"ws/d{number}", place / f"ws/d{number}_link") for number in range(MANY)]
+    for folder, link in pairs:
+        folder.mkdir()
+        (folder / "f").write_text("inside")
+        link.symlink_to(place / "out")
+    tool = GrepSearch(ContentSearch(Roots(str(place / "ws"))))
+    searches = 0
+    with swapping(*pairs) as swaps:
+        while searches * MANY < TRIES or not searches:
+            searches += 1
+            result = await _called(tool, {"pattern": "SECRET|inside|only_outside"})
+            told = str(result.llm_content).partition("\n")[2]
+            assert "SECRET" not in told, told
+            assert "only_outside" not in told, told
+    if TRIES:
+        print(f"grep_search: {searches * MANY} names, {swaps[0] * MANY} swaps, 0 escapes")
 
 
 def _filled(value: Any, tries: int, done: int, place: Path) -> Any:
