@@ -70,6 +70,13 @@ def test_a_program_for_awk_too(program: str) -> None:
     assert gate(f"awk '{program * 10_000} | x'", ["awk"]) == "ask"
 
 
+@pytest.mark.parametrize(
+    "text", ["echo " + "a[" * 50_000, "read " + "a[" * 50_000, "[[ a == " + "@(a)" * 20_000 + " ]]"]
+)
+def test_brackets_without_an_end_take_no_time(text: str) -> None:
+    assert gate(text, ["*"], ["rm"]) in ("allow", "deny")
+
+
 def test_the_last_of_many_commands_counts_as_the_first() -> None:
     assert gate("git status; " * 500 + "rm x", ["git"]) == "deny"
     assert gate("git status; " * 500 + "git log", ["git"]) == "allow"

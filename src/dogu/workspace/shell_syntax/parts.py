@@ -31,7 +31,8 @@ class PartList:
         """Return the text so far when all of it is literal and unquoted (as a name must be), else None."""
         if self._parts or (self._has_text and self._quoted):
             return None
-        return "".join(self._text)
+        self._text = ["".join(self._text)]  # asked again and again while a long word is read
+        return self._text[0]
 
     def finished(self) -> tuple[Part, ...]:
         """Return all parts."""

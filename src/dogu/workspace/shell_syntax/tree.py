@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-_GLOB = re.compile(r"[*?]|\[[^\]]*\]")
-
 
 class NotBashError(Exception):
     """Bash would refuse this text; the message says why."""
@@ -67,7 +65,7 @@ class Word:
     def has_glob(self) -> bool:
         """Whether bash would match file names."""
         bare = "".join("\0" if part.quoted else part.text for part in self.parts if part.kind is PartKind.LITERAL)
-        return _GLOB.search(bare) is not None
+        return "*" in bare or "?" in bare or "]" in bare.partition("[")[2]
 
     @cached_property
     def has_tilde(self) -> bool:
