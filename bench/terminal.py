@@ -79,7 +79,21 @@ def _spawn(home: str, root: str, server: FakeGemini, *words: str) -> pexpect.spa
         _PROGRAM, list(words), env=environ, cwd=root, encoding="utf-8", timeout=60, dimensions=(40, 100)
     )
     child.delaybeforesend = None
+    child.logfile_read = _Answers(child)
     return child
+
+
+class _Answers:
+    """Answers, as terminals do, how large they are."""
+
+    def __init__(self, child: pexpect.spawn[str]) -> None:
+        self._child = child
+
+    def write(self, text: str) -> None:
+        self._child.send("\x1b[40;100R" * text.count("\x1b[6n"))
+
+    def flush(self) -> None:
+        return None
 
 
 def _say(child: pexpect.spawn[str], text: str, answer: str) -> None:

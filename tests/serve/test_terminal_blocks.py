@@ -139,3 +139,15 @@ assert max(map(width_of, lines)) <= 60, max(map(width_of, lines))
 assert width_of(fit("→" * 50, 21)) <= 21
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_paragraphs_are_broken_as_their_language_breaks_them():
+    text = "日本語の文章を混ぜました。とても長い。\n\n- 한국어 문장은 단어 사이에서 줄을 바꿉니다."
+    assert markdown_lines(text, 24, PLAIN) == [
+        "日本語の文章を混ぜまし",
+        "た。とても長い。",
+        "",
+        " • 한국어 문장은 단어",
+        "   사이에서 줄을",
+        "   바꿉니다.",
+    ]

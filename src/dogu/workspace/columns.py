@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 _NARROWEST = 20
 _LEAST_BESIDE = 24  # cells; with fewer, the second column of a table stands below the first
 _TWO_COLUMNS = re.compile(r"( *\S(?:.*?\S)?)( {2,})(\S.*)")
+_ASCII_WORD = re.compile(r"[^ ]+ *| +")
 _OPENING = frozenset("（［｛「『【〈《〔〖‘“([{")
 _CLOSING = frozenset("、。，．・：；？！）］｝」』】〉》〕〗’”ー々…‥ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ,.:;?!)]}%")
 
@@ -51,6 +52,20 @@ def hanging(text: str, cells: int, indent: str, measure: Callable[[str], int] = 
     return "\n".join(_broken(text, indent, max(_NARROWEST, cells), measure))
 
 
+def breaks(line: str, cells: int, measure: Callable[[str], int] = width) -> list[int]:
+    """Return where one line is to be broken: the offsets, ascending, at which a further line of `cells` begins."""
+    offsets, at, used = list[int](), 0, 0
+    if len(line) * 2 <= cells or measure(line) <= cells:
+        return offsets
+    for part, taken, blanks in _parts(line, max(2, cells), measure):
+        if used and used + taken > cells:
+            offsets.append(at)
+            used = 0
+        used += taken + blanks
+        at += len(part)
+    return offsets
+
+
 def _stretches(keys: list[int]) -> Iterator[tuple[int, int]]:
     """Cut a list where its value changes; give the half-open stretches."""
     start = 0
@@ -87,19 +102,20 @@ def _broken(line: str, indent: str, cells: int, measure: Callable[[str], int]) -
         return [line]
     room = max(_NARROWEST // 2, cells - len(indent))
     pieces, used = [""], 0
-    for chunk in _chunks(line):
-        for part in _fitting(chunk, room, measure):
-            taken = measure(part.rstrip(" "))
-            if used + taken > cells and pieces[-1].strip():
-                pieces.append(indent)
-                used = len(indent)
-            pieces[-1] += part
-            used += measure(part)
+    for part, taken, blanks in _parts(line, room, measure):
+        if used + taken > cells and pieces[-1].strip():
+            pieces.append(indent)
+            used = len(indent)
+        pieces[-1] += part
+        used += taken + blanks
     return [piece.rstrip(" ") for piece in pieces]
 
 
 def _chunks(line: str) -> Iterator[str]:
     """Cut a line wherever it may be broken."""
+    if line.isascii():
+        yield from _ASCII_WORD.findall(line)
+        return
     start = 0
     for at in range(1, len(line)):
         if _may_break(line[at - 1], line[at]):
@@ -120,14 +136,23 @@ def _is_ideographic(character: str) -> bool:
     return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\uffef" or character >= "\U00020000"
 
 
-def _fitting(chunk: str, room: int, measure: Callable[[str], int]) -> Iterator[str]:
-    """Cut a chunk that is wider than a line, after a `/` where there is one in the second half."""
-    while measure(chunk.rstrip(" ")) > room:
-        end = used = 0
-        while used + measure(chunk[end]) <= room:
-            used += measure(chunk[end])
-            end += 1
-        slash = chunk.rfind("/", end // 2, end) + 1
-        yield chunk[: slash or end]
-        chunk = chunk[slash or end :]
-    yield chunk
+def _parts(line: str, room: int, measure: Callable[[str], int]) -> Iterator[tuple[str, int, int]]:
+    """Give the chunks with their width and the number of blanks at their end; those wider than a line are cut."""
+    for chunk in _chunks(line):
+        bare = chunk.rstrip(" ")
+        taken, blanks = measure(bare), len(chunk) - len(bare)
+        while taken > room:
+            end = _fitting(bare, room, measure)
+            cut = measure(bare[:end])
+            yield bare[:end], cut, 0
+            bare, taken = bare[end:], taken - cut
+        yield bare + " " * blanks, taken, blanks
+
+
+def _fitting(word: str, room: int, measure: Callable[[str], int]) -> int:
+    """Return how much of a word fits: up to a `/` where there is one in the second half."""
+    end = used = 0
+    while used + measure(word[end]) <= room:
+        used += measure(word[end])
+        end += 1
+    return word.rfind("/", end // 2, end) + 1 or end

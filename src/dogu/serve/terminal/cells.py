@@ -28,7 +28,7 @@ def width_of(text: str) -> int:
     """Return how many cells a line takes; paint takes none."""
     from prompt_toolkit.utils import get_cwidth
 
-    plain = _PAINT.sub("", text)
+    plain = _PAINT.sub("", text) if "\x1b" in text else text
     return len(plain) if plain.isascii() else sum(map(get_cwidth, plain))
 
 
@@ -64,6 +64,11 @@ def fit_middle(text: str, cells: int) -> str:
 def wrapped(text: str, cells: int) -> str:
     """Return plain text with its lines broken between words, none wider than `cells` where that can be helped."""
     return columns.wrapped(text, cells, width_of)
+
+
+def breaks(line: str, cells: int) -> list[int]:
+    """Return the offsets at which a line goes on in a further one, none wider than `cells`."""
+    return columns.breaks(line, cells, width_of)
 
 
 def hanging(text: str, cells: int, indent: str = "  ") -> str:

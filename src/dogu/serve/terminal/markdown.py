@@ -9,13 +9,15 @@ from typing import ClassVar
 from markdown_it import MarkdownIt
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
+from rich.containers import Lines
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownContext, MarkdownElement, Paragraph, TableElement
 from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 from rich.theme import Theme
 
-from dogu.serve.terminal.cells import width_of
+from dogu.serve.terminal.cells import breaks, width_of
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
@@ -37,8 +39,33 @@ _NARROWEST = 20
 _CODE_THEMES = {"dark": "monokai", "light": "friendly"}
 
 
+class _Text(Text):
+    """Text broken as its language breaks it: rich knows only words between blanks."""
+
+    def wrap(self, console: Console, width: int, **_looks: object) -> Lines:
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            line.expand_tabs(8)
+            lines.extend(line.divide(breaks(line.plain, width)))
+        for line in lines:
+            line.rstrip()
+        return lines
+
+
+class _PlainParagraph(Paragraph):
+    """A paragraph at the left."""
+
+    def on_enter(self, context: MarkdownContext) -> None:
+        super().on_enter(context)
+        self.text = _Text(justify="left")
+
+
 class _PlainHeading(Heading):
     """A heading at the left, whatever its level."""
+
+    def on_enter(self, context: MarkdownContext) -> None:
+        super().on_enter(context)
+        self.text = _Text(justify="left")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = self.text
@@ -69,6 +96,7 @@ class _Markdown(Markdown):
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
+        "paragraph_open": _PlainParagraph,
         "heading_open": _PlainHeading,
         "fence": _PlainCode,
         "code_block": _PlainCode,
