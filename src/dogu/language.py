@@ -42,6 +42,11 @@ def told(template: str, /, **values: object) -> str:
     return sentence
 
 
+def was_told(message: str) -> bool:
+    """Tell whether `say` has all of this text in the person's language, because it was `told` lately."""
+    return message in _kept
+
+
 def say(message: str, /, **values: object) -> str:
     """Return `message` in the person's language with its named fields filled in; without values, braces are literal.
 

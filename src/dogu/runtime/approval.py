@@ -55,7 +55,8 @@ class Approval:
         facts = _facts(tool, args, asks)
         verdict = self.policy.decide(facts)
         if verdict.decision is Decision.DENY:
-            raise ToolError(ErrorKind.REFUSED, f"{verdict.reason} Nothing was run. Don't try it in another spelling.")
+            refusal = told("{reason} Nothing was run. Don't try it in another spelling.", reason=verdict.reason)
+            raise ToolError(ErrorKind.REFUSED, refusal)
         confirmation = await tool.should_confirm_execute(args)
         if confirmation is None:
             if tool.kind.changes_nothing and verdict.decision is Decision.ALLOW:

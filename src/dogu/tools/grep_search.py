@@ -70,8 +70,12 @@ class GrepSearch(Tool[GrepSearchArgs]):
 
     def get_description(self, args: GrepSearchArgs) -> str:
         """The pattern, the filter, and where."""
-        include = f" in {args.include}" if args.include else ""
-        return f"'{args.pattern}'{include}" + (f" within {args.path}" if args.path else "")
+        pattern, files, folder = args.pattern, args.include, args.path
+        if files and folder:
+            return say("'{pattern}' in {files} within {folder}", pattern=pattern, files=files, folder=folder)
+        if folder:
+            return say("'{pattern}' within {folder}", pattern=pattern, folder=folder)
+        return say("'{pattern}' in {files}", pattern=pattern, files=files) if files else f"'{pattern}'"
 
     async def execute(self, args: GrepSearchArgs, context: CallContext) -> ToolResult:
         """Search in a thread that ends, with its program, when the call is cancelled."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
 
 if TYPE_CHECKING:
     from dogu.workspace.files import Files
@@ -70,7 +70,9 @@ class ReadManyFiles(Tool[ReadManyFilesArgs]):
     def get_description(self, args: ReadManyFilesArgs) -> str:
         """What is read, and what is left out."""
         names = ", ".join([*args.paths, *(args.include or ())])
-        return names + (f" (without {', '.join(args.exclude)})" if args.exclude else "")
+        if not args.exclude:
+            return names
+        return say("{names} (without {others})", names=names, others=", ".join(args.exclude))
 
     async def execute(self, args: ReadManyFilesArgs, context: CallContext) -> ToolResult:
         """Read them in a thread; cancelled, it isn't waited for."""

@@ -43,7 +43,7 @@ class SaveMemory(Tool[SaveMemoryArgs]):
 
     def get_description(self, args: SaveMemoryArgs) -> str:
         """What is remembered."""
-        return f"Remembering: {' '.join(args.fact.split())[:200]}"
+        return say("Remembering: {fact}", fact=" ".join(args.fact.split())[:200])
 
     async def should_confirm_execute(self, args: SaveMemoryArgs) -> Confirmation | None:
         """Show what would be added to the person's file; the fact can be edited first."""
