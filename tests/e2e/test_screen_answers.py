@@ -91,9 +91,9 @@ A third line.
 見出し Heading
 
 A paragraph with bold, code and a link
-(https://example.com/a/long/path).
-日本語の文章も混ぜます。とても長いので折
-り返します。
+(https://example.com/a/long/path). 日本
+語の文章も混ぜます。とても長いので折り返
+します。
 
  • one
  • two with a long text that needs more
@@ -124,8 +124,8 @@ A third line.
 
 見出し Heading
 
-A paragraph with bold, code and a link (https://example.com/a/long/path).
-日本語の文章も混ぜます。とても長いので折り返します。
+A paragraph with bold, code and a link (https://example.com/a/long/path). 日本語
+の文章も混ぜます。とても長いので折り返します。
 
  • one
  • two with a long text that needs more than forty columns to stand
