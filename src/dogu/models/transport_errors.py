@@ -10,6 +10,7 @@ import msgspec
 from dogu.language import say
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import EventTooLargeError
+from dogu.workspace.web.http_date import seconds_until
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -93,14 +94,7 @@ def told_by_header(refusal: HttpRefusal) -> float | None:
     seconds = seconds_of(value)
     if seconds is not None or not value:
         return seconds
-    from datetime import UTC, datetime
-    from email.utils import parsedate_to_datetime
-
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    return seconds_until(value)
 
 
 def seconds_of(text: str) -> float | None:

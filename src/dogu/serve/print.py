@@ -104,8 +104,8 @@ class _TextPrinter:
         self._text = ""
 
 
-class _JsonPrinter:
-    """One object at the end: `{response, toolCalls, stats, error?, note?, exitCode}`."""
+class _Counting:
+    """What is counted of a turn for its `stats`."""
 
     def __init__(self, model: str, session_id: str, cost_usd: Cost) -> None:
         self._model = model
@@ -113,6 +113,20 @@ class _JsonPrinter:
         self._cost_usd = cost_usd
         self._started = time.monotonic()
         self._answers: list[ToolAnswer] = []
+
+    def _stats(self, usage: Usage) -> dict[str, Any]:
+        failed = sum(answer.result.error is not None for answer in self._answers)
+        return {
+            "model": self._model,
+            "duration_ms": round((time.monotonic() - self._started) * 1000),
+            "tokens": msgspec.structs.asdict(usage),
+            "tool_calls": {"total": len(self._answers), "failed": failed},
+            "cost_usd": self._cost_usd(),
+        }
+
+
+class _JsonPrinter(_Counting):
+    """One object at the end: `{response, toolCalls, stats, error?, note?, exitCode}`."""
 
     def begin(self, prompt: str) -> None: ...
 
@@ -127,21 +141,13 @@ class _JsonPrinter:
         self._print(end.text, end.usage, code, {"note": end.note} if end.note else {})
 
     def _print(self, response: str, usage: Usage, code: ExitCode, more: dict[str, Any]) -> None:
-        stats = {**_stats(self._model, usage, self._started, self._answers), "cost_usd": self._cost_usd()}
         calls = [_call_json(answer) for answer in self._answers]
-        head = {"session_id": self._session_id, "response": response}
-        print(to_line({**head, "toolCalls": calls, "stats": stats, **more, "exitCode": int(code)}), flush=True)
+        head = {"session_id": self._session_id, "response": response, "toolCalls": calls, "stats": self._stats(usage)}
+        print(to_line({**head, **more, "exitCode": int(code)}), flush=True)
 
 
-class _StreamPrinter:
+class _StreamPrinter(_Counting):
     """A line an event: init, message, tool_use, tool_result, retry, error, result."""
-
-    def __init__(self, model: str, session_id: str, cost_usd: Cost) -> None:
-        self._model = model
-        self._session_id = session_id
-        self._cost_usd = cost_usd
-        self._started = time.monotonic()
-        self._answers: list[ToolAnswer] = []
 
     def begin(self, prompt: str) -> None:
         self._line("init", session_id=self._session_id, model=self._model)
@@ -184,8 +190,7 @@ class _StreamPrinter:
         self._result("success" if end.reason is EndReason.DONE else str(end.reason), end.usage, code)
 
     def _result(self, status: str, usage: Usage, code: ExitCode) -> None:
-        stats = {**_stats(self._model, usage, self._started, self._answers), "cost_usd": self._cost_usd()}
-        self._line("result", status=status, exit_code=int(code), stats=stats)
+        self._line("result", status=status, exit_code=int(code), stats=self._stats(usage))
 
     def _line(self, event_type: str, /, **more: Any) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -204,16 +209,6 @@ def _call_json(answer: ToolAnswer) -> dict[str, Any]:
     if result.error:
         row["error"] = {"type": str(result.error.kind), "message": result.error.message}
     return row
-
-
-def _stats(model: str, usage: Usage, started: float, answers: list[ToolAnswer]) -> dict[str, Any]:
-    failed = sum(answer.result.error is not None for answer in answers)
-    return {
-        "model": model,
-        "duration_ms": round((time.monotonic() - started) * 1000),
-        "tokens": msgspec.structs.asdict(usage),
-        "tool_calls": {"total": len(answers), "failed": failed},
-    }
 
 
 def _tell(text: str) -> None:

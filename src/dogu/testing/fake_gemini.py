@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from dogu.testing.fake_gemini_faults import FAULTS, chunk_of, error_of, event_of, play
 from dogu.testing.fake_gemini_rules import RefusedError, camel, check_request
 from dogu.testing.turn import Call, Turn, pieces_of
-from dogu.testing.wire_server import Reply, WireRequest, WireServer
+from dogu.testing.wire_server import Reply, Served, WireRequest, WireServer
 
 JsonObject: TypeAlias = dict[str, Any]
 _PATH = re.compile(
@@ -82,7 +81,7 @@ Answerer: TypeAlias = Callable[[GeminiRequest], Turn | str]
 GeminiTurn: TypeAlias = Turn | str | Answerer
 
 
-class FakeGemini:
+class FakeGemini(Served):
     """A context manager that serves while it is open.
 
     `turns` is a list of turns, answered in order, or a function that makes each turn from its request. A model named
@@ -104,15 +103,6 @@ class FakeGemini:
     def base_url(self) -> str:
         """The address to give as `GOOGLE_GEMINI_BASE_URL`."""
         return self.server.url
-
-    def __enter__(self) -> Self:
-        self.server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.server.close()
 
     def _answer(self, wire: WireRequest, reply: Reply) -> None:
         match = _PATH.fullmatch(wire.path)

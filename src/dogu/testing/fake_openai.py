@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from dogu.testing.turn import Turn, pieces_of
-from dogu.testing.wire_server import Reply, WireRequest, WireServer
+from dogu.testing.wire_server import Reply, Served, WireRequest, WireServer
 
 JsonObject: TypeAlias = dict[str, Any]
 _FINISH = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
@@ -54,7 +53,7 @@ class OpenAIRequest(msgspec.Struct, frozen=True):
 OpenAITurn: TypeAlias = Turn | str | Callable[[OpenAIRequest], Turn | str]
 
 
-class FakeOpenAI:
+class FakeOpenAI(Served):
     """A context manager that serves `base_url` (it ends in `/v1`) while it is open.
 
     Turns are answered in order. `style` is how calls are streamed: `openai` (arguments in pieces, by index), `ollama`
@@ -75,15 +74,6 @@ class FakeOpenAI:
     def base_url(self) -> str:
         """The address, as `OPENAI_BASE_URL` wants it."""
         return f"{self.server.url}/v1"
-
-    def __enter__(self) -> Self:
-        self.server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.server.close()
 
     def _answer(self, wire: WireRequest, reply: Reply) -> None:
         if (wire.method, wire.path) != ("POST", "/v1/chat/completions"):

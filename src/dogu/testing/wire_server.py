@@ -8,7 +8,8 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from types import TracebackType
+from typing import Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -175,6 +176,21 @@ class WireServer:
         finally:
             with self._lock:
                 self._connections.discard(connection)
+
+
+class Served:
+    """What answers by its `server` while its context is open."""
+
+    server: WireServer
+
+    def __enter__(self) -> Self:
+        self.server.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.server.close()
 
 
 def _read_request(read_line: Callable[[], bytes], read: Callable[[int], bytes]) -> WireRequest | None:

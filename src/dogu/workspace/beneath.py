@@ -13,7 +13,7 @@ import stat
 import struct
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -26,6 +26,7 @@ _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
 _MOST_LINKS = 40  # as the kernel allows
 _MOST_STEPS = 10_000
+_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 _HOW = struct.Struct("QQQ")
@@ -120,6 +121,18 @@ def open_folder_below(handle: int, path: str) -> int:
         return os.open(last, flags, dir_fd=folder)
     finally:
         close(folder)
+
+
+def enter(handle: int, parts: Iterable[str]) -> int:
+    """Open the folder that these names lead to below `handle`, following no symbolic link; none of them is itself."""
+    folder = os.dup(handle)
+    for part in parts:
+        above = folder
+        try:
+            folder = os.open(part, _ENTER, dir_fd=above)
+        finally:
+            os.close(above)
+    return folder
 
 
 def parts_of(path: str) -> list[str]:

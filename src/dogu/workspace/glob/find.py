@@ -11,12 +11,11 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
+from dogu.workspace import beneath
 from dogu.workspace.glob.pattern import GlobPattern, PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 from dogu.workspace.ignore.pattern import has_wildcard
 from dogu.workspace.walk import Walk, WalkCounts, WalkedFolder
-
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 Check = Callable[[], bool]
 """Asked once a folder: whether to go on. It may raise to stop at once."""
@@ -56,17 +55,14 @@ class GlobQuery(msgspec.Struct, frozen=True):
             return False
         if any(part in ("", ".", "..") for part in parts):
             return False
-        descriptor = os.dup(start)
         try:
-            for part in parts[:-1]:
-                above = descriptor
-                descriptor = os.open(part, _ENTER, dir_fd=above)
-                os.close(above)
-            mode = os.stat(parts[-1], dir_fd=descriptor, follow_symlinks=False).st_mode
+            folder = beneath.enter(start, parts[:-1])
+            try:
+                mode = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode
+            finally:
+                os.close(folder)
         except (OSError, ValueError):
             return False
-        finally:
-            os.close(descriptor)
         return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
@@ -98,13 +94,7 @@ class _Search:
         if rules is not None and self._query.ignore is not None:
             for part in folder.split("/") if folder else ():
                 rules = rules.entered(part, rules.why_ignored(part, is_folder=True))
-        descriptor = os.dup(start)
-        for part in folder.split("/") if folder else ():
-            above = descriptor
-            try:
-                descriptor = os.open(part, _ENTER, dir_fd=above)
-            finally:
-                os.close(above)
+        descriptor = beneath.enter(start, folder.split("/") if folder else ())
         try:
             self._keep(WalkedFolder(f"{folder}/" if folder else "", [name], descriptor, rules), [name])
         finally:

@@ -10,9 +10,9 @@ import stat
 
 import msgspec
 
+from dogu.workspace import beneath
 from dogu.workspace.search.query import LONGEST_LINE_CHARS
 
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _LARGEST_DECODED_BYTES = 64 << 20
 _WINDOW_BYTES = 4 * LONGEST_LINE_CHARS
@@ -61,12 +61,8 @@ class Source(msgspec.Struct):
 def open_beneath(folder: int, path: str) -> int:
     """Open a regular file below a folder's handle for reading. Raises OSError, also for links and devices."""
     parts = path.split("/")
-    here = os.dup(folder)
+    here = beneath.enter(folder, parts[:-1])
     try:
-        for part in parts[:-1]:
-            above = here
-            here = os.open(part, _ENTER, dir_fd=above)
-            os.close(above)
         descriptor = os.open(parts[-1], _READ, dir_fd=here)
     finally:
         os.close(here)

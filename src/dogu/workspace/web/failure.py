@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
+from dogu.workspace.web.http_date import seconds_until
 from dogu.workspace.web.url import WebUrl
 
 _LATER = frozenset((429, 503))
@@ -38,14 +39,7 @@ def told_wait_s(answer: WebAnswer) -> float | None:
         return 1.0 if answer.status == 429 else None
     if value.isdecimal():
         return float(value[:9])
-    from datetime import UTC, datetime
-    from email.utils import parsedate_to_datetime
-
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    return seconds_until(value)
 
 
 def explained(answer: WebAnswer) -> WebAnswer:
