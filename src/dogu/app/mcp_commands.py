@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
+from dogu.app.assembling import rules_of
 from dogu.app.mcp_servers import entries_of, host_of
-from dogu.app.opening import rules_of
 from dogu.app.options import Options, read_settings
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
