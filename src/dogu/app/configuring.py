@@ -7,7 +7,7 @@ import msgspec
 from dogu.app.options import Options, read_settings
 from dogu.language import say
 from dogu.settings import Trust, record_trust
-from dogu.workspace.visible import make_visible, visible_line
+from dogu.workspace.visible import visible_line
 
 _HIDDEN = "api_key"
 
@@ -31,9 +31,6 @@ def set_trust(options: Options, *, is_trusted: bool) -> int:
     """Remember the person's answer for this folder."""
     record_trust(options.absolute_root, options.home, Trust.TRUSTED if is_trusted else Trust.DISTRUSTED)
     word = say("may now allow more than your own") if is_trusted else say("can only restrict")
-    print(
-        make_visible(
-            say("The settings of {absolute_root} {word}.", absolute_root=options.absolute_root, word=word), keep=""
-        )
-    )
+    told = say("The settings of {absolute_root} {word}.", absolute_root=options.absolute_root, word=word)
+    print(visible_line(told))
     return 0

@@ -93,7 +93,7 @@ class Asking:
         return str(chosen) if chosen in [option["optionId"] for option in options] else ""
 
     def _call(self, question: Question) -> Json:
-        from dogu.workspace.visible import make_visible
+        from dogu.workspace.visible import make_visible, visible_line
 
         args = question.call.args or {}
         root = self._root
@@ -105,7 +105,7 @@ class Asking:
         updates = self.updates
         shown_id = updates.shown_id(question.call, question.description) if updates else question.call.call_id
         call: Json = {"toolCallId": shown_id, "status": "pending", "content": content, "rawInput": dict(args)}
-        call["title"] = make_visible(f"{question.confirmation.title} {question.description}", keep="")
+        call["title"] = visible_line(f"{question.confirmation.title} {question.description}")
         if places:
             call["locations"] = places
         return call
@@ -151,7 +151,7 @@ class Asking:
 
 def _choices(enquiry: Enquiry) -> list[tuple[Any, str]]:
     """The values and titles that a single field offers; none where it isn't a choice."""
-    from dogu.workspace.visible import make_visible
+    from dogu.workspace.visible import visible_line
 
     if len(enquiry.fields) != 1:
         return []
@@ -159,7 +159,7 @@ def _choices(enquiry: Enquiry) -> list[tuple[Any, str]]:
     rows = [(row.get("const"), row.get("title", row.get("const"))) for row in field.get("oneOf", ())]
     if not rows:
         rows = [*zip(field.get("enum", ()), field.get("enumNames", field.get("enum", ())), strict=False)]
-    return [(value, make_visible(f"{title}", keep="")) for value, title in rows]
+    return [(value, visible_line(f"{title}")) for value, title in rows]
 
 
 def _option(option_id: str, name: str, kind: str) -> Json:

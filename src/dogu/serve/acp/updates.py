@@ -169,14 +169,14 @@ class Updates:
         self._send(started)
 
     def _title(self, call: ToolCall, fallback: str) -> str:
-        from dogu.workspace.visible import make_visible
+        from dogu.workspace.visible import visible_line
 
         try:
             tool = self._registry.get(call.name)
             title = tool.get_description(tool.validate_tool_params(call.args or {}))
         except ToolError:
             title = fallback
-        return make_visible(title, keep="")
+        return visible_line(title)
 
     def _kind(self, name: str) -> str:
         if name not in self._registry:

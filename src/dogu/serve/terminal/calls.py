@@ -19,7 +19,7 @@ from dogu.serve.terminal.diff_lines import draw_diff
 from dogu.serve.terminal.draw import draw, folded
 from dogu.serve.terminal.kept import KeptResults
 from dogu.serve.terminal.style import Style
-from dogu.workspace.visible import make_visible, strip_escapes
+from dogu.workspace.visible import make_visible, strip_escapes, visible_line
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAIL_CHARS = 4_000
@@ -63,7 +63,7 @@ class Calls:
         """Take what happened to a call."""
         match event:
             case CallStarted(call=call, display_name=name, description=description):
-                words = _Running(make_visible(name, keep=""), make_visible(description, keep=""), time.monotonic())
+                words = _Running(visible_line(name), visible_line(description), time.monotonic())
                 self._running[call.call_id] = words
             case CallOutput(call_id=call_id, text=text):
                 running = self._running.get(call_id)
@@ -74,7 +74,7 @@ class Calls:
                 running = self._running.pop(call.call_id, None)
                 was_shown = self._asked.pop(call.call_id, None) == result.return_display
                 # Of a tool there isn't, the name is the model's own text.
-                running = running or _Running(make_visible(name, keep=""), _subject(call.args), time.monotonic())
+                running = running or _Running(visible_line(name), _subject(call.args), time.monotonic())
                 self._finished(running, result, was_shown)
 
     def forget_running(self) -> None:
@@ -179,7 +179,7 @@ class Calls:
 def _subject(args: Mapping[str, Any] | None) -> str:
     """Return what a call that never ran was about: no tool has described it."""
     given = [value for name in _SUBJECTS if isinstance(value := (args or {}).get(name), str)]
-    return make_visible(" ".join(given[0].split())[:_MOST_SUBJECT_CHARS], keep="") if given else ""
+    return visible_line(" ".join(given[0].split())[:_MOST_SUBJECT_CHARS]) if given else ""
 
 
 def elapsed_words(seconds: float) -> str:

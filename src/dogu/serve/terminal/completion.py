@@ -10,7 +10,7 @@ from prompt_toolkit.document import Document
 
 from dogu.agent.slash import SlashCommands
 from dogu.serve.terminal.file_index import FileIndex
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import visible_line
 
 _AT = re.compile(r"""(?:^|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]*)|'([^'\n]*)|((?:\\.|[^\s\\"'`])*))$""")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@~=%-]*[A-Za-z0-9_/+@~=%-]")
@@ -39,7 +39,7 @@ class InputCompleter(Completer):
         wanted = match[1] or match[2] or re.sub(r"\\(.)", r"\1", match[3] or "")
         self._index.look_again()
         for path in self._index.find(wanted):
-            shown = make_visible(path, keep="")
+            shown = visible_line(path)
             yield Completion(f"@{quoted(path)}", start_position=-len(match[0]), display=shown)
 
     def _slash(self, typed: str) -> Iterable[Completion]:
@@ -47,7 +47,7 @@ class InputCompleter(Completer):
         if space:
             command = self._commands.get(name)
             for words in command.complete(start) if command is not None else ():
-                yield Completion(words, start_position=-len(start), display=make_visible(words, keep=""))
+                yield Completion(words, start_position=-len(start), display=visible_line(words))
             return
         for command in self._commands:
             if command.name.startswith(name):
@@ -55,8 +55,8 @@ class InputCompleter(Completer):
                 yield Completion(
                     text,
                     start_position=-len(name),
-                    display=make_visible(f"/{command.name}", keep=""),
-                    display_meta=make_visible(command.help, keep=""),
+                    display=visible_line(f"/{command.name}"),
+                    display_meta=visible_line(command.help),
                 )
 
 

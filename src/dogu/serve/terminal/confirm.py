@@ -19,7 +19,7 @@ from dogu.serve.terminal.cells import fit_middle, hanging, indented, wrapped
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.enquiry import answer_enquiry
 from dogu.serve.terminal.screen import Choice, Screen
-from dogu.workspace.visible import hidden_characters, make_visible
+from dogu.workspace.visible import hidden_characters, make_visible, visible_line
 
 _LONGEST_WORDS_CHARS = 300
 _MOST_LINES = 150
@@ -92,7 +92,7 @@ class TerminalConfirm:
                 reason = await self._screen.read_line(say("Reason:"))
                 if reason is None:
                     return None
-                self._told(say("No: {reason}", reason=make_visible(reason, keep="")))
+                self._told(say("No: {reason}", reason=visible_line(reason)))
                 return Declined(reason.strip())
             case _:
                 self._told(say("Stop."))
@@ -103,7 +103,7 @@ class TerminalConfirm:
 
     def _draw(self, question: Question, *, whole: bool) -> None:
         style, confirmation = self._screen.style, question.confirmation
-        title = make_visible(say(confirmation.title), keep="")
+        title = visible_line(say(confirmation.title))
         columns = self._screen.columns
         first, *more = hanging(f"? {title}", columns).split("\n")
         lines = [f"{style.paint('?', 'yellow', 'bold')} {style.paint(first[2:], 'bold')}"]
@@ -112,11 +112,11 @@ class TerminalConfirm:
         lines += [style.paint(wrapped(words, columns), "yellow") for words in _warnings(question)]
         reason = question.verdict.reason
         if reason:
-            because = say("Asked because: {reason}", reason=make_visible(say(reason), keep=""))
+            because = say("Asked because: {reason}", reason=visible_line(say(reason)))
             lines.append(style.paint(wrapped(because, columns), "dim"))
         for command in question.verdict.commands:
             if command.verdict is not Decision.ALLOW:
-                words = make_visible(" ".join(command.words), keep="")
+                words = visible_line(" ".join(command.words))
                 words = words if whole else fit_middle(words, _LONGEST_WORDS_CHARS)
                 words = f"{words}: {make_visible(say(command.reason), keep='')}"
                 lines.append(style.paint(indented(words, columns), "dim"))
@@ -125,7 +125,7 @@ class TerminalConfirm:
     def _choices(self, question: Question) -> list[Choice]:
         choices = [Choice("y", say("[y]es"))]
         if question.always_rule is not None:
-            rule = make_visible(question.always_rule.text, keep="")
+            rule = visible_line(question.always_rule.text)
             choices.append(Choice("a", say("[a]lways for {rule}", rule=rule)))
         if question.confirmation.revise is not None:
             choices.append(Choice("e", say("[e]dit first")))
@@ -141,7 +141,7 @@ class TerminalConfirm:
             async with screen.outside():
                 edited = await to_thread.run_sync(self._in_editor, draft, _suffix(question))
         except OSError as error:
-            editor = make_visible(self._editor, keep="")
+            editor = visible_line(self._editor)
             told = say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=error)
             screen.print(wrapped(told, screen.columns))
             return draft, False
@@ -175,7 +175,7 @@ async def _at_once() -> None:
 
 def _warnings(question: Question) -> list[str]:
     confirmation = question.confirmation
-    words = [make_visible(say(reason), keep="") for reason in confirmation.reasons]
+    words = [visible_line(say(reason)) for reason in confirmation.reasons]
     if isinstance(confirmation.display, CommandPreview):
         hidden = hidden_characters(confirmation.display.command)
         words += [say("The command {holds}.", holds=found) for found in hidden]

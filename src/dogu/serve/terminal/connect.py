@@ -9,7 +9,7 @@ from dogu.agent.slash.model import Connections, LocalServer
 from dogu.language import say
 from dogu.serve.terminal.cells import hanging, wrapped
 from dogu.serve.terminal.screen import Choice, Screen
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import make_visible, visible_line
 
 _MOST_LISTED = 20
 
@@ -38,7 +38,7 @@ class ConnectMenu:
             )
         )
         for choice in _choices():
-            words = make_visible(choice.words, keep="")
+            words = visible_line(choice.words)
             self._screen.print(hanging(f"  {words}", self._screen.columns, "      "))
         self._say(say("Type a number, or just what you want done. /connect shows this again."))
 
@@ -142,4 +142,4 @@ def _found(server: LocalServer) -> str:
     found = say(
         "{server} answers at {url} with {models}: type 2.", server=server.name, url=server.base_url, models=names
     )
-    return make_visible(found, keep="")
+    return visible_line(found)

@@ -30,7 +30,7 @@ from dogu.serve.terminal.own_commands import AT_ONCE, own_commands
 from dogu.serve.terminal.screen import Doings, Message, Screen
 from dogu.serve.terminal.shell_line import ShellLines
 from dogu.serve.terminal.show import Show
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import make_visible, visible_line
 
 _PAINTED_AFTER_S = 0.3
 _TICK_S = 0.1
@@ -224,7 +224,7 @@ class Conversation:
     def _status(self) -> str:
         mode = self._talk.runtime.policy.mode.value
         parts = [self._talk.agent.model.name, *([mode] if mode != "default" else [])]
-        return " · ".join(make_visible(part, keep="") for part in parts)
+        return " · ".join(visible_line(part) for part in parts)
 
     def _open(self, number: int) -> None:
         results = self.show.calls.results

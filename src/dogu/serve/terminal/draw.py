@@ -8,7 +8,7 @@ from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.code import code_lines
 from dogu.serve.terminal.diff_lines import draw_diff
 from dogu.serve.terminal.style import Style
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import make_visible, visible_line
 
 MOST_LINES = 40
 _MOST_LINE_CHARS = 2_000
@@ -72,10 +72,10 @@ def _draw_command(preview: CommandPreview, style: Style, columns: int, *, whole:
         lines = folded(lines, style)
         if len(command) > _MOST_COMMAND_CHARS:
             lines = [_short(line, style) for line in folded(command.split("\n"), style)]
-    told = [say("in {folder}", folder=make_visible(preview.directory, keep=""))]
-    told += [make_visible(preview.description, keep="")] if preview.description else []
+    told = [say("in {folder}", folder=visible_line(preview.directory))]
+    told += [visible_line(preview.description)] if preview.description else []
     lines += [style.paint(line, "dim") for words in told for line in _broken(words, columns)]
-    why = [make_visible(say(reason), keep="") for reason in preview.reasons]
+    why = [visible_line(say(reason)) for reason in preview.reasons]
     return "\n".join([*lines, *(style.paint(line, "yellow") for words in why for line in _broken(words, columns))])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from dogu.language import say
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.serve.terminal.screen import Choice, Screen
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import make_visible, visible_line
 
 _TRUE = ("y", "yes", "true", "1")
 _FALSE = ("n", "no", "false", "0")
@@ -41,7 +41,7 @@ async def answer_enquiry(screen: Screen, enquiry: Enquiry) -> Given | Declined:
 
 async def _ask(screen: Screen, name: str, schema: Mapping[str, Any], *, is_required: bool) -> Any:
     """Ask until the answer is one that the field takes; '' leaves it out, None cancels."""
-    title = make_visible(str(schema.get("title") or name), keep="")
+    title = visible_line(str(schema.get("title") or name))
     if schema.get("description"):
         screen.print(f"  {make_visible(str(schema['description']), keep='')}")
     options = _options(schema)

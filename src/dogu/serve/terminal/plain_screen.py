@@ -18,7 +18,7 @@ from dogu.language import say
 from dogu.serve.terminal.cells import hanging, width_of
 from dogu.serve.terminal.screen import Choice, Doings, Message
 from dogu.serve.terminal.style import Style
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import visible_line
 
 _READ_BYTES = 65_536
 _ANSWER_CELLS = 8
@@ -94,7 +94,7 @@ class PlainScreen:
 
     def give_back(self, message: Message) -> None:
         """Say that it wasn't sent: what is typed can't be put back into the terminal's own line."""
-        first = make_visible(message.text.partition("\n")[0], keep="")
+        first = visible_line(message.text.partition("\n")[0])
         self.print(say("Not sent: {text}", text=first))
 
     @asynccontextmanager
