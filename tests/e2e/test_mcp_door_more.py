@@ -71,6 +71,33 @@ async def test_the_clients_roots_are_the_workspace_and_change_with_it(program: P
     assert text_of(inside) == "first place"
 
 
+@pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
+async def test_the_roots_of_a_client_of_2026_are_asked_for_by_each_call_and_its_question_still_counts(
+    program: Program,
+):
+    first, second = two_folders(program)
+    roots = Roots(first)
+    shown: list[str] = []
+
+    async def say_yes(context: Any, params: Any) -> mcp_types.ElicitResult:
+        shown.append(params.message)
+        return mcp_types.ElicitResult(action="accept", content={"answer": "yes"})
+
+    with anyio.fail_after(LIMIT_S):
+        async with Client(
+            server_of(program), mode="2026-07-28", list_roots_callback=roots, elicitation_callback=say_yes
+        ) as client:
+            assert await read_name(client) == "first place"
+            roots.folders = [second]
+            assert await read_name(client) == "second"
+            written = await client.call_tool("write_file", {"path": "new.txt", "content": "new"})
+            assert len((await client.list_tools()).tools) > 5
+    assert not written.is_error, text_of(written)
+    assert (second / "new.txt").read_text() == "new"
+    assert "new.txt" in shown[0]
+    assert (roots.asked, len(shown)) == (3, 1)
+
+
 async def test_a_root_that_was_named_at_the_start_stands_above_the_clients(program: Program):
     first, _ = two_folders(program)
     (program.root / "name.txt").write_text("ours")

@@ -13,6 +13,8 @@ import mcp_types
 import pytest
 from mcp import Client, StdioServerParameters
 
+from dogu.testing import hostile_mcp
+from dogu.testing.fake_gemini import FakeGemini
 from e2e.program import PROGRAM, Program
 from runtime.discovery.authorization import authorization
 
@@ -70,6 +72,57 @@ def test_a_server_that_can_t_start_is_told_on_standard_error_and_costs_nothing_e
     assert done.returncode == 0
     assert b"MCP server gone" in done.stderr
     assert b"no-such-program-anywhere" in done.stderr
+
+
+LATE_PROMPTS = '''
+import time
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("late")
+
+@server.prompt()
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return f"Say hello to {name}."
+
+@server.resource("text://{name}")
+def text(name: str) -> str:
+    """A text."""
+    return f"the text {name}"
+
+list_prompts = server.list_prompts
+
+async def late_prompts():
+    time.sleep(1)
+    return await list_prompts()
+
+server.list_prompts = late_prompts
+server.run("stdio")
+'''
+
+
+def test_a_prompt_that_its_server_lists_late_is_waited_for(program: Program, tmp_path: Path):
+    (tmp_path / "late.py").write_text(LATE_PROMPTS)
+    late = {"command": sys.executable, "args": [str(tmp_path / "late.py")]}
+    write_settings(program.home, {"mcpServers": {"late": late}})
+    with FakeGemini(["Hello, Ada."]) as server:
+        environ = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        done = program.run("-p", "/late:greet name=Ada", environ=environ)
+        assert (done.returncode, done.stdout) == (0, b"Hello, Ada.\n")
+        for prompt, told in (("/late:greet", b"needs name"), ("/late:great", b"did you mean /late:greet?")):
+            done = program.run("-p", prompt, environ=environ)
+            assert (done.returncode, done.stdout) == (42, b"")
+            assert told in done.stderr
+        [request] = server.requests
+    assert "Say hello to Ada." in json.dumps(request.contents)
+    assert "@late:text://{name}" in servers_of(program)["late"]["resources"]
+
+
+def test_what_a_server_asked_of_nobody_is_told_after_the_call(program: Program, tmp_path: Path):
+    late = {"command": sys.executable, "args": [hostile_mcp.__file__, "bad-address", str(tmp_path)], "trust": True}
+    write_settings(program.home, {"mcpServers": {"asks": late}})
+    done = program.run("call", "asks__echo")
+    assert (done.returncode, done.stdout) == (0, b"answered\n")
+    assert b"MCP server asks: it asked to open 'file:///etc/passwd', which is no web address: declined" in done.stderr
 
 
 def test_without_a_person_its_call_is_refused(program: Program, settings: dict[str, Any]):
@@ -149,6 +202,8 @@ def test_a_server_is_added_used_and_removed_and_the_file_s_own_text_stays(progra
     words = ["add", "sums", "--env", "A=b c", "--timeout", "5000", "--", sys.executable, str(tmp_path / "server.py")]
     done = program.run("mcp-servers", *words)
     assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"Added sums to ")
+    assert program.run("mcp-servers", *words).stdout.startswith(b"Replaced sums in ")
     assert file.read_text().startswith(before.removesuffix("\n}\n"))
     assert servers_of(program)["sums"]["tools"] == ["sums__add"]
     assert program.run("mcp-servers", "remove", "sums").returncode == 0

@@ -91,8 +91,11 @@ def log_out(options: Options, alias: str) -> bool:
     return TokenStore(options.state_folder).forget(entry.http_url or entry.url)
 
 
-def add_entry(options: Options, alias: str, row: Mapping[str, Any], *, in_folder: bool) -> str:
-    """Write an entry into the person's settings, or the folder's; return the file. Raises `ToolError`."""
+def add_entry(options: Options, alias: str, row: Mapping[str, Any], *, in_folder: bool) -> tuple[str, bool]:
+    """Write an entry into the person's settings, or the folder's. Raises `ToolError`.
+
+    Return the file, and whether an entry of that alias was there, in whose place it stands now.
+    """
     from dogu.runtime.discovery.mcp.entries import read_entries
     from dogu.settings.edit import with_entry
 
@@ -100,8 +103,9 @@ def add_entry(options: Options, alias: str, row: Mapping[str, Any], *, in_folder
     if problems:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, problems[0])
     file = _files(options)["folder" if in_folder else "person"]
+    was_there = alias in _entries_in(file)
     _edit(file, lambda text: with_entry(text, _GROUP, alias, dict(row)))
-    return file
+    return file, was_there
 
 
 def remove_entry(options: Options, alias: str) -> tuple[str, list[str]]:

@@ -97,7 +97,11 @@ def offer_to_person(servers: McpServers | None, slash: SlashCommands, reader: Pr
     if servers is None:
         return
     from dogu.agent.at_resources import PromptResources
-    from dogu.agent.slash.mcp import prompt_commands
+    from dogu.agent.slash.mcp import LatePrompts, prompt_commands
 
-    slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt))
-    reader.resources = PromptResources(executor, lambda alias: servers.get(alias) is not None, servers.read_resource)
+    def is_server(alias: str) -> bool:
+        return servers.get(alias) is not None
+
+    late = LatePrompts(is_server, servers.listed)
+    slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt), late)
+    reader.resources = PromptResources(executor, is_server, servers.read_resource)

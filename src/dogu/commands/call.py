@@ -40,9 +40,13 @@ def run(options: Options, space: Namespace) -> int:
     async def call() -> int:
         async with open_runtime(options) as runtime:
             tell(runtime.notes)
+            told = len(runtime.notes)
             if space.jsonl:
-                return await call_lines(runtime, sys.stdin.buffer)
-            return await call_once(runtime, space.tool, space.arguments, as_json=space.json)
+                code = await call_lines(runtime, sys.stdin.buffer)
+            else:
+                code = await call_once(runtime, space.tool, space.arguments, as_json=space.json)
+            tell(runtime.notes[told:])
+            return code
 
     async def call_asking() -> int:
         code = 130
@@ -52,7 +56,9 @@ def run(options: Options, space: Namespace) -> int:
             group.start_soon(screen.hear_answers)
             async with open_runtime(options, confirm=confirm, enquire=confirm.enquire) as runtime:
                 tell(runtime.notes)
+                told = len(runtime.notes)
                 code = await call_once(runtime, space.tool, space.arguments, as_json=False)
+                tell(runtime.notes[told:])
             group.cancel_scope.cancel()
         return code
 

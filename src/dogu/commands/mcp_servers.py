@@ -104,8 +104,11 @@ def _listed(heading: str, names: Sequence[str], most: int) -> list[str]:
 def _add(options: Options, space: Namespace) -> int:
     from dogu.app.mcp_commands import add_entry
 
-    file = add_entry(options, space.alias, _row_of(space), in_folder=space.project)
-    print(say("Added {alias} to {file}. Try it: dogu mcp-servers test {alias}", alias=space.alias, file=file))
+    file, was_there = add_entry(options, space.alias, _row_of(space), in_folder=space.project)
+    if was_there:
+        print(say("Replaced {alias} in {file}. Try it: dogu mcp-servers test {alias}", alias=space.alias, file=file))
+    else:
+        print(say("Added {alias} to {file}. Try it: dogu mcp-servers test {alias}", alias=space.alias, file=file))
     if space.project:
         print(say("A folder's servers are used once you trust the folder: dogu config trust"))
     return 0

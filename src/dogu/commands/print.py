@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from dogu.agent.slash import Said
 from dogu.app import Options, open_agent, read_settings
 from dogu.commands.running import run_async, tell
 from dogu.language import say
@@ -13,11 +14,11 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dogu.app import Opened
+    from dogu.contract.content import Content
 
 
 def run(options: Options, space: Namespace) -> int:
     """Answer one prompt without a person; piped input joins the prompt."""
-    from dogu.agent.slash import Said, Send
     from dogu.app.model_choice import open_model
     from dogu.serve.print import OutputFormat, print_answer
 
@@ -38,15 +39,10 @@ def run(options: Options, space: Namespace) -> int:
         async with open_agent(options, model=model) as opened:
             tell(opened.runtime.notes)
             told = len(opened.runtime.notes)
-            if (command := _slash_command(opened, prompt)) is None:
-                content = await opened.read_prompt(prompt)
-            else:
-                match await opened.slash.run(command):
-                    case Said(text=text):
-                        print(text)
-                        return 0
-                    case Send(content=content):
-                        pass
+            content = await _content(opened, prompt)
+            if isinstance(content, Said):
+                tell(opened.runtime.notes[told:])
+                return _say(content)
             output_format = OutputFormat(space.output_format)
             status = await print_answer(opened.agent, content, output_format, opened.session_id)
             tell(opened.runtime.notes[told:])
@@ -55,10 +51,23 @@ def run(options: Options, space: Namespace) -> int:
     return run_async(answer)
 
 
-def _slash_command(opened: Opened, prompt: str) -> str | None:
-    """What stands after the slash when the prompt is a `/` command; a path is none."""
-    is_command = prompt.startswith("/") and opened.slash.get(prompt[1:].partition(" ")[0]) is not None
-    return prompt[1:].strip() if is_command else None
+async def _content(opened: Opened, prompt: str) -> Content | Said:
+    """Return what is sent to the model, or what a `/` command has to say without it."""
+    if not opened.slash.means(prompt.strip()):
+        return await opened.read_prompt(prompt)
+    answer = await opened.slash.run(prompt.strip()[1:])
+    return answer if isinstance(answer, Said) else answer.content
+
+
+def _say(said: Said) -> int:
+    from dogu.workspace.visible import make_visible
+
+    text = make_visible(said.text)
+    if said.is_failure:
+        tell([text])
+        return 42
+    print(text)
+    return 0
 
 
 def _no_model() -> str:

@@ -15,7 +15,7 @@ from dogu.app.mcp_servers import offer_on_demand
 from dogu.contract import ErrorKind, ToolFailure, ToolResult
 from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
-from dogu.runtime.discovery.mcp.host import Enquire, Host, ask_nobody
+from dogu.runtime.discovery.mcp.host import Enquire, Host, Sample, ask_nobody
 from dogu.runtime.questions import Confirm
 from dogu.runtime.runtime import Runtime
 from dogu.testing import hostile_mcp
@@ -30,6 +30,7 @@ async def opened(
     *,
     confirm: Confirm | None = None,
     enquire: Enquire = ask_nobody,
+    sample: Sample | None = None,
     mode: str = "yolo",
     timeout_ms: float = 20_000,
     wait_s: float = 20,
@@ -48,7 +49,7 @@ async def opened(
     with anyio.fail_after(90):
         async with dogu.open_runtime(options, confirm=confirm) as runtime:
             offer_on_demand(runtime.registry, runtime.policy.rules)
-            host = Host(runtime.roots, lambda: environment, enquire, state_folder=options.state_folder)
+            host = Host(runtime.roots, lambda: environment, enquire, sample, options.state_folder)
             async with mcp_tools(entries, runtime, host, wait_s=wait_s):
                 yield runtime
 

@@ -6,7 +6,7 @@ They know no door; a door shows what they say. A name is without the slash and m
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -18,11 +18,12 @@ from dogu.language import say
 class Said(msgspec.Struct, frozen=True):
     """An answer for the person: plain text, several lines at most a screen or two; foreign text is not yet escaped.
 
-    `diffs` are the same for a door that can draw diffs.
+    `diffs` are the same for a door that can draw diffs. `is_failure`: nothing was done, and the text says why.
     """
 
     text: str
     diffs: tuple[FileDiff, ...] = ()
+    is_failure: bool = False
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -51,20 +52,35 @@ class SlashCommand(msgspec.Struct, frozen=True):
 Source: TypeAlias = Callable[[], Iterable[SlashCommand]]
 
 
+class Late(Protocol):
+    """Commands that may still be on their way."""
+
+    def may_have(self, name: str) -> bool:
+        """Whether a command of that name may be there, now or later."""
+        ...
+
+    async def wait(self, name: str) -> None:
+        """Wait until it is known whether it is."""
+        ...
+
+
 class SlashCommands:
     """The commands of a session. Those registered by name come first; sources are asked anew each time."""
 
     def __init__(self, commands: Iterable[SlashCommand] = ()) -> None:
         self._commands = {command.name: command for command in commands}
         self._sources: list[Source] = []
+        self._late: list[Late] = []
 
     def register(self, *commands: SlashCommand) -> None:
         """Add commands; a later one of the same name takes the place of the earlier."""
         self._commands.update({command.name: command for command in commands})
 
-    def register_source(self, source: Source) -> None:
-        """Add commands that come and go; one whose name is taken already is left out."""
+    def register_source(self, source: Source, late: Late | None = None) -> None:
+        """Add commands that come and go; one whose name is taken already is left out. `late` ones are waited for."""
         self._sources.append(source)
+        if late is not None:
+            self._late.append(late)
 
     def __iter__(self) -> Iterator[SlashCommand]:
         """Go through the commands as they are now, in the order of their registration."""
@@ -74,11 +90,22 @@ class SlashCommands:
         """Return the command of that name."""
         return self._commands.get(name) or self._all().get(name)
 
+    def means(self, text: str) -> bool:
+        """Whether a text that begins with a slash is a command, or may be one that is on its way; a path is none."""
+        name = _first_word(text[1:])
+        is_known = self.get(name) is not None or any(late.may_have(name) for late in self._late)
+        return bool(name) and text.startswith(f"/{name}") and is_known
+
     async def run(self, text: str) -> SlashAnswer:
         """Run what was typed after the slash: a name, then its arguments."""
-        name, _, rest = text.partition(" ")
+        name = _first_word(text)
+        for late in self._late:
+            if self.get(name) is None and late.may_have(name):
+                await late.wait(name)
         command = self.get(name)
-        return await command.run(rest.strip()) if command is not None else Said(self._unknown(name))
+        if command is None:
+            return Said(self._unknown(name), is_failure=True)
+        return await command.run(text.strip().removeprefix(name).strip())
 
     def _all(self) -> dict[str, SlashCommand]:
         found = dict(self._commands)
@@ -94,3 +121,7 @@ class SlashCommands:
         if nearest is None:
             return say("There is no command /{name}. /help lists them.", name=name)
         return say("There is no command /{name}; did you mean /{nearest}?", name=name, nearest=nearest[0])
+
+
+def _first_word(text: str) -> str:
+    return text.split(maxsplit=1)[0] if text.strip() else ""

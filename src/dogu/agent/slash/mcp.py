@@ -27,15 +27,32 @@ def prompt_commands(prompts: Iterable[Prompt], get: Get) -> Iterable[SlashComman
         )
 
 
+class LatePrompts:
+    """Prompts of servers that may still be starting: `is_server` knows the aliases, `wait` waits for one's lists."""
+
+    def __init__(self, is_server: Callable[[str], bool], wait: Callable[[str], Awaitable[None]]) -> None:
+        self._is_server = is_server
+        self._wait = wait
+
+    def may_have(self, name: str) -> bool:
+        """Whether the name is `alias:prompt` with the alias of a server."""
+        alias, colon, prompt = name.partition(":")
+        return bool(colon and prompt) and self._is_server(alias)
+
+    async def wait(self, name: str) -> None:
+        """Wait until the server has listed its prompts, or can't."""
+        await self._wait(name.partition(":")[0])
+
+
 async def _run(prompt: Prompt, get: Get, rest: str) -> Said | Send:
     values = arguments_of(prompt.arguments, rest)
     missing = [argument.name for argument in prompt.arguments if argument.is_required and argument.name not in values]
     if missing:
-        return Said(_what_is_missing(prompt, missing))
+        return Said(_what_is_missing(prompt, missing), is_failure=True)
     try:
         return Send(await get(prompt, values))
     except ToolError as error:
-        return Said(error.message)
+        return Said(error.message, is_failure=True)
 
 
 def arguments_of(arguments: Sequence[PromptArgument], text: str) -> dict[str, str]:

@@ -160,9 +160,9 @@ class AcpSession:
         return self._reason(end)
 
     async def _content(self, text: str, parts: list[Part]) -> Content | Said:
-        command = text.lstrip().removeprefix("/")
-        if command != text.lstrip() and self._parts.slash.get(command.partition(" ")[0]) is not None:
-            match await self._parts.slash.run(command.strip()):
+        command = text.strip()
+        if self._parts.slash.means(command):
+            match await self._parts.slash.run(command.removeprefix("/")):
                 case Said() as said:
                     return said
                 case Send(content=content):

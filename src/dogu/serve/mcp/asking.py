@@ -56,9 +56,9 @@ class AskedCall:
     @property
     def is_modern(self) -> bool:
         """Whether the client is of 2026-07-28, which is asked by an answer."""
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+        from dogu.serve.mcp.workspaces import is_modern
 
-        return self.context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return is_modern(self.context)
 
     @property
     def can_be_asked(self) -> bool:

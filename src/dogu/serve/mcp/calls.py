@@ -44,9 +44,9 @@ class Calls:
         """Run a call; every failure is a result, so that the model reads it."""
         call = ToolCall(f"mcp-{next(self._numbers)}", params.name, params.arguments or {})
         try:
-            runtime = await self._workspaces.of(asked.context)
+            runtime = await self._workspaces.of(asked.context, asked)
         except ToolError as error:
-            return result_of(ToolResult.failed(error))
+            return asked.needed or result_of(ToolResult.failed(error))
         with self._asking.during(call.call_id, asked):
             answer = await self._run(runtime, call, asked.context)
         if asked.failure is not None:

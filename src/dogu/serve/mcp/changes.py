@@ -9,7 +9,7 @@ import anyio
 
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.offers import OfferKind, Offers
-from dogu.serve.mcp.workspaces import client_id
+from dogu.serve.mcp.workspaces import client_id, is_modern
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -40,9 +40,7 @@ class Changes:
 
     def meet(self, context: ServerRequestContext[Any]) -> None:
         """Remember a client, in order to tell it; of one client, its last request."""
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        if is_modern(context):
             return  # it listens, or it doesn't want to know
         client = client_id(context)
         self._clients[client] = context

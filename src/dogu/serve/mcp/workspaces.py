@@ -21,9 +21,12 @@ from dogu.serve.mcp.caller import roots_in
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
+    from dogu.serve.mcp.asking import AskedCall
+
 OpenAt: TypeAlias = Callable[[tuple[str, ...]], AbstractAsyncContextManager[Runtime]]
 
 _PATIENCE_S = 10.0
+_ROOTS = "dogu-roots"  # names the question among those of one call
 _MOST_RUNTIMES = 16
 _MOST_CLIENTS = 1000
 
@@ -50,10 +53,16 @@ class Workspaces:
         self._asking = anyio.Lock()
         opened(first)
 
-    async def of(self, context: ServerRequestContext[Any]) -> Runtime:
-        """Return the runtime for a request. Raises `ToolError` when one can't be opened."""
+    async def of(self, context: ServerRequestContext[Any], asked: AskedCall | None = None) -> Runtime:
+        """Return the runtime for a request. Raises `ToolError` when one can't be opened.
+
+        A client of 2026-07-28 can be asked for its roots by the answer to a call, and by nothing else: without `asked`
+        its request is for the first runtime. With it, `asked.needed` says that the client must be asked first.
+        """
         if self._open_at is None or not _has_roots(context):
             return self.first
+        if is_modern(context):
+            return self.first if asked is None else await self._at(_told_roots(asked))
         async with self._asking:
             client = client_id(context)
             if client not in self._roots:
@@ -61,8 +70,12 @@ class Workspaces:
                 while len(self._roots) > _MOST_CLIENTS:
                     self._roots.popitem(last=False)
             roots = self._roots[client]
-            if not roots or roots == self.first.roots:
-                return self.first
+        return await self._at(roots)
+
+    async def _at(self, roots: tuple[str, ...]) -> Runtime:
+        if not roots or roots == self.first.roots:
+            return self.first
+        async with self._asking:
             return self._runtimes.get(roots) or await self._open(roots)
 
     def forget(self, context: ServerRequestContext[Any]) -> None:
@@ -106,12 +119,27 @@ def client_id(context: ServerRequestContext[Any]) -> str:
 
 
 def _has_roots(context: ServerRequestContext[Any]) -> bool:
-    """Whether the client can be asked: one of 2026-07-28 would have to be asked by every answer, and isn't."""
+    capabilities = context.session.client_capabilities
+    return capabilities is not None and capabilities.roots is not None
+
+
+def is_modern(context: ServerRequestContext[Any]) -> bool:
+    """Whether the request is of 2026-07-28, in which a server asks by its answers alone."""
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    capabilities = context.session.client_capabilities
-    is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return not is_modern and capabilities is not None and capabilities.roots is not None
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _told_roots(asked: AskedCall) -> tuple[str, ...]:
+    """The roots that came with a request of 2026-07-28. Raises `ToolError` once the client is asked for them."""
+    import mcp_types
+
+    requests = {_ROOTS: mcp_types.ListRootsRequest()}
+    answers = asked.answers_to(requests)
+    if answers is None:
+        asked.need(requests)
+        raise ToolError(ErrorKind.NOBODY_TO_ASK, "The client is asked for its roots first.")
+    return _folders(roots_in(answers[_ROOTS]))
 
 
 async def _asked_roots(context: ServerRequestContext[Any]) -> tuple[str, ...]:

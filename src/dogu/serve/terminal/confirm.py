@@ -111,7 +111,7 @@ class TerminalConfirm:
         lines.append(draw(confirmation.display, style, columns, whole=whole, most=_MOST_LINES))
         lines += [style.paint(wrapped(words, columns), "yellow") for words in _warnings(question)]
         reason = question.verdict.reason
-        if reason:
+        if reason and reason not in confirmation.reasons:
             because = say("Asked because: {reason}", reason=visible_line(say(reason)))
             lines.append(style.paint(wrapped(because, columns), "dim"))
         for command in question.verdict.commands:

@@ -287,5 +287,5 @@ async def test_a_prompt_is_a_slash_command_with_arguments(tmp_path: Path, genera
         assert await found.slash.run("whole:review a.py") == Send("Review a.py, be kind.")
         assert await found.slash.run("whole:review tone=hard path='my file.py'") == Send("Review my file.py, be hard.")
         assert await found.slash.run("whole:review a.py very kind") == Send("Review a.py, be very kind.")
-        assert await found.slash.run("whole:review") == Said("/whole:review needs path.")
+        assert await found.slash.run("whole:review") == Said("/whole:review needs path.", is_failure=True)
         assert await found.slash.run("whole:talk") == Send("Hello.\n[assistant]\nWhat is it?")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import anyio
 import pytest
 
 from dogu.contract import ErrorKind, Text, ToolFailure
+from dogu.runtime.calls import ToolCall
+from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
+from dogu.runtime.events import CallOutput
 from dogu.runtime.questions import Declined, Enquiry, Given
 from runtime.discovery.hostile import becomes_true, failure_of, good_works, note_of, opened, result_of
 
@@ -65,13 +69,15 @@ async def test_a_call_that_isn_t_answered_has_a_time_limit_and_is_cancelled(tmp_
         await good_works(runtime)
         if fault == "hang-call":
             assert await becomes_true((tmp_path / "cancelled").exists)
+        warned = {"not-json": "no messages, which are ignored", "wrong-id": "what nobody had asked (id 987654)"}
+        assert warned.get(fault, "") in "\n".join(runtime.notes)
 
 
 async def test_progress_extends_the_time_limit_but_not_for_ever(tmp_path: Path):
     """FM074: progress extends the limit."""
     async with opened(tmp_path, "progress-for-ever", timeout_ms=300) as runtime:
         before = anyio.current_time()
-        failure_of(await result_of(runtime), ErrorKind.TIMED_OUT)
+        assert "it told progress" in failure_of(await result_of(runtime), ErrorKind.TIMED_OUT)
         assert anyio.current_time() - before > 1.5
 
 
@@ -118,6 +124,66 @@ async def test_a_result_of_very_many_parts_is_bounded(tmp_path: Path):
         assert len(text) < 50_000
 
 
+CALLS_ONCE = """
+import resource, sys
+from pathlib import Path
+import anyio
+from runtime.discovery.hostile import becomes_true, opened, result_of
+
+async def main():
+    folder, fault = Path(sys.argv[1]), sys.argv[2]
+    async with opened(folder, fault) as runtime:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        result = await result_of(runtime)
+        assert fault != "stderr-flood" or await becomes_true((folder / "flooded").exists)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        print(len(result.llm_content), after.ru_maxrss, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("100mb-result", id="FM082-100-MB"),
+        pytest.param("million-parts", id="FM083-300000-parts"),
+        pytest.param("stderr-flood", id="FM056-256-MB-of-errors"),
+    ],
+)
+async def test_a_flood_costs_bounded_memory_and_little_work(tmp_path: Path, fault: str):
+    """Measured in a process of its own: 400 MB at most, and 5 s of work, however busy the machine is."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = await anyio.run_process([sys.executable, "-c", CALLS_ONCE, str(tmp_path), fault], env=environment)
+    chars, most_kb, work_s = map(float, done.stdout.split())
+    assert chars < 50_000
+    assert most_kb < 400_000
+    assert work_s < 5
+
+
+async def test_a_flood_of_progress_is_thinned_out_and_leaves_others_their_turn(tmp_path: Path):
+    """FM090: 20,000 notifications. The server tells all of it as fast as it can; a person sees twenty a second."""
+    reports: list[object] = []
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with opened(tmp_path, "progress-flood") as runtime, anyio.create_task_group() as group:
+        group.start_soon(take_turns)
+        began = anyio.current_time()
+        answer = await runtime.executor.run(ToolCall("1", "bad__echo", {}), reports.append)
+        took_s = anyio.current_time() - began
+        group.cancel_scope.cancel()
+        assert answer.result.llm_content == "hello"
+        told = [report for report in reports if isinstance(report, CallOutput)]
+        assert 1 <= len(told) <= 20 * took_s + 2
+        assert turns > 20
+
+
 async def test_unknown_blocks_are_described_and_known_ones_kept(tmp_path: Path):
     """FM086: an unknown content type."""
     async with opened(tmp_path, "unknown-content") as runtime:
@@ -138,7 +204,8 @@ async def test_odd_content_becomes_text(tmp_path: Path, fault: str, told: str):
     async with opened(tmp_path, fault) as runtime:
         result = await result_of(runtime)
     assert result.error is None
-    assert told in str(result.llm_content)
+    assert isinstance(result.llm_content, str)  # nothing but text reaches the model
+    assert told in result.llm_content
 
 
 @pytest.mark.parametrize(
@@ -175,6 +242,17 @@ async def test_without_a_person_what_a_server_asks_is_declined_and_told(tmp_path
     assert "error" in by_id["s-no/such/method"]
 
 
+async def test_sampling_with_tools_which_was_not_offered_is_an_error(tmp_path: Path):
+    async def sample(_request: SamplingRequest) -> Sampled:
+        raise AssertionError("the model was asked")
+
+    async with opened(tmp_path, "sampling-tools", sample=sample) as runtime:
+        assert (await result_of(runtime)).llm_content == "answered"
+    answers = [json.loads(line) for line in (tmp_path / "answers").read_text().splitlines()]
+    assert {answer["id"]: answer["error"]["code"] for answer in answers} == {"s-tools": -32602, "s-choice": -32602}
+    assert "sampling.tools" in answers[0]["error"]["message"]
+
+
 async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path):
     asked: list[Enquiry] = []
 
@@ -188,6 +266,19 @@ async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path
     assert len(asked) == 10
     assert asked[0].title == "The MCP server bad asks:"
     assert "\x1b" in asked[0].message  # as it came: a door shows it escaped
+
+
+async def test_a_person_who_closed_a_question_is_not_asked_again_by_that_call(tmp_path: Path):
+    asked: list[Enquiry] = []
+
+    async def enquire(enquiry: Enquiry) -> Given | Declined:
+        asked.append(enquiry)
+        return Declined(stop=True)
+
+    async with opened(tmp_path, "elicitation-loop", enquire=enquire) as runtime:
+        for count in (1, 2):
+            assert "had closed its question" in failure_of(await result_of(runtime))
+            assert len(asked) == count
 
 
 @pytest.mark.parametrize(

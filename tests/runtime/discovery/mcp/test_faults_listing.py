@@ -96,7 +96,16 @@ async def test_what_is_hidden_in_a_description_is_shown_and_flagged(tmp_path: Pa
         description = runtime.registry.get("bad__odd").description
         assert description.startswith("␛[31mred␛]52;c;aGk=")
         assert "‹U+202E›reversed ‹U+E0041›" in description
-        assert "invisible" in note_of(runtime)
+        assert "the description of bad__odd held invisible characters" in note_of(runtime)
+
+
+async def test_what_is_hidden_in_the_description_of_an_argument_is_shown_and_flagged(tmp_path: Path):
+    async with opened(tmp_path, "ansi-argument") as runtime:
+        schema = runtime.registry.get("bad__odd").parameter_schema
+        assert schema["properties"]["a"]["description"].startswith("␛[31mred␛]52;c;aGk=")
+        assert schema["properties"]["description"] == {"type": "string", "enum": ["\x1b", "b"]}
+        assert "the description of bad__odd held invisible characters" in note_of(runtime)
+        assert (await runtime.call("bad__odd", {"a": "x", "description": "\x1b"})).result.llm_content == "hello"
 
 
 class Asked:

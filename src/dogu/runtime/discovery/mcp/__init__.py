@@ -145,6 +145,12 @@ class McpServers:
         """Return the server of that alias."""
         return next((server for server in self._servers if server.entry.alias == alias), None)
 
+    async def listed(self, alias: str) -> None:
+        """Wait until the server of that alias has listed its prompts and resources, or can't."""
+        server = self.get(alias)
+        if server is not None:
+            await server.listed.wait()
+
     @property
     def prompts(self) -> list[Prompt]:
         """The prompts of all servers, as they are now."""

@@ -36,12 +36,14 @@ class Answering:
         self._tell = tell
         self._clocks: list[Clock] = []
         self._enquiries = 0
+        self._was_stopped = False
 
     @contextmanager
     def during(self, clock: Clock) -> Generator[None]:
         """Let the server ask while the request of that clock is under way."""
         if not self._clocks:
             self._enquiries = 0
+            self._was_stopped = False
         self._clocks.append(clock)
         try:
             yield
@@ -113,6 +115,10 @@ class Answering:
         self, context: ClientRequestContext, params: mcp_types.CreateMessageRequestParams
     ) -> mcp_types.CreateMessageResult | mcp_types.ErrorData:
         assert self.host.sample is not None
+        if params.tools or params.tool_choice is not None:
+            # Source: the specification of 2025-11-25: a client without `sampling.tools` must answer with an error.
+            message = "This client samples without tools: it has no capability sampling.tools."
+            return mcp_types.ErrorData(code=mcp_types.INVALID_PARAMS, message=message)
         messages = tuple((message.role, _content(message)) for message in params.messages)
         request = SamplingRequest(params.system_prompt or "", messages, params.max_tokens)
         title = say("The MCP server {server} wants the model to answer this for it:", server=self._alias)
@@ -135,9 +141,12 @@ class Answering:
             self._tell(told("it asked for something while nothing was asked of it: declined"))
             return Declined(stop=True)
         self._enquiries += 1
-        if self._enquiries > MOST_ENQUIRIES:
+        why = told("it asked the user more than {count} times", count=MOST_ENQUIRIES)
+        if self._was_stopped:
+            why = told("it asked the user again, who had closed its question")
+        if self._was_stopped or self._enquiries > MOST_ENQUIRIES:
             for clock in self._clocks:
-                clock.stop(told("it asked the user more than {count} times", count=MOST_ENQUIRIES))
+                clock.stop(why)
             return Declined(stop=True)
         clocks = [*self._clocks]
         for clock in clocks:
@@ -150,6 +159,7 @@ class Answering:
         if answer is None:
             self._tell(told("it asked for something that a person must answer, and nobody is here to ask: declined"))
             return Declined()
+        self._was_stopped = isinstance(answer, Declined) and answer.stop
         return answer
 
 

@@ -19,6 +19,7 @@ class Clock:
         now = anyio.current_time()
         self.limit_s = limit_s
         self.stopped = ""
+        self.was_extended = False
         self._last = now + _MOST_TIMES_EXTENDED * limit_s
         self._questions = 0
         self._asked_at = now
@@ -27,6 +28,7 @@ class Clock:
 
     def extend(self) -> None:
         """Start anew: the server told progress."""
+        self.was_extended = True
         if not self._questions:
             self.scope.deadline = min(anyio.current_time() + self.limit_s, self._last)
 

@@ -166,7 +166,7 @@ class McpServer:
         if what == "tools":
             rows, problems = await connection.list_tools()
         else:
-            rows, problems = await connection.requests.rows(what)
+            rows, problems = await connection.list_offers(what)
         for problem in problems:
             self._say(problem)
         if what == "tools":

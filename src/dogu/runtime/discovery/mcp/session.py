@@ -114,6 +114,17 @@ class Connection:
         rows, problems = await self.requests.rows("tools")
         return [row for row in rows if self._learn_headers(row)], problems
 
+    async def list_offers(self, what: str) -> tuple[list[object], list[str]]:
+        """Return the raw rows of `prompts` or `resources`, templates of resources among these; as `list_tools`."""
+        rows, problems = await self.requests.rows(what)
+        if what == "resources":
+            try:
+                templates, more = await self.requests.rows("resource templates")
+            except MCPError:  # a server may have none, and say so in this way
+                return rows, problems
+            rows, problems = [*rows, *templates], [*problems, *more]
+        return rows, problems
+
     async def listen(self, on_change: Callable[[str], None]) -> None:
         """Hear of changes for as long as the connection lasts, where that needs a request of its own (2026-07-28).
 

@@ -41,7 +41,8 @@ class StdioLink:
         self._stderr: deque[bytes] = deque()
         self._waiting: dict[int | str, None] = {}
         self._progressed: dict[Any, float] = {}
-        self._noise = 0
+        self._is_odd = False
+        self._last_sent = -1
 
     def stderr_tail(self) -> str:
         """Return the last lines the server wrote to standard error."""
@@ -69,10 +70,10 @@ class StdioLink:
             *ends, rest = piece.split(b"\n")
             for end in ends:
                 line += end
-                whole = b"" if is_too_long else bytes(line)
+                taking = self._take(b"" if is_too_long else bytes(line))
                 line.clear()
                 is_too_long = False
-                await self._take(whole)
+                await taking
             line += rest
             if len(line) > MAX_LINE_BYTES and not is_too_long:
                 is_too_long = True
@@ -91,20 +92,32 @@ class StdioLink:
             return
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._waiting.pop(message.id, None)
+            if not self._was_sent(message.id):
+                self._tell_once(told("it answered what nobody had asked (id {id!r}), which is ignored", id=message.id))
+                return
+        del line  # a hundred megabytes, perhaps, of which the message holds all
         if not (isinstance(message, JSONRPCNotification) and self._is_too_soon(message)):
             await self._deliver.send(SessionMessage(message))
 
+    def _was_sent(self, request_id: int | str) -> bool:
+        """Whether a request of that number was sent, now waited for or not; the SDK numbers them 1, 2, 3."""
+        number = _number_of(request_id)
+        return number is None or 0 <= number <= self._last_sent
+
     def _count_noise(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        self._noise += 1
-        if self._noise == 1:
+        if line.strip():
             shown = line[:80].decode("utf-8", "replace")
-            self._tell(
+            self._tell_once(
                 told(
                     "it writes lines to standard output that are no messages, which are ignored: {shown!r}", shown=shown
                 )
             )
+
+    def _tell_once(self, what: str) -> None:
+        """Tell what a server does that it shouldn't, the first time it does anything of the kind."""
+        if not self._is_odd:
+            self._is_odd = True
+            self._tell(what)
 
     def _is_too_soon(self, message: JSONRPCNotification) -> bool:
         """Whether this is progress right after progress: twenty a second are enough for any person."""
@@ -133,6 +146,7 @@ class StdioLink:
                 async for item in self._to_send:
                     if isinstance(item.message, JSONRPCRequest):
                         self._waiting[item.message.id] = None
+                        self._last_sent = max(self._last_sent, _number_of(item.message.id) or 0)
                     text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await self._program.send(text.encode() + b"\n")
         except _GONE:
@@ -154,6 +168,10 @@ class StdioLink:
         self._program.close_input()
         with anyio.move_on_after(_EXIT_GRACE_S):
             await self._program.ended.wait()
+
+
+def _number_of(request_id: int | str) -> int | None:
+    return int(request_id) if isinstance(request_id, int) or request_id.isdecimal() else None
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from dogu.runtime.discovery.mcp.server import McpServer
 _LONGEST_NAME = 64
 _LONGEST_DESCRIPTION_CHARS = 10_000
 _DEEPEST_SCHEMA = 60
+_TEXTS = ("description", "title", "$comment")
 
 
 class DeclarationError(ValueError):
@@ -33,9 +34,11 @@ class McpTool(Tool[JsonObject]):
         self.remote_name = _remote_name(declared)
         self.name = tool_name(server.entry.alias, self.remote_name)
         self.display_name = self.name
-        self._schema = _schema(self.name, declared)
+        said = _schema(self.name, declared)
+        self._schema = cast("JsonObject", _with_visible_texts(said))
         self._description = _visible(declared.get("description") or "")[:_LONGEST_DESCRIPTION_CHARS]
-        self.has_hidden_text = self._description != str(declared.get("description") or "")[:_LONGEST_DESCRIPTION_CHARS]
+        is_same = self._description == str(declared.get("description") or "")[:_LONGEST_DESCRIPTION_CHARS]
+        self.has_hidden_text = not is_same or self._schema != said
         self.kind = _kind(server, declared)
         self._server = server
         self._approved = approved
@@ -48,7 +51,7 @@ class McpTool(Tool[JsonObject]):
 
     @property
     def parameter_schema(self) -> JsonObject:
-        """The schema as declared."""
+        """The schema as declared; in what it says of arguments, whatever is invisible is made visible."""
         return self._schema
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> JsonObject:
@@ -129,6 +132,17 @@ def _schema(name: str, declared: JsonObject) -> JsonObject:
     if problem:
         raise DeclarationError(problem)
     return {"type": "object", "properties": {}, **schema}
+
+
+def _with_visible_texts(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_with_visible_texts(node) for node in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _visible(node) if key in _TEXTS and isinstance(node, str) else _with_visible_texts(node)
+        for key, node in cast("JsonObject", schema).items()
+    }
 
 
 def _kind(server: McpServer, declared: JsonObject) -> Kind:

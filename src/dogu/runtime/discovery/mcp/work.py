@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 _WANTS_ADDRESSES = -32042  # Source: the specification of 2025-11-25, URLElicitationRequiredError
 
+_REPORT_EVERY_S = 0.05
 _BROKE_OFF = "SSE stream failed: "  # Source: the SDK 2.3, which has the code of a lost connection for it too
 
 
@@ -41,11 +44,12 @@ class Work:
         """Return the raw answer. Raises `ToolError` that names the server, what happened and what to do."""
         from dogu.runtime.discovery.mcp.session import FAILURES
 
-        clock = Clock(self._entry.timeout_s)
+        clock, reporting = Clock(self._entry.timeout_s), _Reporting()
 
         async def tell_progress(progress: float, total: float | None, message: str | None) -> None:
             clock.extend()
-            self._report(f"{message or (f'{progress:g}' if total is None else f'{progress:g} of {total:g}')}\n")
+            if reporting.is_due():
+                self._report(f"{message or _how_far(progress, total)}\n")
 
         try:
             with clock.scope, self._connection.answering.during(clock):
@@ -59,10 +63,13 @@ class Work:
         if clock.stopped:
             message = f"The MCP server {alias} was told to stop {what}: {clock.stopped}. Do without it."
             return ToolError(ErrorKind.REMOTE_FAILED, message)
+        within = f"within {clock.limit_s:g} s"
+        if clock.was_extended:
+            within = f"in time: it told progress, and had {clock.limit_s:g} s after each until it was too long in all"
         return ToolError(
             ErrorKind.TIMED_OUT,
-            f"The MCP server {alias} did not answer {what} within {clock.limit_s:g} s; it was told to stop. Try "
-            'smaller steps, or have the user raise "timeout" in its entry.',
+            f"The MCP server {alias} did not answer {what} {within}. It was told to stop. Try smaller steps, or have "
+            'the user raise "timeout" in its entry.',
         )
 
     async def _failed(self, what: str, error: BaseException) -> ToolError:
@@ -74,11 +81,16 @@ class Work:
         if not self._entry.command and _is_lost(error):
             connection.closed.set()
         if not connection.closed.is_set():
-            return ToolError(ErrorKind.REMOTE_FAILED, f"The MCP server {alias} failed in {what}: {reason_of(error)}.")
+            return ToolError(
+                ErrorKind.REMOTE_FAILED,
+                f"The MCP server {alias} failed in {what}: {reason_of(error)}. Put right what it was given, if that "
+                "was wrong, or go on without it.",
+            )
         ended = with_tail("It ended before it answered", connection)
+        ended = ended if "\n" in ended else f"{ended}."
         return ToolError(
             ErrorKind.REMOTE_FAILED,
-            f"The MCP server {alias} failed in {what}. {ended}.\nWhether the call was carried out is not "
+            f"The MCP server {alias} failed in {what}. {ended}\nWhether the call was carried out is not "
             "known: look before you repeat it. The next call starts the server again.",
         )
 
@@ -89,6 +101,25 @@ class Work:
             return await self._connection.answering.open_addresses(
                 data.get("elicitations") if isinstance(data, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  (foreign JSON)
             )
+
+
+class _Reporting:
+    """Lets progress through at most twenty times a second: enough for any person, however much a server tells."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def is_due(self) -> bool:
+        """Whether to report now."""
+        now = time.monotonic()
+        if now - self._last < _REPORT_EVERY_S:
+            return False
+        self._last = now
+        return True
+
+
+def _how_far(progress: float, total: float | None) -> str:
+    return f"{progress:.12g}" if total is None else f"{progress:.12g} of {total:.12g}"
 
 
 def _log_in_first(alias: str, what: str) -> str:
