@@ -180,7 +180,9 @@ def test_the_servers_are_listed_with_their_state_and_tools(program: Program, set
 
 
 def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings: dict[str, Any], tmp_path: Path):
-    assert program.run("mcp-servers", "test", "sums").returncode == 0
+    done = program.run("mcp-servers", "test", "sums")
+    assert done.returncode == 0
+    assert b"\n  sums__add\n    Add two numbers.\n" in done.stdout
     (tmp_path / "broken.py").write_text("import sys; sys.exit('no licence')")
     settings["mcpServers"]["sums"]["args"] = [str(tmp_path / "broken.py")]
     write_settings(program.home, settings)

@@ -43,6 +43,7 @@ class ServerState(msgspec.Struct, frozen=True, rename="camel"):
     prompts: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    descriptions: Mapping[str, str] = {}
 
 
 class _Look:
@@ -187,6 +188,7 @@ def _state_of(server: McpServer, servers: McpServers) -> ServerState:
         prompts=tuple(f"/{prompt.command}" for prompt in server.prompts),
         resources=tuple(f"@{alias}:{resource.uri}" for resource in server.resources),
         notes=tuple(note for note in servers.notes if _is_of(note, alias) and not _is_known(note, server.problem)),
+        descriptions={tool.name: tool.description for tool in servers.tools_of(alias)},
     )
 
 

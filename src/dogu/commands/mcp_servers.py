@@ -85,6 +85,8 @@ def _print_states(states: Sequence[ServerState], *, whole: bool) -> None:
             (say("resources"), state.resources),
         ):
             lines += _listed(heading, names, len(names) if whole else 20)
+        for name, description in state.descriptions.items() if whole else ():
+            lines += ["", f"  {name}", *(f"    {line}" for line in description.splitlines())]
         print(make_visible("\n".join(lines)))
 
 

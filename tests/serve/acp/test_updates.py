@@ -8,6 +8,7 @@ from acp import schema
 
 from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
 from dogu.agent.session.events import PromptGiven, Rewound
+from dogu.contract import Tool, function_tool
 from dogu.contract.content import Blob
 from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList
 from dogu.contract.errors import ErrorKind, ToolError
@@ -23,9 +24,9 @@ from dogu.serve.acp.updates import Updates
 class Told:
     """Updates as the SDK reads them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *tools: Tool[Any]) -> None:
         self.raw: list[dict[str, Any]] = []
-        self.updates = Updates(self.raw.append, ToolRegistry(), ("/root",))
+        self.updates = Updates(self.raw.append, ToolRegistry([*tools]), ("/root",))
 
     def take(self, *events: object) -> list[Any]:
         before = len(self.raw)
@@ -38,6 +39,18 @@ class Told:
 def finished(result: ToolResult, **args: Any) -> list[object]:
     call = ToolCall("1", "tool", args)
     return [CallStarted(call, "Tool", "Do it"), CallFinished(call, "Tool", result)]
+
+
+def test_a_call_of_anothers_tool_is_shown_by_its_name_with_what_is_invisible():
+    def echo(text: str) -> str:
+        """Echo."""
+        return text
+
+    told = Told(function_tool(echo, name="server__echo"))
+    call = ToolCall("1", "server__echo", {"text": "a\x1bb"})
+    started, running = told.take(CallStarted(call, "server__echo", '{"text": "a\x1bb"}'))
+    assert "server__echo" in started.title
+    assert running.title == 'server__echo {"text": "a␛b"}'
 
 
 def test_a_plan_is_told_as_a_plan_without_what_was_cancelled():

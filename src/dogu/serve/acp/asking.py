@@ -100,7 +100,7 @@ class Asking:
         display = question.confirmation.display
         places = list(locations_of(args, root, display))
         path = places[0]["path"] if places else ""
-        told = [*question.confirmation.reasons, question.verdict.reason]
+        told = dict.fromkeys([*question.confirmation.reasons, question.verdict.reason])
         content = [*display_content(display, path), text_content(make_visible("\n".join(filter(None, told))))]
         updates = self.updates
         shown_id = updates.shown_id(question.call, question.description) if updates else question.call.call_id

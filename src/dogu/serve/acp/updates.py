@@ -110,7 +110,7 @@ class Updates:
         match event:
             case CallStarted(call=call, description=description):
                 self.shown_id(call, description)
-                self._update(call.call_id, status="in_progress", title=description)
+                self._update(call.call_id, status="in_progress", title=self._named(call.name, description))
             case CallOutput(call_id=call_id, text=text) if call_id in self._open:
                 opened = self._open[call_id]
                 opened.output = (opened.output + text)[-_MOST_LIVE_CHARS:]
@@ -169,14 +169,20 @@ class Updates:
         self._send(started)
 
     def _title(self, call: ToolCall, fallback: str) -> str:
-        from dogu.workspace.visible import visible_line
-
         try:
             tool = self._registry.get(call.name)
             title = tool.get_description(tool.validate_tool_params(call.args or {}))
         except ToolError:
             title = fallback
-        return visible_line(title)
+        return self._named(call.name, title)
+
+    def _named(self, name: str, description: str) -> str:
+        """What a call is shown as. The kind says what our own tools do; of others' tools the name must."""
+        from dogu.workspace.visible import visible_line
+
+        is_others = name in self._registry and self._registry.get(name).kind is Kind.OTHER
+        told = description if name in description or not is_others else f"{name} {description}"
+        return visible_line(told)
 
     def _kind(self, name: str) -> str:
         if name not in self._registry:
