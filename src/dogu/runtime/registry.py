@@ -30,6 +30,7 @@ class ToolRegistry:
         self._discovered: set[str] = set()
         self._found: set[str] = set()
         self._finder: AnyTool | None = None
+        self._explain: Callable[[str], str] = lambda _name: ""
         for tool in tools:
             self.register(tool)
 
@@ -50,6 +51,10 @@ class ToolRegistry:
     def offer_on_demand(self, finder: AnyTool) -> None:
         """Declare discovered tools on demand once there are more than 40: `finder` is declared then, and finds them."""
         self._finder = finder
+
+    def explain_missing(self, explain: Callable[[str], str]) -> None:
+        """Have `explain` say why a tool of that name isn't there, if it knows; else it returns ''."""
+        self._explain = explain
 
     @property
     def held_back(self) -> frozenset[str]:
@@ -124,6 +129,7 @@ class ToolRegistry:
             if keep(tool):
                 kept.register(tool, is_discovered=tool.name in self._discovered)
         kept._found = self._found
+        kept._explain = self._explain
         kept._finder = self._finder if self._finder is not None and keep(self._finder) else None
         return kept
 
@@ -132,6 +138,9 @@ class ToolRegistry:
 
         if not name:
             return f"The call names no tool. Available tools: {self._declared_names}."
+        why = self._explain(name)
+        if why:
+            return f"There is no tool named {name[:80]!r} now: {why}"
         near = get_close_matches(name, self._tools, n=3, cutoff=0.5)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         return f"There is no tool named {name[:80]!r}.{hint} Available tools: {self._declared_names}."

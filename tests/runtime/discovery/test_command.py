@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +138,26 @@ async def test_a_failing_or_garbled_discovery_is_told_and_gives_no_tools(
     discovered = await discover(command, "cat", runner, ())
     assert discovered.tools == ()
     assert told in discovered.problems[0]
+
+
+async def test_a_thousand_tools_with_long_descriptions_are_taken_and_more_than_10_mb_told(runner: CommandRunner):
+    rows = [{"name": f"t{number}", "description": "d" * 2_000} for number in range(1_000)]
+    discovered = await found(runner, json.dumps(rows))
+    assert (len(discovered.tools), discovered.problems) == (1_000, ())
+    discovered = await found(runner, json.dumps(rows * 6))
+    assert discovered.tools == ()
+    assert "printed more than 10 MB" in discovered.problems[0]
+
+
+async def test_a_flood_of_a_call_is_bounded_and_says_so(runner: CommandRunner):
+    for printed, told in ((9_000_000, 9_000_000), (30_000_000, 10_000_000)):
+        flood = f"{sys.executable} -c \"import sys; sys.stdout.write('x' * {printed})\""
+        result = await run_tool((await found(runner, json.dumps(declared("a")), flood)).tools[0])
+        assert result.error is None
+        assert len(str(result.llm_content)) < 50_000
+        left_out = re.search(r"\[(\d+) characters left out\]", str(result.llm_content))
+        assert left_out is not None
+        assert told - 50_000 < int(left_out[1]) < told
 
 
 async def test_without_a_call_command_it_says_so(runner: CommandRunner):

@@ -25,10 +25,11 @@ from dogu.contract import (
     ToolResult,
 )
 from dogu.language import say, told
-from dogu.workspace.process.command import Processes, ProcessResult, ShellCommand
+from dogu.workspace.process.command import KEPT_BYTES, Processes, ProcessResult, ShellCommand
 
 _DISCOVERY_TIMEOUT_S = 30.0
 _CALL_TIMEOUT_S = 600.0
+_MOST_PRINTED_BYTES = 10_000_000  # of either command; past it the middle is left out
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 
 
@@ -46,10 +47,19 @@ class CommandRunner(msgspec.Struct, frozen=True):
     directory: str
     environment: Callable[[], Mapping[str, str]]
 
-    async def run(self, argv: Sequence[str], stdin: bytes, timeout_s: float) -> ProcessResult:
+    async def run(
+        self, argv: Sequence[str], stdin: bytes, timeout_s: float, kept_bytes: int = KEPT_BYTES
+    ) -> ProcessResult:
         """Run a program without a shell. Raises `ToolError` (START_FAILED)."""
         command = ShellCommand(
-            shlex.join(argv), self.directory, self.environment(), timeout_s, None, argv=tuple(argv), stdin=stdin
+            shlex.join(argv),
+            self.directory,
+            self.environment(),
+            timeout_s,
+            None,
+            argv=tuple(argv),
+            stdin=stdin,
+            kept_bytes=kept_bytes,
         )
         return await self.processes.run(command)
 
@@ -60,7 +70,7 @@ async def discover(
     """Run the discovery command and make a tool of each declaration; whatever fails is told and costs only itself.
 
     The command prints a JSON array of declarations, bare or under `function_declarations`/`functionDeclarations`, each
-    with its schema under `parameters` or `parametersJsonSchema`. It may take 30 s.
+    with its schema under `parameters` or `parametersJsonSchema`. It may take 30 s and print 10 MB.
     """
     name = repr(discovery_command)
     if not call_command.strip():
@@ -75,7 +85,7 @@ async def discover(
         )
     try:
         argv, call_argv = shlex.split(discovery_command), shlex.split(call_command)
-        result = await runner.run(argv, b"", _DISCOVERY_TIMEOUT_S)
+        result = await runner.run(argv, b"", _DISCOVERY_TIMEOUT_S, _MOST_PRINTED_BYTES)
     except ValueError as error:
         return Discovered(
             (),
@@ -96,6 +106,11 @@ async def discover(
         said = result.stderr.strip()[:500] or told("it printed no error")
         return Discovered(
             (), (told("The discovery command {name} failed ({reason}): {said}", name=name, reason=reason, said=said),)
+        )
+    if result.output_bytes > _MOST_PRINTED_BYTES:
+        limit = _MOST_PRINTED_BYTES // 10**6
+        return Discovered(
+            (), (told("The discovery command {name} printed more than {limit} MB.", name=name, limit=limit),)
         )
     try:
         rows: object = json.loads(result.stdout)
@@ -207,7 +222,7 @@ class DiscoveredTool(Tool[JsonObject]):
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
         """Run the call command; standard output is the result, a non-zero exit a failure."""
         stdin = json.dumps(args, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        result = await self._runner.run(self._argv, stdin, _CALL_TIMEOUT_S)
+        result = await self._runner.run(self._argv, stdin, _CALL_TIMEOUT_S, _MOST_PRINTED_BYTES)
         if result.exit_code == 0 and not result.error:
             return ToolResult(result.stdout, result.stdout)
         fields = "\n".join(

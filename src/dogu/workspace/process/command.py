@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 IDLE_TIMEOUT_S = 300.0
+KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
 MAX_PROCESSES = 1000
 
 
@@ -17,6 +18,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     `text` goes to `bash -c` unchanged; `argv`, if given, runs instead, without a shell. `directory` is a path or an
     open descriptor (the caller's to close). `environment` is all of the child's environment. Times and sizes of None or
     0 mean no limit; `idle_timeout_s` is time without output. `confinement` is a sandbox's order (`sandbox.confine`).
+    Of a stream longer than `kept_bytes` the middle is left out.
     """
 
     text: str
@@ -29,6 +31,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     max_processes: int = MAX_PROCESSES
     max_memory_bytes: int | None = None
     confinement: Mapping[str, Any] | None = None
+    kept_bytes: int = KEPT_BYTES
 
 
 class ProcessResult(msgspec.Struct, frozen=True):

@@ -14,14 +14,13 @@ import anyio
 import msgspec
 
 from dogu.contract.errors import ToolError
-from dogu.workspace.process.command import ProcessResult, Report, ShellCommand
+from dogu.workspace.process.command import KEPT_BYTES, ProcessResult, Report, ShellCommand
 from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
 from dogu.workspace.process.wire import KeeperGoneError, Launch, Line, NeverStartedError
 
-KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
 _MOST_AT_ONCE = 32
 _MOST_JOBS = 30
 _END_TAKES_S = 12.0  # a keeper's grace, its last try, and some
@@ -78,7 +77,7 @@ class LocalProcesses:
         texts: dict[str, str] = {}
         truncated = False
         for stream in ("stdout", "stderr"):
-            first, left_out, last = line.ends(stream, KEPT_BYTES)
+            first, left_out, last = line.ends(stream, command.kept_bytes)
             if left_out and self._output_folder is not None:
                 files[stream] = line.save(stream, self._output_folder)
             truncated = truncated or left_out > 0

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 import dogu
+from dogu.contract import ErrorKind
 from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Host
@@ -31,6 +32,10 @@ async def test_a_server_that_can_t_start_is_told_and_the_others_work(tmp_path: P
         assert told in note_of(runtime)
         assert bad_tools(runtime) == []
         await good_works(runtime)
+        why = failure_of(await result_of(runtime), ErrorKind.UNKNOWN_TOOL)
+        assert "the MCP server bad, which is not running: " in why
+        assert told in why
+        assert "did you mean" in failure_of(await result_of(runtime, "good__bad"), ErrorKind.UNKNOWN_TOOL).lower()
 
 
 async def test_a_server_that_couldn_t_start_is_tried_again(tmp_path: Path):

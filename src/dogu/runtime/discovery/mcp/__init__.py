@@ -90,6 +90,7 @@ class McpServers:
         self._approved = ApprovedDeclarations(host.state_folder, runtime.roots[0], self._keeps_approvals)
         self._told: dict[str, None] = {}
         self._launch: Launch | None = None
+        runtime.registry.explain_missing(self._why_missing)
 
     def launch(self) -> Launch:
         """Give what starts their programs, the first time they need it."""
@@ -231,6 +232,15 @@ class McpServers:
                     count=len(problems) - _MOST_PROBLEMS_TOLD,
                 )
             )
+
+    def _why_missing(self, name: str) -> str:
+        server = self.get(name.partition("__")[0]) if "__" in name else None
+        if server is None or not server.problem:
+            return ""
+        return (
+            f"it would be one of the MCP server {server.entry.alias}, which is not running: {server.problem}. Go on "
+            "without its tools; the user can look at its entry in mcpServers."
+        )
 
     def _keeps_approvals(self) -> bool:
         """In yolo nobody approved anything that a later session should hold against a server."""
