@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
@@ -100,6 +100,11 @@ class McpServers:
             self._launch = Launch(is_scoped=False)
         return self._launch
 
+    def _start_launcher(self) -> None:
+        """Let it come up while the SDK is loaded; where it can't be had, each server says so."""
+        with suppress(ToolError):
+            self.launch().start()
+
     async def run(self) -> None:
         """Run all servers until cancelled."""
         try:
@@ -112,6 +117,8 @@ class McpServers:
     async def _run(self) -> None:
         try:
             await anyio.sleep(self._delay_s)
+            if any(server.entry.command for server in self._servers):
+                self._start_launcher()
             await to_thread.run_sync(import_module, "dogu.runtime.discovery.mcp.session")
         except ImportError:
             self.tell(told("MCP servers are configured, and the package mcp isn't installed: pip install 'dogu[mcp]'."))

@@ -125,13 +125,16 @@ class McpServer:
         from dogu.runtime.discovery.mcp.session import Hearing, connected
 
         hearing = Hearing(self._say, self._hear_change)
-        with anyio.fail_after(_START_TIMEOUT_S) as starting:  # to connect, to greet, to list: each has its time
+        # To connect, to greet, to list: each has its time. (`fail_after` would forget a limit that has passed already.)
+        with anyio.CancelScope(deadline=anyio.current_time() + _START_TIMEOUT_S) as starting:
             async with connected(self.entry, self._program, self._host, hearing) as connection:
                 self._last = connection
                 starting.deadline = anyio.current_time() + _START_TIMEOUT_S
                 await connection.greet(self.entry.protocol)
                 starting.deadline = anyio.current_time() + _START_TIMEOUT_S
                 await self._serve(connection, starting)
+        if starting.cancelled_caught:
+            raise TimeoutError
 
     async def _serve(self, connection: Connection, starting: anyio.CancelScope) -> None:
         """List what the server has and hold its connection until it is gone; then there is no hurry any more."""
