@@ -17,7 +17,7 @@ import anyio
 import httpx2
 
 from dogu.language import told
-from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating
+from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating, encoding_of
 
 ASKED_FOR = {"Accept-Encoding": ACCEPTED}
 """The header that says which compressed answers can be read: those whose size is bounded while they are."""
@@ -34,8 +34,8 @@ def mend(response: httpx2.Response, max_bytes: int) -> None:
     """Have the body decompressed and mended while it is read, and cut off past `max_bytes` a message."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    encoding = response.headers.pop("content-encoding", "").strip().lower()  # or httpx would decode it once more
-    response.stream = _Mended(response.stream, kind, encoding or "identity", max_bytes)
+    encoding = encoding_of(response.headers.pop("content-encoding", ""))  # or httpx would decode it once more
+    response.stream = _Mended(response.stream, kind, encoding, max_bytes)
 
 
 class _Mended(httpx2.AsyncByteStream):
