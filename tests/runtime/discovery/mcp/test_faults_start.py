@@ -67,6 +67,7 @@ async def test_a_server_that_hangs_at_the_start_has_a_time_limit(
 async def test_nobody_waits_for_a_server_that_hangs_longer_than_said(tmp_path: Path, fault: str):
     async with opened(tmp_path, fault, wait_s=4) as runtime:
         assert "Still starting" in note_of(runtime)
+        assert await becomes_true(lambda: "good__echo" in runtime.registry)
         await good_works(runtime)
 
 
