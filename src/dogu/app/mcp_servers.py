@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dogu.runtime.executor import Executor
     from dogu.runtime.registry import ToolRegistry
 
-_HEADLESS_WAIT_S = 10.0
+_HEADLESS_WAIT_S = 30.0
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def mcp_servers(
 ) -> AsyncGenerator[McpServers | None]:
     """Keep the servers running while the context is open; None when there are none.
 
-    `waits`: up to 10 s for their tools, so that a single call or answer has them; where a person sits, they come later.
+    `waits`: up to 30 s for their tools, so that a single call or answer has them; where a person sits, they come later.
     `sample` asks the session's model for them, once the person said yes.
     """
     mcp = settings.mcp
