@@ -26,17 +26,25 @@ _KEYS = "αβγδεζηθικλμνξοπρστυφχψω"  # nothing else that 
 
 def main() -> None:
     """Print the table."""
+    with _place() as (home, root):
+        _make_files(root)
+        _make_sessions(home, root)
+        # First, while this process is small: forking it costs what it has in memory.
+        _first_prompt(home, root)
+        _completion(home, root)
+        _idle(home, root)
+    with _place() as (home, root):
+        _memory(home, root)
+        _echoes(home, root)
+
+
+@contextmanager
+def _place() -> Generator[tuple[str, str]]:
     with tempfile.TemporaryDirectory(prefix="dogu-bench-") as folder:
         home, root = os.path.join(folder, "home"), os.path.join(folder, "root")
         os.makedirs(home)
         os.makedirs(root)
-        _memory(home, root)
-        _echoes(home, root)
-        _make_files(root)
-        _make_sessions(home, root)
-        _completion(home, root)
-        _idle(home, root)
-        _first_prompt(home, root)
+        yield home, root
 
 
 def _make_files(root: str) -> None:
