@@ -62,6 +62,17 @@ def test_the_version_is_told_without_loading_the_program() -> None:
     assert loaded & (HEAVY | {"argparse", "msgspec", "anyio", "inspect"}) == set()
 
 
+def test_what_is_forked_for_a_command_loads_the_standard_library_alone() -> None:
+    source = str(Path(__file__).parent.parent / "src")
+    script = f"""import sys; sys.path.append({source!r})
+from dogu.workspace.launcher import apply, main, network
+ours = sorted(name for name in sys.modules if name.split(".")[0] == "dogu" and "launcher" not in name)
+others = sorted({{name.split(".")[0] for name in sys.modules}} - {{*sys.stdlib_module_names, "dogu", "__main__"}})
+print(*ours, *others)"""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["dogu", "dogu.version", "dogu.workspace"]
+
+
 @pytest.mark.parametrize("module", ["dogu.contract.tool", "dogu.runtime.executor", "dogu.policy.policy", "dogu.app"])
 def test_the_runtime_is_imported_without_what_only_some_calls_need(module: str) -> None:
     assert loaded_by(f"import {module}") & HEAVY == set()

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dogu.workspace.process import ring as output_ring
+from dogu.workspace.launcher import ring as output_ring
+from dogu.workspace.launcher.ring import OutputRing, in_order, read_ends
 from dogu.workspace.process.output import LiveText, plain, readable
-from dogu.workspace.process.ring import OutputRing, in_order, read_ends
 
 
 def test_legacy_output_is_decoded() -> None:

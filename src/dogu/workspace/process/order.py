@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.launcher.descriptors import SHELLS
 from dogu.workspace.process.command import ShellCommand
-from dogu.workspace.process.descriptors import SHELLS
 
 
 def check_command(command: ShellCommand) -> None:

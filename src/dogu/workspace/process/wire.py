@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace.process import ring
-from dogu.workspace.process.descriptors import SOCKET_NUMBER
+from dogu.workspace.launcher import ring
+from dogu.workspace.launcher.descriptors import SOCKET_NUMBER
 
 if TYPE_CHECKING:
     import socket
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PACKET_BYTES = 256 * 1024
 _CLOSE_TAKES_S = 10.0
 _LISTENER_TAKES_S = 10.0
-_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.process.launcher import main; main({!r}, {!r})"
+_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.main import main; main({!r}, {!r})"
 
 
 class KeeperGoneError(Exception):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dogu.workspace.process import inside
-from dogu.workspace.sandbox.apply import SECCOMP_NUMBER
+from dogu.workspace.launcher import inside
+from dogu.workspace.launcher.apply import SECCOMP_NUMBER
 
 # Root keeps what makes it root among files, and nothing that reaches past them.
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")

@@ -6,7 +6,7 @@ import ctypes
 import os
 from typing import Any
 
-from dogu.workspace.sandbox import landlock as sandbox_landlock
+from dogu.workspace.launcher import landlock as sandbox_landlock
 
 SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a keeper has open
 _PR_SET_SECCOMP = 22

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from dogu.workspace.sandbox import seccomp
-from dogu.workspace.sandbox.seccomp import AF_INET, AF_NETLINK, AF_UNIX, program
+from dogu.workspace.launcher import seccomp
+from dogu.workspace.launcher.seccomp import AF_INET, AF_NETLINK, AF_UNIX, program
 
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, EPERM, ENOSYS = 0x7FFF0000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS

@@ -16,9 +16,9 @@ import socket
 import time
 from typing import Any
 
-from dogu.workspace.process import child, tree
-from dogu.workspace.process.inside import Inside
-from dogu.workspace.process.ring import OutputRing
+from dogu.workspace.launcher import child, tree
+from dogu.workspace.launcher.inside import Inside
+from dogu.workspace.launcher.ring import OutputRing
 
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
 LINGER_S = 0.2  # what the foreground's end leaves to late writers

@@ -3,7 +3,7 @@
 Forking from it costs under a millisecond and is safe, which forking this program with its threads and its memory is
 not. Started once, when the first command comes; ends with its socket, after its keepers. Standard library only.
 
-Run as `python -I -S -c "import sys; sys.path.append(SOURCE); from dogu.workspace.process.launcher import main; main()"`
+Run as `python -I -S -c "import sys; sys.path.append(SOURCE); from dogu.workspace.launcher.main import main; main()"`
 with its socket as descriptor 3.
 """
 
@@ -18,9 +18,9 @@ import signal
 import socket
 import time
 
-from dogu.workspace.process import tree
-from dogu.workspace.process.descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER
-from dogu.workspace.process.keeper import Keeper
+from dogu.workspace.launcher import tree
+from dogu.workspace.launcher.descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER
+from dogu.workspace.launcher.keeper import Keeper
 
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -42,7 +42,7 @@ def main(is_scoped: bool, has_own_network: bool) -> None:
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PR_SET_NAME, b"dogu-launcher", 0, 0, 0)
     if has_own_network:
-        from dogu.workspace.sandbox import network
+        from dogu.workspace.launcher import network
 
         with network.enter() as listener, socket.socket(fileno=os.dup(SOCKET_NUMBER)) as program:
             socket.send_fds(program, [b"listener"], [listener.fileno()])
@@ -52,7 +52,7 @@ def main(is_scoped: bool, has_own_network: bool) -> None:
             _guard(launcher)
             return
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        from dogu.workspace.sandbox import apply, landlock
+        from dogu.workspace.launcher import apply, landlock
 
         del apply  # loaded here once, for every command's child
         landlock.scope()

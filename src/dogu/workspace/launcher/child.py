@@ -11,8 +11,8 @@ import signal
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from dogu.workspace.process import inside
-from dogu.workspace.process.descriptors import SHELLS
+from dogu.workspace.launcher import inside
+from dogu.workspace.launcher.descriptors import SHELLS
 
 
 def become(
@@ -39,7 +39,7 @@ def become(
         _limit(order)
         step = "sandbox"
         if order.get("confinement"):
-            from dogu.workspace.sandbox.apply import apply
+            from dogu.workspace.launcher.apply import apply
 
             apply(order["confinement"])
         _reset_signals()

@@ -18,7 +18,7 @@ PROXY_PORT = 3128  # of the empty network; no port of this machine
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _SET_FLAGS = 0x8914
 _UP_AND_RUNNING = 0x41
-_TRIAL = "import sys; sys.path.append({!r}); from dogu.workspace.sandbox.network import enter; enter()"
+_TRIAL = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.network import enter; enter()"
 
 
 def enter() -> socket.socket:

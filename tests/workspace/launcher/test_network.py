@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dogu.workspace.launcher import network
 from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.local import LocalProcesses
-from dogu.workspace.sandbox import network
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 
 pytestmark = [
