@@ -1,8 +1,8 @@
 """Brings the catalogs up to date with the program's sentences, and compiles them: `make catalogs`.
 
 A sentence is what `say`, `told` and `sentence` are given, and a reason in the policy's tables. One that is gone from
-the program leaves the catalogs; a new one stands in them without a translation until somebody writes it (a test says
-which).
+the program leaves the catalogs; a new one stands in them without a translation, and is said in English, until somebody
+writes it (`make test` reports which; `make release-catalogs` insists).
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from markdown_it.token import Token
 
 from dogu.language import LANGUAGES
 
+pytestmark = pytest.mark.release
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ("README", "docs/guide")
 TRANSLATIONS = [(document, language) for document in DOCUMENTS for language in LANGUAGES if language != "en"]

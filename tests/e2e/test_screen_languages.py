@@ -12,7 +12,16 @@ from e2e.program import Program
 from e2e.screens import at_prompt
 
 
-@pytest.mark.parametrize(("language", "columns"), [("en", 40), ("ja", 40), ("ko", 40), ("zh-CN", 80), ("zh-TW", 200)])
+@pytest.mark.parametrize(
+    ("language", "columns"),
+    [
+        ("en", 40),
+        *(
+            pytest.param(language, columns, marks=pytest.mark.release)
+            for language, columns in (("ja", 40), ("ko", 40), ("zh-CN", 80), ("zh-TW", 200))
+        ),
+    ],
+)
 def test_a_turn_and_the_help(short_program: Program, panes: Panes, language: str, columns: int) -> None:
     root = short_program.root
     short_program.settle('{"tools": {"sandbox": "off"}}')  # which one there is differs by machine
