@@ -48,6 +48,7 @@ layers: setup-dev
 
 sizes: setup-dev
 	$(BIN)/python scripts/check_sizes.py
+	$(BIN)/python scripts/check_shape.py
 
 # Strict: a link, an anchor or a name that isn't there fails the build. Nothing is fetched.
 docs: setup-dev
