@@ -1,16 +1,54 @@
-"""What every test shares: one async backend, and hypothesis without randomness or deadlines in CI."""
+"""What every test shares: one async backend, hypothesis without randomness in CI, and processes that end with their test."""
+
+from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from dogu.language import speak
+from processes import end_all_in, hear_signals
 
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+LOCALE = Path(__file__).resolve().parent.parent / "src" / "dogu" / "locale"
+_FAILED = pytest.StashKey[bool]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hear signals as in a terminal, and let the catalogs be those of the sources, also where nothing was installed."""
+    hear_signals()
+    if not hasattr(config, "workerinput"):  # a worker of xdist comes after its controller
+        for catalog in LOCALE.glob("*.po"):
+            compile_catalog(catalog)
+
+
+def compile_catalog(catalog: Path) -> None:
+    """Compile a catalog that is newer than what was compiled of it; whole at each moment, for runs beside this one."""
+    compiled = catalog.with_suffix(".mo")
+    if compiled.exists() and compiled.stat().st_mtime >= catalog.stat().st_mtime:
+        return
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    beside = compiled.with_suffix(f".{os.getpid()}")
+    with catalog.open("rb") as source, beside.open("wb") as target:
+        write_mo(target, read_po(source))
+    beside.replace(compiled)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """End what is left in any folder of this run, and say what it was."""
+    yield
+    for process in end_all_in(tmp_path_factory.getbasetemp()):
+        print(f"left by a test, and ended: {process.pid} {process.command}", file=sys.stderr)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,13 +59,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report what may wait for a release without failing: nobody needs five languages to add a sentence."""
+    """Let wait what may, and end what a failed test had started."""
     report = yield
+    _let_wait_for_a_release(item, call, report)
+    item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
+    if call.when == "teardown" and item.stash[_FAILED]:
+        _end_what_it_started(item)
+    return report
+
+
+def _let_wait_for_a_release(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Report what may wait for a release without failing: nobody needs five languages to add a sentence."""
     may_wait = item.get_closest_marker("release") and not item.config.getoption("--release")
     if report.failed and may_wait and call.excinfo is not None:
         report.outcome = "skipped"
         report.wasxfail = f"make release-catalogs insists on this: {call.excinfo.exconly().splitlines()[0][:300]}"
-    return report
+
+
+def _end_what_it_started(item: pytest.Item) -> None:
+    """End what runs in the test's folder; a test that passes has ended it itself."""
+    folder = getattr(item, "funcargs", {}).get("tmp_path")
+    if folder is not None:
+        end_all_in(folder)
 
 
 @pytest.fixture

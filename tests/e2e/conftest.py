@@ -1,4 +1,4 @@
-"""A program in a workspace and a home of its own, and terminals for it."""
+"""A program in a workspace and a home of its own, and terminals for it; what still runs there ends with the test."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ import pytest
 from dogu.testing.fake_gemini import FakeGemini
 from e2e.program import Program
 from e2e.screens import Tmux
+from processes import end_all_in
 
 Panes = Callable[..., Tmux]
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
+def program(tmp_path: Path) -> Iterator[Program]:
     root, home = tmp_path / "project", tmp_path / "home"
     root.mkdir()
     home.mkdir()
-    return Program(root, home)
+    yield Program(root, home)
+    end_all_in(tmp_path)
 
 
 @pytest.fixture
@@ -31,6 +33,8 @@ def short_program(tmp_path: Path) -> Iterator[Program]:
     home.mkdir()
     with tempfile.TemporaryDirectory(prefix="dogu", dir="/tmp") as root:
         yield Program(Path(root), home)
+        end_all_in(root)
+        end_all_in(home)
 
 
 @pytest.fixture

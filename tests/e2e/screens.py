@@ -125,6 +125,7 @@ class Tmux:
     ) -> None:
         self._server = f"dogu-{uuid.uuid4().hex[:8]}"
         self._root = str(program.root)
+        self._environ = {**os.environ, "LC_ALL": "C.UTF-8", "HOME": str(program.home)}
         variables = [f"{name}={value}" for name, value in program.environ(**environ).items()]
         size = ["-x", str(columns), "-y", str(rows)]
         # tmux reads TERM only from a variable given before it.
@@ -216,9 +217,8 @@ class Tmux:
         return self._tmux("capture-pane", "-p")
 
     def _tmux(self, *words: str) -> str:
-        environ = {**os.environ, "LC_ALL": "C.UTF-8"}
         done = subprocess.run(
-            ["tmux", "-u", "-L", self._server, *words], capture_output=True, text=True, check=True, env=environ
+            ["tmux", "-u", "-L", self._server, *words], capture_output=True, text=True, check=True, env=self._environ
         )
         return done.stdout
 

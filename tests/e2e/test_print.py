@@ -13,6 +13,7 @@ import pytest
 from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
 from dogu.testing.turn import Turn, call
 from e2e.program import PROGRAM, Program
+from processes import running_in, wait_for
 
 _PNG = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
@@ -140,7 +141,7 @@ def test_a_broken_settings_file_is_told_with_file_and_line(program: Program):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_no_child_left(program: Program, number: signal.Signals):
     marker = program.root / "started"
-    turns = [Turn(calls=[call("run_shell_command", command="touch started; exec sleep 987654")])]
+    turns = [Turn(calls=[call("run_shell_command", command="touch started; exec sleep 1000")])]
     with FakeGemini(turns) as server:
         process = subprocess.Popen(
             [*PROGRAM, "-p", "go", "--approval-mode", "yolo"],
@@ -153,7 +154,7 @@ def test_a_signal_ends_it_with_no_child_left(program: Program, number: signal.Si
         process.send_signal(number)
         process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "987654" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert [process for process in running_in(program.root) if "sleep" in process.command] == []
 
 
 def test_a_reader_that_goes_away_is_no_traceback(program: Program):
@@ -173,15 +174,6 @@ def test_a_reader_that_goes_away_is_no_traceback(program: Program):
         process.stderr.close()
         process.wait(timeout=20)
     assert b"Traceback" not in errors
-
-
-def wait_for(condition: Any, deadline_s: float = 20) -> None:
-    import time
-
-    until = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < until, "the condition did not come true"
-        time.sleep(0.01)
 
 
 def test_what_it_cost_is_told_where_the_price_is_known(program: Program):

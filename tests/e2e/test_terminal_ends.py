@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from dogu.testing.turn import Turn, call
 from e2e.conftest import Panes
 from e2e.program import PROGRAM, Program
 from e2e.screens import Terminal, Tmux
+from processes import running_in, wait_for
 
 
 @pytest.fixture
@@ -37,11 +36,7 @@ def terminals(program: Program) -> Iterator[Callable[..., Terminal]]:
 def running(request: GeminiRequest) -> Turn:
     if request.responses:
         return Turn(text="Over.")
-    return Turn(calls=[call("run_shell_command", command="echo started; exec sleep 918274")])
-
-
-def processes() -> str:
-    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return Turn(calls=[call("run_shell_command", command="echo started; exec sleep 1000")])
 
 
 @pytest.mark.parametrize("way", ["SIGHUP", "SIGTERM", "closed"])
@@ -58,9 +53,7 @@ def test_a_terminal_that_goes_away_ends_the_children_and_keeps_the_session(
             os.kill(int(terminal.child.pid or 0), getattr(signal, way))
             terminal.ended()
     assert not terminal.child.isalive()
-    deadline = time.monotonic() + 20
-    while "sleep 918274" in processes():
-        assert time.monotonic() < deadline
+    wait_for(lambda: not any("sleep" in process.command for process in running_in(program.root)))
     (session,) = (program.home / ".dogu" / "sessions").iterdir()
     assert b"started" in (session / "record.jsonl").read_bytes()
 

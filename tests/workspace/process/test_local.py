@@ -14,6 +14,7 @@ import pytest
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses
+from processes import running_in
 
 pytestmark = [
     pytest.mark.anyio,
@@ -55,20 +56,6 @@ async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     with anyio.fail_after(seconds):
         while not condition():  # noqa: ASYNC110  (another process's doing has no event here)
             await anyio.sleep(0.01)
-
-
-def marked(mark: str) -> list[int]:
-    """Return the living processes whose command line holds a mark."""
-    found: list[int] = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                line = Path(f"/proc/{name}/cmdline").read_bytes()
-            except OSError:
-                continue
-            if mark.encode() in line:
-                found.append(int(name))
-    return found
 
 
 def is_alive(pid: int) -> bool:
@@ -225,11 +212,10 @@ async def test_late_output_is_caught_or_its_process_reported(run: Runner) -> Non
         "setsid bash -c 'kill -STOP $$; sleep {mark}' & sleep {mark}",
     ],
 )
-async def test_a_cancelled_command_leaves_nothing(run: Runner, escape: str, request: pytest.FixtureRequest) -> None:
-    mark = f"6{abs(hash(request.node.name)) % 10**8}"
-    text = escape.replace("{mark}", mark).replace("{python}", sys.executable)
-    await run.cancelled_when(text, lambda: len(marked(mark)) >= 2)
-    assert marked(mark) == []
+async def test_a_cancelled_command_leaves_nothing(run: Runner, escape: str) -> None:
+    text = escape.replace("{mark}", "6666").replace("{python}", sys.executable)
+    await run.cancelled_when(text, lambda: sum("6666" in found.command for found in running_in(run.folder)) >= 2)
+    assert running_in(run.folder) == []
     assert os.listdir(run.folder) == []
 
 

@@ -1,0 +1,94 @@
+"""Processes that tests start: they hear every signal, are found by the test's own folder, and end with the test.
+
+The machine's list of processes is never asked for a name: another run of these tests may be going on beside this one.
+A process belongs to a folder when it works in it or has its home in it, as all do that `e2e.program` starts, and those
+that these start in turn, daemons included.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_DEADLINE_S = 30.0
+_MAY_BE_IGNORED = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGALRM", "SIGUSR1")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A living process: its id and its command line, words parted by blanks."""
+
+    pid: int
+    command: str
+
+
+def hear_signals() -> None:
+    """Undo what `&` in a script and `nohup` did: programs inherit which signals are ignored, and tests send them."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in (getattr(signal, name) for name in _MAY_BE_IGNORED):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def running_in(folder: str | os.PathLike[str]) -> list[Found]:
+    """Return the living processes that belong to a folder or to one below it; never this one."""
+    wanted = os.fsencode(os.path.realpath(folder))
+    own = os.getpid()
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [Found(pid, command) for pid in pids if pid != own and (command := _command_in(wanted, pid)) is not None]
+
+
+def end_all_in(folder: str | os.PathLike[str]) -> list[Found]:
+    """Kill the processes that belong to a folder, and those that they start meanwhile; return which there were."""
+    ended: dict[int, Found] = {}
+    deadline = time.monotonic() + _DEADLINE_S
+    while found := running_in(folder):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"these can't be ended: {found}")
+        for process in found:
+            ended[process.pid] = process
+            kill(process.pid)
+        time.sleep(0.002)
+    return list(ended.values())
+
+
+def kill(pid: int) -> None:
+    """Send SIGKILL, to a process that may be gone."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def wait_for(condition: Callable[[], object], deadline_s: float = _DEADLINE_S) -> None:
+    """Wait until something is so, that another process does."""
+    until = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < until, "the condition did not come true"
+        time.sleep(0.01)
+
+
+def _command_in(folder: bytes, pid: int) -> str | None:
+    """Return the command line of a process that belongs to a folder; None for any other, and for one that ended."""
+    try:
+        place = Path(f"/proc/{pid}")
+        if (place / "stat").read_bytes().rpartition(b")")[2].split()[0] in b"ZX":
+            return None
+        works_in = os.readlink(os.fsencode(place / "cwd"))
+        if not _is_below(works_in, folder) and not _is_below(_home_of((place / "environ").read_bytes()), folder):
+            return None
+        return (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return None
+
+
+def _home_of(environ: bytes) -> bytes:
+    return next((row[len(b"HOME=") :] for row in environ.split(b"\0") if row.startswith(b"HOME=")), b"")
+
+
+def _is_below(path: bytes, folder: bytes) -> bool:
+    return path == folder or path.startswith(folder + b"/")
