@@ -1,11 +1,15 @@
-# `make run` and `make test` do everything on a machine that has Python 3.11+ and make.
+# `make run` and `make test` do everything on a machine that has Python 3.11+ and make. `make test-fast` is for each save,
+# `make conformance` for what speaks to others' programs: npm installs them, once a machine.
 .DELETE_ON_ERROR:
-.PHONY: run test setup setup-dev system lint types layers sizes docs unit bench catalogs release-catalogs casts lock clean
+.PHONY: run test test-fast conformance setup setup-dev system lint types layers sizes docs unit bench catalogs release-catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUN_STAMP := .venv/.run-$(shell cat requirements.lock pyproject.toml src/dogu/locale/*.po | cksum | cut -d' ' -f1)
 DEV_STAMP := .venv/.dev-$(shell cat requirements-dev.lock pyproject.toml src/dogu/locale/*.po | cksum | cut -d' ' -f1)
+
+# Compiled tests are kept, also where the environment says that no program's are.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 
 run: $(RUN_STAMP)
 	@$(BIN)/dogu $(ARGS)
@@ -55,7 +59,14 @@ docs: setup-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 unit: setup-dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(PYTEST) -n auto --dist worksteal -m "not conformance"
+
+# Without a program started as a process.
+test-fast: setup-dev
+	$(PYTEST) -m "not conformance" --ignore=tests/e2e
+
+conformance: setup-dev
+	$(PYTEST) -m conformance
 
 bench: setup-dev
 	$(BIN)/python -m bench

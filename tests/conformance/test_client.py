@@ -1,7 +1,7 @@
 """The conformance suite against dogu as a client: every scenario that counts for a revision passes.
 
 It runs `client.py` beside this file, which opens a dogu runtime, once a scenario. Source:
-https://github.com/modelcontextprotocol/conformance; skipped where npm can't give it.
+https://github.com/modelcontextprotocol/conformance; skipped where npm can't give it. `make conformance` runs it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def passes_alone(scenario: str, revision: str, folder: Path) -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.conformance
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("revision", "scored"), [("2025-11-25", 18), ("2026-07-28", 32)])
 def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int):

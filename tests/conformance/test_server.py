@@ -1,7 +1,7 @@
 """The conformance suite against dogu as a server: every scenario that counts for a revision passes.
 
 The server is `server.py` beside this file, made of dogu's own tools, offers and MCP door. Source:
-https://github.com/modelcontextprotocol/conformance; skipped where npm can't give it.
+https://github.com/modelcontextprotocol/conformance; skipped where npm can't give it. `make conformance` runs it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def served(home: Path) -> Generator[str]:
             process.wait(20)
 
 
+@pytest.mark.conformance
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(("revision", "scored"), [("2025-11-25", 30), ("2026-07-28", 37)])
 def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int):

@@ -213,6 +213,7 @@ async def test_only_this_machine_can_connect_over_http(program: Program):
         assert listeners(port) == [f"0100007F:{port:04X}"]
 
 
+@pytest.mark.conformance
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_inspector_lists_and_calls(program: Program, transport: str):

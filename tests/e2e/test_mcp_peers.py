@@ -22,7 +22,7 @@ from dogu.runtime.discovery.mcp.host import Host, Sampled, SamplingRequest
 from dogu.runtime.questions import Enquiry, Given
 from dogu.runtime.runtime import Runtime
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.conformance, pytest.mark.anyio, pytest.mark.timeout(240)]
 
 
 def free_port() -> int:
