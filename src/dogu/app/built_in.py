@@ -59,6 +59,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     from dogu.app.web import Web
     from dogu.tools.ask_user import AskUser
     from dogu.tools.background_jobs import BackgroundJobs
+    from dogu.tools.edit_notebook import EditNotebook
     from dogu.tools.glob import Glob
     from dogu.tools.google_web_search import GoogleWebSearch
     from dogu.tools.grep_search import GrepSearch
@@ -94,6 +95,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         ),
         Replace(files, roots, parts.powers.repair),
         WriteFile(files, roots),
+        EditNotebook(files, roots),
         RunShellCommand(
             roots,
             parts.commands or parts.processes,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Text, Tool, ToolError, ToolResult, say
 
 if TYPE_CHECKING:
     from dogu.workspace.file_view import LineSlice
@@ -39,8 +39,8 @@ class ReadFile(Tool[ReadFileArgs]):
 
     Text in any encoding is returned as it is. Long files are returned in part, and the first line says so and how to
     go on: use `offset` and `limit` to read a slice of the lines. Lines over 2000 characters are cut. Images (PNG, JPG,
-    GIF, WEBP, BMP), audio (MP3, WAV, AIFF, AAC, OGG, FLAC) and PDF files are returned as media; SVG as text. Other
-    binary files can't be displayed.
+    GIF, WEBP, BMP), audio (MP3, WAV, AIFF, AAC, OGG, FLAC) and PDF files are returned as media; SVG as text; a Jupyter
+    notebook (.ipynb) as its cells with their outputs. Other binary files can't be displayed.
     """
 
     name = "read_file"
@@ -108,7 +108,7 @@ class ReadFile(Tool[ReadFileArgs]):
     def _read(self, args: ReadFileArgs, approved: object) -> ToolResult:
         import anyio.from_thread
 
-        from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, Wanted, told, view_file
+        from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, NotebookSlice, Wanted, told, view_file
 
         path = self._located(args)
         secret = self._files.secret_reason(path)
@@ -129,9 +129,11 @@ class ReadFile(Tool[ReadFileArgs]):
         if isinstance(view, MediaFile):
             blob = Blob(view.media_type, view.data, os.path.basename(path))
             return ToolResult([blob], say("Read {kind} file: {path}", kind=view.word, path=shown))
-        if view.first and not view.lines:
-            raise _past_the_end(view, path)
-        return ToolResult(told(view), _display(view, shown))
+        part = view.part if isinstance(view, NotebookSlice) else view
+        if part.first and not part.lines:
+            raise _past_the_end(part, path)
+        pictures = view.pictures if isinstance(view, NotebookSlice) else ()
+        return ToolResult([Text(told(part)), *pictures] if pictures else told(part), _display(part, shown))
 
 
 def _line_number(raw: dict[str, Any], name: str) -> int | None:

@@ -10,7 +10,15 @@ from dogu.contract.content import Blob, Content, Part, Text
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.workspace.file_choice import ChosenFile, FileChoice, reason_of
-from dogu.workspace.file_view import LARGEST_MEDIA_BYTES, LONGEST_TEXT_CHARS, MediaFile, Wanted, told, view_file
+from dogu.workspace.file_view import (
+    LARGEST_MEDIA_BYTES,
+    LONGEST_TEXT_CHARS,
+    MediaFile,
+    NotebookSlice,
+    Wanted,
+    told,
+    view_file,
+)
 from dogu.workspace.files import Files
 from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
@@ -55,9 +63,12 @@ class Bundle:
             self._skip(file.path, reason_of(error))
             return
         if not isinstance(view, MediaFile):
-            text = told(view)
+            pictures = view.pictures if isinstance(view, NotebookSlice) else ()
+            text = told(view.part if isinstance(view, NotebookSlice) else view)
             self._add_text(file.path, f"{text}\n\n")
+            self._parts += pictures
             self._room_chars -= len(text) + _HEADER_CHARS
+            self._room_bytes -= sum(len(picture.data) for picture in pictures)
         elif not wanted.media:
             self._skip(file.path, f"{view.word} file: give its name or extension to read it")
         elif len(view.data) > self._room_bytes:

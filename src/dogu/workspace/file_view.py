@@ -1,4 +1,4 @@
-"""A file as a model sees it: a slice of its text with what must be known about it, or media.
+"""A file as a model sees it: a slice of its text with what must be known about it, a notebook's cells, or media.
 
 Above: the tools that read. Below: `files`, `lines`, `media`.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import msgspec
 
+from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import media
-from dogu.workspace.files import Files
+from dogu.workspace.files import FileContent, Files
 from dogu.workspace.lines import LineSlice, slice_of_bytes, slice_of_stream
 from dogu.workspace.os_errors import explain
 
@@ -39,6 +40,13 @@ class MediaFile(msgspec.Struct, frozen=True):
         return {"image": "image", "audio": "audio"}.get(self.media_type.partition("/")[0], "pdf")
 
 
+class NotebookSlice(msgspec.Struct, frozen=True):
+    """Lines of a notebook shown as cells, and the pictures that stand within them, each named there."""
+
+    part: LineSlice
+    pictures: tuple[Blob, ...]
+
+
 class Wanted(msgspec.Struct, frozen=True):
     """Which lines of a text, at most how much of it, and whether media are wanted."""
 
@@ -48,12 +56,19 @@ class Wanted(msgspec.Struct, frozen=True):
     media: bool = True
 
 
-def view_file(files: Files, path: str, wanted: Wanted, go_on: Callable[[], bool]) -> LineSlice | MediaFile:
+FileView: TypeAlias = LineSlice | MediaFile | NotebookSlice
+
+
+def view_file(files: Files, path: str, wanted: Wanted, go_on: Callable[[], bool]) -> FileView:
     """Read what is wanted of the file at `path` (absolute); `go_on` is asked while a huge file is searched for lines.
 
     Raises `ToolError` (WRONG_FILE_TYPE for binaries, TOO_LARGE for media over 20 MB, and as `Files.open`).
     """
     try:
+        if path.endswith(".ipynb"):
+            notebook = _notebook_slice(files.read(path), wanted)
+            if notebook is not None:
+                return notebook
         with files.open(path) as stream:
             head = stream.read(media.HEAD_BYTES)
             media_type = media.sniff(head, os.path.basename(path))
@@ -71,6 +86,37 @@ def view_file(files: Files, path: str, wanted: Wanted, go_on: Callable[[], bool]
         return slice_of_bytes(files.read(path).data, wanted.first, wanted.limit, wanted.max_chars)
     except OSError as error:
         raise explain(error, path) from error
+
+
+def _notebook_slice(content: FileContent, wanted: Wanted) -> NotebookSlice | None:
+    """Slice a notebook by the lines of its cells; None for a file that isn't one, which is read as text."""
+    from dogu.workspace.notebook import NotebookError, parse_notebook
+    from dogu.workspace.notebook_view import lines_of
+    from dogu.workspace.text import decode
+
+    text = decode(content.data)
+    try:
+        lines = lines_of(parse_notebook(text.text))
+    except NotebookError:
+        return None
+    part = LineSlice(wanted.first, text.detected, total_lines=len(lines), known_lines=len(lines))
+    pictures: list[Blob] = []
+    room_chars, room_bytes = wanted.max_chars, LARGEST_MEDIA_BYTES
+    for line in lines[wanted.first : wanted.first + wanted.limit]:
+        if isinstance(line, Blob):
+            fits = wanted.media and len(line.data) <= room_bytes
+            name = f"picture {len(pictures) + 1}" if fits else "a picture, not shown"
+            shown = f"[{line.media_type}: {name}]\n"
+            if fits:
+                pictures.append(Blob(line.media_type, line.data, name))
+                room_bytes -= len(line.data)
+        else:
+            shown = line
+        room_chars -= len(shown)
+        if room_chars < 0 and part.lines:
+            break
+        part.lines.append(shown)
+    return NotebookSlice(part, tuple(pictures))
 
 
 def told(part: LineSlice) -> str:

@@ -50,6 +50,7 @@ CLAUDE_TOOLS = {
     "read_file": "Read",
     "write_file": "Write",
     "replace": "Edit",
+    "edit_notebook": "NotebookEdit",
     "glob": "Glob",
     "grep_search": "Grep",
     "list_directory": "LS",
