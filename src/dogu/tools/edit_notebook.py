@@ -138,7 +138,7 @@ def _edited(notebook: Notebook, args: EditNotebookArgs) -> tuple[str, str]:
 
     cell = notebook.find(args.cell) if args.cell else None
     source = args.new_source or ""
-    _refuse_omission(source, cell.source if cell else "")
+    notebooks.refuse_omission(source, cell.source if cell else "")
     if args.action == "insert":
         number = (cell.number if cell else 0) + 1
         kind = args.cell_type or "code"
@@ -151,15 +151,6 @@ def _edited(notebook: Notebook, args: EditNotebookArgs) -> tuple[str, str]:
         text = notebooks.with_type(notebook, cell, args.cell_type, source)
         return text, f"replaced cell {cell.number}, now {args.cell_type}"
     return notebooks.with_source(notebook, cell, source), f"replaced cell {cell.number}{_stale_outputs(cell)}"
-
-
-def _refuse_omission(source: str, old: str) -> None:
-    from dogu.workspace.text.omission import find_omission
-
-    omission = find_omission(source, old)
-    if omission is not None:
-        what = f"line {omission[0]} of new_source stands for code left out: {omission[1]!r}. Write every line out."
-        raise ToolError(ErrorKind.OMISSION_PLACEHOLDER, f"Nothing was written: {what}")
 
 
 def _stale_outputs(cell: Cell) -> str:

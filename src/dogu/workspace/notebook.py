@@ -16,6 +16,9 @@ from typing import Literal, NamedTuple, cast
 
 import msgspec
 
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.text.omission import find_omission
+
 CellType = Literal["code", "markdown", "raw"]
 _Inner = Callable[[int], tuple[object, int]]
 
@@ -169,6 +172,14 @@ def without_cell(notebook: Notebook, cell: Cell) -> str:
     if index + 1 < len(cells):
         return _spliced(notebook.text, cell.start, cells[index + 1].start, "")
     return _spliced(notebook.text, cells[index - 1].end, cell.end, "")
+
+
+def refuse_omission(source: str, old: str) -> None:
+    """Raise `ToolError` (OMISSION_PLACEHOLDER) where a line that isn't in `old` stands for code left out."""
+    omission = find_omission(source, old)
+    if omission is not None:
+        what = f"line {omission[0]} of new_source stands for code left out: {omission[1]!r}. Write every line out."
+        raise ToolError(ErrorKind.OMISSION_PLACEHOLDER, f"Nothing was written: {what}")
 
 
 def difference(old: str, new: str) -> tuple[int, int, str]:
