@@ -45,7 +45,8 @@ CELLS: list[dict[str, Any]] = [
 
 def notebook(cells: list[dict[str, Any]] | None = None, **style: Any) -> str:
     whole = {"cells": CELLS if cells is None else cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(whole, **({"indent": 1, "ensure_ascii": False} | style)) + "\n"
+    settings: dict[str, Any] = {"indent": 1, "ensure_ascii": False}
+    return json.dumps(whole, **(settings | style)) + "\n"
 
 
 def written(folder: Path, text: str) -> Path:
