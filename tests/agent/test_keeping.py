@@ -13,11 +13,11 @@ import pytest
 import dogu
 from dogu.agent.budget import Budget
 from dogu.agent.loop import EndReason
-from dogu.agent.prices import LIST_PRICES, Price, price_of
 from dogu.agent.session.events import Compacted
 from dogu.agent.slash import Said
 from dogu.app.opening import Opened
 from dogu.models.events import ModelError, ModelErrorKind, Usage
+from dogu.models.prices import GEMINI, OPENAI, Price, price_of
 from dogu.serve.exit_codes import ExitCode, of_turn
 from dogu.settings import SettingsError
 from dogu.testing.scripted_model import ModelRequest, ScriptedModel
@@ -50,21 +50,21 @@ def look(number: int, tokens: int = 10) -> Turn:
 
 
 def test_a_price_is_known_by_the_models_family_or_not_at_all():
-    assert price_of("gemini-2.5-flash", {}) == LIST_PRICES["gemini-2.5-flash"]
-    assert price_of("gemini-2.5-flash-preview-09-2025", {}) == LIST_PRICES["gemini-2.5-flash"]
-    assert price_of("gemini-2.5-flash-lite-001", {}) == LIST_PRICES["gemini-2.5-flash-lite"]
-    assert price_of("gpt-4o-2024-08-06", {}) == LIST_PRICES["gpt-4o"]
+    assert price_of("gemini-2.5-flash", {}, GEMINI) == GEMINI["gemini-2.5-flash"]
+    assert price_of("gemini-2.5-flash-preview-09-2025", {}, GEMINI) == GEMINI["gemini-2.5-flash"]
+    assert price_of("gemini-2.5-flash-lite-001", {}, GEMINI) == GEMINI["gemini-2.5-flash-lite"]
+    assert price_of("gpt-4o-2024-08-06", {}, OPENAI) == OPENAI["gpt-4o"]
     for unknown in ("gemini-2.5-flash-image", "gemini-flash-latest", "my-gpt-4o", "gpt-4o-mega", ""):
-        assert price_of(unknown, {}) is None
-    assert price_of("gpt-4o", {}, is_listed=False) is None
-    assert price_of("gpt-4o", {"gpt-4o": Price(1, 1, 1)}, is_listed=False) == Price(1, 1, 1)
+        assert price_of(unknown, {}, {**GEMINI, **OPENAI}) is None
+    assert price_of("gpt-4o", {}, {}) is None
+    assert price_of("gpt-4o", {"gpt-4o": Price(1, 1, 1)}, {}) == Price(1, 1, 1)
 
 
 def test_a_request_costs_what_its_tokens_do():
     usage = Usage(prompt=100_000, cached=40_000, output=1_000, thoughts=3_000)
-    assert LIST_PRICES["gemini-2.5-pro"].of(usage) == pytest.approx(0.06 * 1.25 + 0.04 * 0.125 + 0.004 * 10)
+    assert GEMINI["gemini-2.5-pro"].of(usage) == pytest.approx(0.06 * 1.25 + 0.04 * 0.125 + 0.004 * 10)
     longer = Usage(prompt=300_000, output=1_000)
-    assert LIST_PRICES["gemini-2.5-pro"].of(longer) == pytest.approx(0.3 * 2.5 + 0.001 * 15)
+    assert GEMINI["gemini-2.5-pro"].of(longer) == pytest.approx(0.3 * 2.5 + 0.001 * 15)
 
 
 def test_tokens_are_summed_by_model_and_an_unknown_price_is_never_guessed():

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from dogu.agent.loop import sum_usage
-from dogu.agent.prices import Price
 from dogu.language import say
 from dogu.models.events import Usage
+from dogu.models.prices import Price
 
 
 class Spent(msgspec.Struct):

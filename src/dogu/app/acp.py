@@ -15,6 +15,7 @@ from dogu.app.options import Options, read_settings
 from dogu.app.sessions import find_recorded
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
+from dogu.models.providers import OFFLINE
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.session_folder import RECORD_NAME, KeptSession, kept_sessions
 from dogu.serve.acp.wishes import KeptRow, SessionParts, SessionWish
@@ -74,7 +75,7 @@ class AcpSessions:
             model = read_settings(options).model
         except SettingsError:
             return ""  # told when the session is opened
-        if provider_of(model) != "offline" or self._options.model == "offline":
+        if provider_of(model) is not OFFLINE or self._options.model == "offline":
             return ""
         return say(
             "No model is connected. Set GEMINI_API_KEY in the environment that your editor starts dogu with, or name a "

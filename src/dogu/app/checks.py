@@ -10,28 +10,28 @@ from anyio import to_thread
 
 from dogu.app.built_in import open_sandbox
 from dogu.app.credentials import KEYRING, kept_key
-from dogu.app.model_choice import DEFAULT_MODEL, gemini_key, provider_of
+from dogu.app.model_choice import key_of, provider_of
 from dogu.app.options import Options
 from dogu.contract import ToolError
 from dogu.language import say
+from dogu.models import providers
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
 from dogu.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from dogu.settings import ModelSettings
 
-_GEMINI = "https://generativelanguage.googleapis.com"
-
 
 async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Check]:
     """Check one thing after the other, so that each is told as soon as it is known."""
     yield check_system()
     yield _check_model(settings.model)
-    address = _address(settings.model)
+    provider = provider_of(settings.model)
+    address = provider.address(settings.model.base_url, os.environ)
     if address:
         network = await check_address("network", address)
         yield network
-        if provider_of(settings.model) == "gemini" and gemini_key(settings.model):
+        if provider is providers.GEMINI and key_of(provider, settings.model):
             yield await _check_key(settings.model, is_reached=network.health is Health.GOOD)
     for check in _check_key_file(options):
         yield check
@@ -53,42 +53,29 @@ def broken_settings(error: SettingsError) -> Check:
 
 def _check_model(settings: ModelSettings) -> Check:
     provider = provider_of(settings)
-    name = settings.name or DEFAULT_MODEL
-    match provider:
-        case "offline":
-            found = say("offline: understands plain requests only")
-            return Check("model", Health.POOR, found, say("Start `dogu` and type /connect, or set GEMINI_API_KEY."))
-        case "gemini" if not gemini_key(settings):
-            advice = say("Start `dogu` and type /connect, or set GEMINI_API_KEY (aistudio.google.com/apikey).")
-            return Check("model", Health.BAD, say("{name}, and no key", name=name), advice)
-        case "openai_compatible" if not settings.name:
-            found = say("{provider}, and no name", provider=provider)
-            return Check("model", Health.BAD, found, say("Set model.name, or choose one with /model."))
-        case _:
-            return Check("model", Health.GOOD, f"{provider}: {name}")
-
-
-def _address(settings: ModelSettings) -> str:
-    match provider_of(settings):
-        case "gemini":
-            return settings.base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL", "") or _GEMINI
-        case "openai_compatible":
-            return settings.base_url or os.environ.get("OPENAI_BASE_URL", "")
-        case _:
-            return ""
+    name = settings.name or provider.default_model
+    if provider is providers.OFFLINE:
+        found = say("offline: understands plain requests only")
+        return Check("model", Health.POOR, found, say("Start `dogu` and type /connect, or set GEMINI_API_KEY."))
+    if provider.needs_key and not key_of(provider, settings):
+        advice = say("Start `dogu` and type /connect, or set {variable}.", variable=provider.key_names[0])
+        return Check("model", Health.BAD, say("{name}, and no key", name=name), advice)
+    if not name:
+        found = say("{provider}, and no name", provider=provider.name)
+        return Check("model", Health.BAD, found, say("Set model.name, or choose one with /model."))
+    return Check("model", Health.GOOD, f"{provider.name}: {name}")
 
 
 async def _check_key(settings: ModelSettings, *, is_reached: bool) -> Check:
     from dogu.app.key_check import check_key
-    from dogu.app.model_lists import resolved_key
 
     place = _key_place(settings)
     if not is_reached:
         return Check("key", Health.POOR, say("from {place}; nobody can be asked whether it works", place=place))
-    key = await to_thread.run_sync(resolved_key, settings)
+    key = await key_of(providers.GEMINI, settings).text()
     if not key:
         return Check("key", Health.BAD, say("the keyring no longer has it"), say("Start `dogu` and type /connect."))
-    check = await check_key(key, settings.base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL", ""))
+    check = await check_key(key, providers.GEMINI.address(settings.base_url, os.environ))
     if check.works:
         return Check("key", Health.GOOD, say("from {place}; Gemini takes it", place=place))
     found = say("from {place}: {reason}", place=place, reason=check.reason)
@@ -108,7 +95,7 @@ def _key_place(settings: ModelSettings) -> str:
 def _check_key_file(options: Options) -> list[Check]:
     """Say when others could read the file that the key is kept in."""
     path = os.path.join(options.state_folder, "credentials")
-    if not kept_key(options.state_folder, "gemini"):
+    if not kept_key(options.state_folder, providers.GEMINI.name):
         return []
     mode = os.stat(path).st_mode & 0o777
     if mode & 0o077:

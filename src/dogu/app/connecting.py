@@ -15,6 +15,7 @@ from dogu.app.credentials import keep_key
 from dogu.app.model_choice import open_model, provider_of
 from dogu.app.options import Options
 from dogu.language import say
+from dogu.models import providers
 from dogu.settings import ModelSettings
 from dogu.settings.json import JsonError
 from dogu.workspace.private_file import write_private_file
@@ -38,7 +39,7 @@ class SessionConnections:
 
     def provider(self) -> str:
         """Return whose model it is."""
-        return provider_of(self._settings)
+        return provider_of(self._settings).name
 
     async def models(self) -> ModelList:
         """Ask the provider which models it has."""
@@ -61,11 +62,10 @@ class SessionConnections:
 
     async def use_server(self, server: LocalServer, model: str) -> str:
         """Take a model of a local server."""
-        chosen = {"provider": "openai_compatible", "baseUrl": server.base_url, "name": model}
+        provider = providers.LOCAL.name
+        chosen = {"provider": provider, "baseUrl": server.base_url, "name": model}
         self._take(
-            msgspec.structs.replace(
-                self._settings, provider="openai_compatible", base_url=server.base_url, name=model, api_key=""
-            )
+            msgspec.structs.replace(self._settings, provider=provider, base_url=server.base_url, name=model, api_key="")
         )
         return await self._remembered(chosen)
 
@@ -73,17 +73,18 @@ class SessionConnections:
         """Ask Gemini whether it takes a key."""
         from dogu.app.key_check import check_key
 
-        return await check_key(key, os.environ.get("GOOGLE_GEMINI_BASE_URL", ""))
+        return await check_key(key, providers.GEMINI.address("", os.environ))
 
     async def use_key(self, key: str) -> str:
         """Keep a Gemini key and use it."""
         state_folder = self._options.state_folder
         name = self._settings.name if self._settings.name.startswith("gemini") else ""
-        self._take(msgspec.structs.replace(self._settings, provider="gemini", base_url="", api_key=key, name=name))
-        where = await to_thread.run_sync(keep_key, state_folder, "gemini", key)
+        gemini = providers.GEMINI.name
+        self._take(msgspec.structs.replace(self._settings, provider=gemini, base_url="", api_key=key, name=name))
+        where = await to_thread.run_sync(keep_key, state_folder, gemini, key)
         kept = say("The key is kept in the system's keyring.") if where == "keyring" else ""
         kept = kept or say("The key is kept in {path}, which only you can read.", path=where)
-        model = await self._remembered({"provider": "gemini", "baseUrl": "", "name": name})
+        model = await self._remembered({"provider": gemini, "baseUrl": "", "name": name})
         return f"{kept} {model}"
 
     async def aclose(self) -> None:
@@ -92,9 +93,9 @@ class SessionConnections:
             await model.aclose()
 
     def _provider_for(self, name: str) -> str:
-        """Return the provider to be remembered with a name: the present one, or Gemini when there is none."""
+        """Return the provider to be remembered with a name: the present one, or where there is none the name's own."""
         present = provider_of(self._settings)
-        return "gemini" if present == "offline" else present
+        return (present if present is not providers.OFFLINE else providers.of_model(name) or providers.GEMINI).name
 
     def _take(self, settings: ModelSettings) -> None:
         model = open_model(settings)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from dogu.models.providers import GEMINI
 from dogu.settings import Settings
 from dogu.workspace.private_file import write_private_file
 
@@ -14,7 +15,6 @@ KEYRING = "keyring:"
 """What stands for a key that is in the keyring, followed by the provider: it is looked up when it is needed."""
 
 _SERVICE = "dogu"
-_ENVIRONMENT = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
 class _Kept(msgspec.Struct, omit_defaults=True):
@@ -25,9 +25,9 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 def with_kept_key(settings: Settings, state_folder: str) -> Settings:
     """Return the settings with the key that was kept, where neither they nor the environment have one."""
     model = settings.model
-    if model.api_key or model.provider not in ("", "gemini") or any(os.environ.get(name) for name in _ENVIRONMENT):
+    if model.api_key or model.provider not in ("", GEMINI.name) or GEMINI.key("", os.environ):
         return settings
-    key = kept_key(state_folder, "gemini")
+    key = kept_key(state_folder, GEMINI.name)
     return msgspec.structs.replace(settings, model=msgspec.structs.replace(model, api_key=key)) if key else settings
 
 

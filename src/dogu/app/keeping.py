@@ -126,11 +126,12 @@ def budget_of(settings: ModelSettings, model: str) -> Budget:
     Raises `SettingsError` when there is a limit and what `model` costs isn't known.
     """
     from dogu.agent.budget import Budget
-    from dogu.agent.prices import Price, price_of
+    from dogu.models.prices import Price, price_of
 
     own = {name: Price(**price) for name, price in settings.prices.items()}
-    is_listed = provider_of(settings) != "openai_compatible" or "api.openai.com" in _address(settings)
-    budget = Budget(lambda name: price_of(name, own, is_listed=is_listed), settings.max_cost_usd)
+    provider = provider_of(settings)
+    listed = provider.prices_at(provider.address(settings.base_url, os.environ))
+    budget = Budget(lambda name: price_of(name, own, listed), settings.max_cost_usd)
     if settings.max_cost_usd is not None and budget.price_of(model) is None:
         message = say(
             "there is a limit, and what {model} costs isn't known: say it in the settings, as {example}",
@@ -139,7 +140,3 @@ def budget_of(settings: ModelSettings, model: str) -> Budget:
         )
         raise SettingsError("settings", 0, "model.maxCost", message)
     return budget
-
-
-def _address(settings: ModelSettings) -> str:
-    return settings.base_url or os.environ.get("OPENAI_BASE_URL", "")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import anyio
 
 from dogu.agent.slash.model import KeyCheck
-from dogu.app.model_choice import DEFAULT_MODEL
 from dogu.language import say
+from dogu.models.providers import GEMINI
 from dogu.models.retry import RetryPolicy
 
 _LONGEST_S = 10.0
 _HELLO = b'{"role":"user","parts":[{"text":"hello"}]}'
 
 
-async def check_key(key: str, base_url: str = "") -> KeyCheck:
+async def check_key(key: str, base_url: str) -> KeyCheck:
     """Have the tokens of a word counted: that costs nothing, and a wrong key is refused. Takes up to 10 s."""
     from dogu.models.events import ModelError, ModelErrorKind
     from dogu.models.gemini import Gemini, GeminiOptions, KeyAccess
 
-    model = Gemini(DEFAULT_MODEL, KeyAccess(key, base_url), GeminiOptions(retry=RetryPolicy(tries=1)))
+    model = Gemini(GEMINI.default_model, KeyAccess(key, base_url), GeminiOptions(retry=RetryPolicy(tries=1)))
     try:
         with anyio.fail_after(_LONGEST_S):
             await model.count_tokens("", [_HELLO], [])

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dogu.app.credentials import with_kept_key
+from dogu.language import say
+from dogu.models.providers import PROVIDERS, named
 from dogu.settings import Settings, SettingsError, load_settings
+from dogu.settings.problems import Origin
+from dogu.settings.values import shown
 
 if TYPE_CHECKING:
     from dogu.workspace.editor_files import Editor
@@ -86,7 +90,19 @@ def read_settings(options: Options) -> Settings:
         "tools.sandbox": False if options.processes is not None else None,
     }
     settings = load_settings(options.absolute_root, options.home, options.settings_file, overrides)
+    _check_provider(settings)
     return with_kept_key(settings, options.state_folder)
+
+
+def _check_provider(settings: Settings) -> None:
+    """The settings know no provider: one that nobody knows is told here. Raises `SettingsError`."""
+    name = settings.model.provider
+    if not name or named(name) is not None:
+        return
+    origin = settings.origins.get("model.provider", Origin("settings", 0))
+    choices = ", ".join(provider.name for provider in PROVIDERS)
+    message = say("takes one of {choices}, not {value}", choices=choices, value=shown(name))
+    raise SettingsError(origin.file, origin.line, "model.provider", message)
 
 
 def language_of_settings(home: str = "") -> str:

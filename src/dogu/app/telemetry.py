@@ -14,8 +14,6 @@ from dogu.settings import Settings
 if TYPE_CHECKING:
     from dogu.agent.loop import Agent
 
-_PROVIDERS = {"gemini": "gcp.gemini", "vertex": "gcp.vertex_ai", "openai_compatible": "openai", "offline": "dogu"}
-
 
 @asynccontextmanager
 async def traced(runtime: Runtime, settings: Settings) -> AsyncGenerator[None]:
@@ -53,4 +51,4 @@ def trace(agent: Agent, runtime: Runtime, settings: Settings) -> None:
     from dogu.runtime.tracing import Tracing
 
     if isinstance(runtime.executor.traced, Tracing):
-        trace_agent(agent, runtime.executor.traced, _PROVIDERS.get(provider_of(settings.model), "dogu"))
+        trace_agent(agent, runtime.executor.traced, provider_of(settings.model).span_name)

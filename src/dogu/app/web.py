@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dogu.app.model_choice import gemini_key, open_model, provider_of
+from dogu.app.model_choice import key_of, open_model, provider_of
 from dogu.contract import ErrorKind, ToolError
 from dogu.settings import Settings
 
@@ -109,7 +109,7 @@ class Web:
 
             return isinstance(self._model(), Gemini)
         provider = provider_of(self._settings.model)
-        return provider == "vertex" or (provider == "gemini" and bool(gemini_key(self._settings.model)))
+        return provider.searches and (not provider.needs_key or bool(key_of(provider, self._settings.model)))
 
     async def _ask(self, server_tool: str, prompt: str) -> Grounded:
         """Send a request of its own to the model's server. Raises `ToolError` (REMOTE_FAILED)."""

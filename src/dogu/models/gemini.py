@@ -12,16 +12,16 @@ import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
+from dogu.models.addresses import GOOGLE
 from dogu.models.contents import RawContent, user_content
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
 from dogu.models.gemini_answer import GeminiAnswer
 from dogu.models.gemini_errors import explain_refusal
 from dogu.models.gemini_wire import TokenCount, request_body, with_hint
+from dogu.models.key import Key
 from dogu.models.retry import RetryPolicy, with_retries
 from dogu.models.transport import HttpCall, Transport
 from dogu.models.transport_errors import HttpRefusal, Timeouts
-
-DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com"
 
 
 class GeminiOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,9 +61,9 @@ class KeyAccess:
 
     wraps_count_request = True
 
-    def __init__(self, key: str, base_url: str = "") -> None:
-        self._key = key.strip()
-        self._base_url = (base_url or DEFAULT_BASE_URL).rstrip("/")
+    def __init__(self, key: str | Key, base_url: str = "") -> None:
+        self._key = key if isinstance(key, Key) else Key(key, variable="GEMINI_API_KEY")
+        self._base_url = (base_url or GOOGLE).rstrip("/")
 
     def url(self, model: str, version: str, method: str) -> str:
         """Return the address of a method of the model."""
@@ -72,17 +72,15 @@ class KeyAccess:
 
     async def headers(self) -> dict[str, str]:
         """Return the key's header."""
-        if not self._key:
+        key = await self._key.text()
+        if not key:
             message = told("There is no Gemini key: set GEMINI_API_KEY (get one at aistudio.google.com/apikey).")
             raise ModelError(ModelErrorKind.AUTH, message)
-        if not self._key.isascii() or not self._key.isprintable():
-            message = told("The Gemini key holds characters that no key has: check GEMINI_API_KEY.")
-            raise ModelError(ModelErrorKind.AUTH, message)
-        return {"x-goog-api-key": self._key}
+        return {"x-goog-api-key": key}
 
     def redact(self, text: str) -> str:
-        """Return the text without the key; one too short to be a key would be found everywhere."""
-        return text.replace(self._key, "[key]") if len(self._key) >= 8 else text
+        """Return the text without the key."""
+        return self._key.redact(text)
 
 
 class Gemini:

@@ -10,16 +10,16 @@ import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
+from dogu.models.addresses import OLLAMA
 from dogu.models.contents import RawContent
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
+from dogu.models.key import Key
 from dogu.models.openai_answer import OpenAIAnswer
 from dogu.models.openai_errors import explain_refusal
 from dogu.models.openai_wire import Translation
 from dogu.models.retry import RetryPolicy, with_retries
 from dogu.models.transport import HttpCall, Transport
 from dogu.models.transport_errors import HttpRefusal, Timeouts
-
-DEFAULT_BASE_URL = "http://localhost:11434/v1"
 
 
 class OpenAIOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,10 +39,12 @@ class OpenAICompatible:
 
     takes_media_in_answers = False
 
-    def __init__(self, name: str, base_url: str = "", key: str = "", options: OpenAIOptions | None = None) -> None:
+    def __init__(
+        self, name: str, base_url: str = "", key: str | Key = "", options: OpenAIOptions | None = None
+    ) -> None:
         self.name = name
-        self._base_url = (base_url or DEFAULT_BASE_URL).rstrip("/").removesuffix("/chat/completions")
-        self._key = key.strip()
+        self._base_url = (base_url or OLLAMA).rstrip("/").removesuffix("/chat/completions")
+        self._key = key if isinstance(key, Key) else Key(key, variable="OPENAI_API_KEY")
         self._options = options or OpenAIOptions()
         self._transport = Transport(self._options.timeouts)
         self._translation = Translation()
@@ -72,11 +74,8 @@ class OpenAICompatible:
         """Send once, and give the events of the answer."""
         if not self.name:
             raise ModelError(ModelErrorKind.BAD_REQUEST, told("No model is named: set model.name, or --model."))
-        if not self._key.isascii() or not self._key.isprintable():
-            raise ModelError(
-                ModelErrorKind.AUTH, told("The key holds characters that no key has: check OPENAI_API_KEY.")
-            )
-        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        key = await self._key.text()
+        headers = {"authorization": f"Bearer {key}"} if key else {}
         call = HttpCall(f"{self._base_url}/chat/completions", headers, body)
         answer = OpenAIAnswer()
         payloads = self._transport.events(call, self._explain, is_complete=answer.is_complete)
@@ -88,7 +87,5 @@ class OpenAICompatible:
             yield event
 
     def _explain(self, refusal: HttpRefusal) -> ModelError:
-        body = refusal.body.decode("utf-8", "replace")
-        if len(self._key) >= 8:  # a shorter one is no secret, and would be found everywhere
-            body = body.replace(self._key, "[key]")
+        body = self._key.redact(refusal.body.decode("utf-8", "replace"))
         return explain_refusal(HttpRefusal(refusal.status, refusal.headers, body.encode()), self.name)

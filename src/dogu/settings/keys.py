@@ -132,7 +132,7 @@ KEYS: tuple[Key, ...] = (
     _denies("mcp.excluded", "excludeMCPServers", convert=takes.texts),
     Key("mcpServers", takes.table, {}, (), Combine.BY_NAME),
     Key("model.name", takes.text, "", ("model",)),
-    Key("model.provider", takes.one_of(*takes.PROVIDERS, also={"openai": "openai_compatible"}), ""),
+    Key("model.provider", takes.text, ""),
     Key("model.baseUrl", takes.text, ""),
     Key("model.apiKey", takes.text, ""),
     _limits("model.maxSessionTurns", takes.turns, None, "maxSessionTurns"),

@@ -11,7 +11,6 @@ from dogu.settings.tools import EntryError, tool_entry
 
 APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
 SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide
-PROVIDERS = ("gemini", "vertex", "openai_compatible", "offline")
 THEMES = ("auto", "dark", "light")
 WIDTHS = ("narrow", "wide")
 _OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")

@@ -43,7 +43,7 @@ class Connections(Protocol):
         ...
 
     def provider(self) -> str:
-        """Return `gemini`, `vertex`, `openai_compatible` or `offline`."""
+        """Return the name of the provider, `offline` for none."""
         ...
 
     async def models(self) -> ModelList:

@@ -44,7 +44,7 @@ class Price(msgspec.Struct, frozen=True):
 
 
 # Source: ai.google.dev/gemini-api/docs/pricing (standard, text), as of 2026-07-04.
-_GEMINI = {
+GEMINI = {
     "gemini-3.1-pro": Price(2.0, 0.2, 12.0, 4.0, 0.4, 18.0),
     "gemini-3-pro": Price(2.0, 0.2, 12.0, 4.0, 0.4, 18.0),
     "gemini-3-flash": Price(0.5, 0.05, 3.0),
@@ -56,7 +56,7 @@ _GEMINI = {
     "gemini-2.0-flash-lite": Price(0.075, 0.075, 0.3),
 }
 # Source: openai.com/api/pricing (standard, text), as of 2026-06-21.
-_OPENAI = {
+OPENAI = {
     "gpt-5.1": Price(1.25, 0.125, 10.0),
     "gpt-5": Price(1.25, 0.125, 10.0),
     "gpt-4.1": Price(2.0, 0.5, 8.0),
@@ -65,22 +65,17 @@ _OPENAI = {
     "gpt-4o": Price(2.5, 1.25, 10.0),
     "gpt-4o-mini": Price(0.15, 0.075, 0.6),
 }
-LIST_PRICES: Mapping[str, Price] = {**_GEMINI, **_OPENAI, "offline": Price(0.0, 0.0, 0.0)}
+FREE = {"offline": Price(0.0, 0.0, 0.0)}
 
 # A dated or numbered release of a model costs what the model does; another word in the name is another model.
 _RELEASE = r"(?:-(?:preview|exp|latest|\d{2,4}))*"
 
 
-def price_of(model: str, own: Mapping[str, Price], *, is_listed: bool = True) -> Price | None:
-    """Return a model's price: of the person's `own`, by the exact name, else the vendor's; None when it isn't known.
-
-    Without `is_listed` the vendor's doesn't hold, as where somebody else serves the model.
-    """
+def price_of(model: str, own: Mapping[str, Price], listed: Mapping[str, Price]) -> Price | None:
+    """Return a model's price: the user's `own`, by the exact name, else the one `listed`; None when it isn't known."""
     if model in own:
         return own[model]
-    if not is_listed:
-        return LIST_PRICES["offline"] if model == "offline" else None
-    return next((price for name, price in LIST_PRICES.items() if _releases(name).fullmatch(model)), None)
+    return next((price for name, price in listed.items() if _releases(name).fullmatch(model)), None)
 
 
 @cache

@@ -1,0 +1,6 @@
+"""Where the providers' servers are."""
+
+GOOGLE = "https://generativelanguage.googleapis.com"
+OPENAI = "https://api.openai.com/v1"
+ANTHROPIC = "https://api.anthropic.com"
+OLLAMA = "http://localhost:11434/v1"

@@ -1,0 +1,205 @@
+"""The providers of models, a row each: its names, its key and address, its models, their prices, and how one is opened.
+
+Nothing else knows a provider by its name. A further one that speaks a wire we have is a row here; wires are loaded
+when a model is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import msgspec
+
+from dogu.models import addresses, prices
+from dogu.models.key import Key
+from dogu.models.prices import Price
+
+if TYPE_CHECKING:
+    from dogu.models.model import Model
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """A model of a provider as its user chose it; empty texts are not set."""
+
+    name: str = ""
+    base_url: str = ""
+    key: Key
+    environ: Mapping[str, str] = {}
+
+
+Open: TypeAlias = "Callable[[Choice], Model]"
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """One row. The first of `key_names` and `url_names` that the environment has is taken.
+
+    `also` are other spellings of `name` in settings. `model_names` is a pattern of the models that are its own, by
+    which a model alone names it. `listed` is how its models are listed; None where they aren't. `span_name` is what
+    OpenTelemetry's conventions call it. One that `searches` offers a search of the web of its own.
+    """
+
+    name: str
+    title: str
+    open: Open
+    also: tuple[str, ...] = ()
+    key_names: tuple[str, ...] = ()
+    key_advice: str = ""
+    needs_key: bool = True
+    url_names: tuple[str, ...] = ()
+    base_url: str = ""
+    default_model: str = ""
+    model_names: str = ""
+    listed: ModelListing | None = None
+    prices: Mapping[str, Price] = {}
+    searches: bool = False
+    span_name: str = "dogu"
+
+    def key(self, given: str, environ: Mapping[str, str]) -> str:
+        """Return the key that was given, else the environment's; '' when there is none."""
+        return given or next((environ[name] for name in self.key_names if environ.get(name)), "")
+
+    def address(self, given: str, environ: Mapping[str, str]) -> str:
+        """Return the address that was given, else the environment's, else the provider's own, without a last slash."""
+        found = given or next((environ[name] for name in self.url_names if environ.get(name)), "") or self.base_url
+        return found.rstrip("/")
+
+    def prices_at(self, address: str) -> Mapping[str, Price]:
+        """Return the list prices that hold at an address: whose it is, for a wire that many speak."""
+        there = (other for other in PROVIDERS if other.base_url and _host(other.base_url) == _host(address))
+        return self.prices or next(there, self).prices
+
+
+class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
+    """How models are listed: a path below the address, the header of the key, and where the names are."""
+
+    path: str = "/models"
+    key_header: str = "authorization"
+    key_prefix: str = "Bearer "
+    headers: Mapping[str, str] = {}
+    items: str = "data"
+    field: str = "id"
+
+    def names(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the models' names; of Gemini's, those that answer at all, where the list says it of any."""
+        found = answer.get(self.items)
+        rows = [cast("dict[str, Any]", row) for row in cast("list[Any]", found or []) if isinstance(row, dict)]
+        able = [row for row in rows if "generateContent" in (row.get("supportedGenerationMethods") or ())]
+        names = (str(row.get(self.field) or "").removeprefix("models/") for row in able or rows)
+        return tuple(name for name in names if name)
+
+
+def _gemini(choice: Choice) -> Model:
+    from dogu.models.gemini import Gemini, KeyAccess
+
+    return Gemini(choice.name, KeyAccess(choice.key, choice.base_url))
+
+
+def _vertex(choice: Choice) -> Model:
+    from dogu.models.gemini import Gemini
+    from dogu.models.vertex import VertexAccess
+
+    environ = choice.environ
+    project, location = environ.get("GOOGLE_CLOUD_PROJECT", ""), environ.get("GOOGLE_CLOUD_LOCATION", "global")
+    return Gemini(choice.name, VertexAccess(project, location, choice.base_url))
+
+
+def _chat(choice: Choice) -> Model:
+    from dogu.models.openai_compatible import OpenAICompatible
+
+    return OpenAICompatible(choice.name, choice.base_url, choice.key)
+
+
+def _offline(_choice: Choice) -> Model:
+    from dogu.models.offline import Offline
+
+    return Offline()
+
+
+LOCAL_LISTING = ModelListing()
+
+PROVIDERS: tuple[Provider, ...] = (
+    Provider(
+        name="gemini",
+        title="Gemini",
+        open=_gemini,
+        key_names=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        key_advice="aistudio.google.com/apikey",
+        url_names=("GOOGLE_GEMINI_BASE_URL",),
+        base_url=addresses.GOOGLE,
+        default_model="gemini-2.5-pro",
+        model_names=r"(?:models/)?gemini",
+        listed=ModelListing(
+            path="/v1beta/models?pageSize=1000",
+            key_header="x-goog-api-key",
+            key_prefix="",
+            items="models",
+            field="name",
+        ),
+        prices=prices.GEMINI,
+        searches=True,
+        span_name="gcp.gemini",
+    ),
+    Provider(
+        name="vertex",
+        title="Vertex AI",
+        open=_vertex,
+        needs_key=False,
+        default_model="gemini-2.5-pro",
+        prices=prices.GEMINI,
+        searches=True,
+        span_name="gcp.vertex_ai",
+    ),
+    Provider(
+        name="openai",
+        title="OpenAI",
+        open=_chat,
+        key_names=("OPENAI_API_KEY",),
+        key_advice="platform.openai.com/api-keys",
+        url_names=("OPENAI_BASE_URL",),
+        base_url=addresses.OPENAI,
+        default_model="gpt-5.1",
+        model_names=r"gpt-\d|o\d",
+        listed=LOCAL_LISTING,
+        prices=prices.OPENAI,
+        span_name="openai",
+    ),
+    Provider(
+        name="openai_compatible",
+        title="OpenAI-compatible",
+        open=_chat,
+        key_names=("OPENAI_API_KEY",),
+        needs_key=False,
+        url_names=("OPENAI_BASE_URL",),
+        base_url=addresses.OLLAMA,
+        listed=LOCAL_LISTING,
+        span_name="openai",
+    ),
+    Provider(
+        name="offline", title="offline", open=_offline, needs_key=False, default_model="offline", prices=prices.FREE
+    ),
+)
+OFFLINE = PROVIDERS[-1]
+GEMINI, VERTEX = PROVIDERS[:2]
+LOCAL = PROVIDERS[3]
+"""What a server on this machine is, unless it is known otherwise."""
+
+
+def named(name: str) -> Provider | None:
+    """Return the provider of that name, in any letter case, with `-`, `_` or nothing between words."""
+    plain = _plain(name)
+    return next((each for each in PROVIDERS if plain in map(_plain, (each.name, *each.also))), None)
+
+
+def of_model(model: str) -> Provider | None:
+    """Return the provider whose own a model is, by its name; None when that tells nothing."""
+    return next((each for each in PROVIDERS if each.model_names and re.match(each.model_names, model)), None)
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("-", "").replace("_", "")
+
+
+def _host(address: str) -> str:
+    return address.partition("://")[2].partition("/")[0].rpartition("@")[2]
