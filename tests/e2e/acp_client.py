@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,10 +14,14 @@ import acp
 import anyio
 from acp import schema
 
+from dogu.app import Options
+from dogu.app.acp import AcpSessions
+from dogu.serve.acp.door import Door
 from dogu.testing.fake_gemini import FakeGemini
 from e2e.program import PROGRAM, Program
 
 LIMIT_S = 60
+_LINE_BYTES = 64 << 20
 
 
 class Editor:
@@ -193,14 +198,42 @@ async def connected(
     program: Program,
     editor: Editor,
     server: FakeGemini | None,
-    *words: str,
+    *,
     can: schema.ClientCapabilities | None = None,
+    uses_client_terminals: bool = False,
 ) -> AsyncGenerator[Any]:
-    """Start `dogu acp` and initialize it; leaving ends it as a client does, and it must end well.
+    """Serve the door in this process, over a socket, and initialize it: a process a test costs a second each.
 
     What is given is the SDK's `ClientSideConnection`, untyped: almost all that the protocol tells may be missing.
     """
-    more = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url} if server else {}
+    ours, theirs = socket.socketpair()
+    with ours, theirs, program.here(**_key_of(server)), anyio.fail_after(LIMIT_S):
+        ours.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=theirs, limit=_LINE_BYTES)
+        async with anyio.create_task_group() as group:
+            door = Door(AcpSessions(Options()), group, uses_client_terminals=uses_client_terminals)
+            group.start_soon(door.peer.run, ours.fileno(), ours.fileno())
+            connection = acp.connect_to_agent(editor, writer, reader, use_unstable_protocol=True)  # pyright: ignore[reportArgumentType]  (the SDK's protocol has a method too many)
+            await connection.initialize(1, can or capabilities())
+            try:
+                yield connection
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await door.close_all()
+                    await connection.close()
+            group.cancel_scope.cancel()
+        writer.close()
+
+
+@asynccontextmanager
+async def connected_process(
+    program: Program,
+    editor: Editor,
+    server: FakeGemini | None,
+    *words: str,
+    can: schema.ClientCapabilities | None = None,
+) -> AsyncGenerator[Any]:
+    """Start `dogu acp` and initialize it; leaving ends it as a client does, and it must end well. Gives as `connected`."""
     with anyio.fail_after(LIMIT_S):
         async with (
             acp.spawn_agent_process(
@@ -209,15 +242,19 @@ async def connected(
                 *PROGRAM[1:],
                 "acp",
                 *words,
-                env=program.environ(**more),
+                env=program.environ(**_key_of(server)),
                 cwd=program.home,
-                transport_kwargs={"limit": 64 << 20, "stderr": None, "shutdown_timeout": 20.0},
+                transport_kwargs={"limit": _LINE_BYTES, "stderr": None, "shutdown_timeout": 20.0},
                 use_unstable_protocol=True,
             ) as (connection, process)
         ):
             await connection.initialize(1, can or capabilities())
             yield connection
         assert process.returncode in (0, 143), process.returncode
+
+
+def _key_of(server: FakeGemini | None) -> dict[str, str]:
+    return {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url} if server else {}
 
 
 async def new_session(connection: Any, root: str | os.PathLike[str], **more: Any) -> str:

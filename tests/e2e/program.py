@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,17 @@ class Program:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         return {**kept, "HOME": str(self.home), "TERM": "xterm-256color", **more}
 
+    @contextmanager
+    def here(self, **more: str) -> Generator[None]:
+        """Let this process have the program's environment, and stand in its home, for what is served without a process."""
+        before = {**os.environ}
+        _set_environ(self.environ(**more))
+        try:
+            with chdir(self.home):
+                yield
+        finally:
+            _set_environ(before)
+
     def settle(self, settings: str) -> None:
         """Write the person's settings."""
         (self.home / ".dogu").mkdir(exist_ok=True)
@@ -40,3 +53,8 @@ class Program:
             timeout=60,
             check=False,
         )
+
+
+def _set_environ(environ: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environ)

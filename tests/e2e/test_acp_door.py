@@ -1,4 +1,4 @@
-"""`dogu acp` as a process, with the ACP SDK's client at the other end."""
+"""The ACP door with the ACP SDK's client at the other end: in this process, and as `dogu acp` where the process is the point."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
 from dogu.testing.turn import Turn, call
-from e2e.acp_client import Editor, ask, capabilities, connected, new_session
+from e2e.acp_client import Editor, ask, capabilities, connected, connected_process, new_session
 from e2e.program import Program
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 async def test_what_the_agent_can_is_told_and_a_session_begins_with_modes_and_commands(program: Program):
     editor = Editor()
     with FakeGemini(["hello"]) as server:
-        async with connected(program, editor, server) as connection:
+        async with connected_process(program, editor, server) as connection:
             told = await connection.initialize(1, capabilities())
             opened = await connection.new_session(cwd=str(program.root), mcp_servers=[])
             await editor.until(lambda: bool(editor.of_kind("available_commands_update")))
@@ -148,7 +148,7 @@ async def test_output_is_told_while_the_command_runs_and_cancelling_ends_it(prog
     command = "echo $$ > pid; echo first; sleep 1000"
     editor = Editor("allow-once")
     with FakeGemini([Turn(calls=[call("run_shell_command", command=command)]), "done"]) as server:
-        async with connected(program, editor, server) as connection:
+        async with connected_process(program, editor, server) as connection:
             session = await new_session(connection, program.root)
             reasons: list[str] = []
 

@@ -11,7 +11,7 @@ import pytest
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
 from dogu.workspace.sandbox.ladder import UNCONFINED
-from e2e.acp_client import Editor, ask, capabilities, connected, new_session
+from e2e.acp_client import Editor, ask, capabilities, connected, connected_process, new_session
 from e2e.program import Program
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ async def test_an_edit_starts_from_the_unsaved_text_and_goes_to_the_editor_and_t
     editor = Editor("allow-once", buffers={str(path): "one\ntwo\nmine\n"})
     edit = call("replace", file_path=str(path), old_string="two", new_string="zwei")
     with FakeGemini([Turn(calls=[edit]), "done"]) as server:
-        async with connected(program, editor, server, can=FILES) as connection:
+        async with connected_process(program, editor, server, can=FILES) as connection:
             session = await new_session(connection, program.root)
             await ask(connection, session, "edit")
             diff = editor.asked[0]["call"].content[0]
@@ -110,7 +110,7 @@ async def test_a_command_runs_in_the_editors_terminal_when_that_was_chosen(progr
     editor = Editor("allow-once")
     run = call("run_shell_command", command="echo hello; exit 3")
     with FakeGemini([Turn(calls=[run]), "done"]) as server:
-        async with connected(program, editor, server, "--client-terminal", can=TERMINALS) as connection:
+        async with connected_process(program, editor, server, "--client-terminal", can=TERMINALS) as connection:
             await ask(connection, await new_session(connection, program.root), "run")
         heard = server.requests[1].responses[0]["response"]["output"]
     assert "Stdout: hello\n" in heard
@@ -132,7 +132,7 @@ async def test_cancelling_kills_and_releases_the_editors_terminal(program: Progr
     editor = Editor("allow-once")
     run = call("run_shell_command", command="sleep 1000")
     with FakeGemini([Turn(calls=[run]), "done"]) as server:
-        async with connected(program, editor, server, "--client-terminal", can=TERMINALS) as connection:
+        async with connected(program, editor, server, can=TERMINALS, uses_client_terminals=True) as connection:
             session = await new_session(connection, program.root)
             reasons: list[str] = []
 
@@ -154,6 +154,6 @@ async def test_a_demanded_sandbox_is_not_given_up_for_a_terminal(program: Progra
     import acp
 
     with FakeGemini(["x"]) as server:
-        async with connected(program, Editor(), server, "--client-terminal", can=TERMINALS) as connection:
+        async with connected(program, Editor(), server, can=TERMINALS, uses_client_terminals=True) as connection:
             with pytest.raises(acp.RequestError, match="demand a sandbox"):
                 await new_session(connection, program.root)

@@ -21,7 +21,7 @@ from acp import schema
 
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
-from e2e.acp_client import Editor, ask, connected, new_session
+from e2e.acp_client import Editor, ask, connected, connected_process, new_session
 from e2e.program import PROGRAM, Program
 
 pytestmark = pytest.mark.anyio
@@ -36,11 +36,11 @@ async def test_a_session_is_listed_loaded_with_its_past_and_goes_on(program: Pro
     path.write_text("one\n")
     turns = [Turn(text="Let me look.", calls=[call("read_file", path=str(path))]), "It says one.", "Still one."]
     with FakeGemini(turns) as server:
-        async with connected(program, Editor(), server) as connection:
+        async with connected_process(program, Editor(), server) as connection:
             session = await new_session(connection, program.root)
             await ask(connection, session, "what does it say")
         again = Editor()
-        async with connected(program, again, server) as connection:
+        async with connected_process(program, again, server) as connection:
             listed = await connection.list_sessions(cwd=str(program.root))
             elsewhere = await connection.list_sessions(cwd=str(program.home))
             loaded = await connection.load_session(cwd=str(program.root), session_id=session, mcp_servers=[])
@@ -78,10 +78,10 @@ async def test_a_session_is_resumed_without_its_past(program: Program):
 
 async def test_a_session_that_another_process_has_open_is_refused_and_not_copied(program: Program):
     with FakeGemini(["one", "two"]) as server:
-        async with connected(program, Editor(), server) as first:
+        async with connected_process(program, Editor(), server) as first:
             session = await new_session(first, program.root)
             await ask(first, session, "mine")
-            async with connected(program, Editor(), server) as second:
+            async with connected_process(program, Editor(), server) as second:
                 with pytest.raises(acp.RequestError, match="in use by another process"):
                     await second.load_session(cwd=str(program.root), session_id=session, mcp_servers=[])
                 listed = await second.list_sessions(cwd=str(program.root))
@@ -212,7 +212,7 @@ async def test_a_clients_mcp_server_is_connected_for_that_session(program: Progr
 
 
 async def test_without_a_model_the_client_is_told_how_to_connect_one(program: Program):
-    async with connected(program, Editor(), None) as connection:
+    async with connected_process(program, Editor(), None) as connection:
         told = await connection.initialize(1)
         assert [method.id for method in told.auth_methods] == ["gemini-api-key"]
         with pytest.raises(acp.RequestError, match="GEMINI_API_KEY") as raised:
