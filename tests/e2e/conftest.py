@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
-from e2e.program import Program
+from e2e.program import Program, program_in
 from e2e.screens import Tmux
 from processes import end_all_in
 
@@ -19,11 +19,16 @@ Panes = Callable[..., Tmux]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
-    root, home = tmp_path / "project", tmp_path / "home"
-    root.mkdir()
-    home.mkdir()
-    yield Program(root, home)
+    yield program_in(tmp_path)
     end_all_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """A program for all tests of a module that leave its workspace as they may find it."""
+    folder = tmp_path_factory.mktemp("shared")
+    yield program_in(folder)
+    end_all_in(folder)
 
 
 @pytest.fixture

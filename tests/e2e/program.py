@@ -55,6 +55,14 @@ class Program:
         )
 
 
+def program_in(folder: Path) -> Program:
+    """Make a workspace and a home in a folder."""
+    root, home = folder / "project", folder / "home"
+    root.mkdir()
+    home.mkdir()
+    return Program(root, home)
+
+
 def _set_environ(environ: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environ)

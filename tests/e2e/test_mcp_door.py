@@ -1,4 +1,4 @@
-"""`dogu mcp` as a process, with the reference SDK's client at the other end."""
+"""The MCP door with the reference SDK's client at the other end: in this process, and as `dogu mcp` over each wire."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,11 @@ import mcp_types
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
+from dogu.app import Options, open_runtime
+from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.door import mcp_server
+from dogu.serve.mcp.enquiry import enquire_client
+from dogu.serve.mcp.offers import Offers
 from e2e.program import PROGRAM, Program
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +47,22 @@ class Person:
 
 @asynccontextmanager
 async def connected(
+    program: Program, *, mode: str = "legacy", person: Person | None = None, approval_mode: str | None = None
+) -> AsyncGenerator[Client]:
+    """Serve the door in this process, over the SDK's transport in memory: a process a test costs a second each."""
+    asking = ElicitationConfirm()
+    with program.here(), anyio.fail_after(60):
+        options = Options(root=str(program.root), approval_mode=approval_mode)
+        async with (
+            open_runtime(options, confirm=asking, enquire=enquire_client) as runtime,
+            mcp_server(runtime, asking, Offers()) as server,
+            Client(server, mode=mode, elicitation_callback=person) as client,
+        ):
+            yield client
+
+
+@asynccontextmanager
+async def connected_process(
     program: Program, *words: str, mode: str = "legacy", person: Person | None = None
 ) -> AsyncGenerator[Client]:
     server = StdioServerParameters(
@@ -82,7 +103,7 @@ async def test_a_file_is_read_and_a_picture_is_a_picture(program: Program, mode:
         "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
     )
     (program.root / "a.png").write_bytes(picture)
-    async with connected(program, mode=mode) as client:
+    async with connected_process(program, mode=mode) as client:
         assert "日本語" in text_of(await client.call_tool("read_file", {"path": "a.txt"}))
         blocks = (await client.call_tool("read_file", {"path": "a.png"})).content
     images = [block for block in blocks if isinstance(block, mcp_types.ImageContent)]
@@ -107,7 +128,7 @@ async def test_without_elicitation_what_asks_is_refused_and_says_what_to_do(prog
 
 
 async def test_an_approval_mode_lets_it_be_done_without_a_person(program: Program):
-    async with connected(program, "--approval-mode", "auto_edit") as client:
+    async with connected_process(program, "--approval-mode", "auto_edit") as client:
         written = await client.call_tool("write_file", {"path": "a.txt", "content": "x"})
     assert not written.is_error
     assert (program.root / "a.txt").read_text() == "x"
@@ -190,7 +211,7 @@ async def test_output_is_told_while_the_command_runs(program: Program, mode: str
             told.set()
 
     command = "echo first; until [ -e go ]; do sleep 0.02; done; echo last"
-    async with connected(program, "--approval-mode", "yolo", mode=mode) as client:
+    async with connected_process(program, "--approval-mode", "yolo", mode=mode) as client:
         result = await client.call_tool("run_shell_command", {"command": command}, progress_callback=progress)
     assert told.is_set()
     assert "last" in text_of(result)
@@ -226,7 +247,7 @@ async def gone(pid: int) -> bool:
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_cancelling_a_call_ends_its_command_and_the_next_call_works(program: Program, mode: str):
-    async with connected(program, "--approval-mode", "yolo", mode=mode) as client:
+    async with connected_process(program, "--approval-mode", "yolo", mode=mode) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "run_shell_command", SLEEP)
             assert await pid_in(program.root / "pid")
@@ -318,7 +339,7 @@ async def test_only_the_protocol_reaches_standard_output_and_garbage_is_survived
 async def test_many_calls_at_once_are_each_answered(program: Program):
     for number in range(20):
         (program.root / f"{number}.txt").write_text(f"file {number}")
-    async with connected(program, "--approval-mode", "yolo") as client, anyio.create_task_group() as group:
+    async with connected_process(program, "--approval-mode", "yolo") as client, anyio.create_task_group() as group:
 
         async def read(number: int) -> None:
             assert f"file {number}" in text_of(await client.call_tool("read_file", {"path": f"{number}.txt"}))
@@ -334,8 +355,8 @@ async def test_many_calls_at_once_are_each_answered(program: Program):
     assert {(program.root / f"new-{number}.txt").read_text() for number in range(20)} == {str(n) for n in range(20)}
 
 
-@asynccontextmanager
-async def served_over_http(program: Program, *words: str) -> AsyncGenerator[str]:
+@contextmanager
+def over_http(program: Program, *words: str) -> Generator[str]:
     with start(program, "--http", "0", *words) as process:
         assert process.stderr is not None
         try:
@@ -348,30 +369,37 @@ async def served_over_http(program: Program, *words: str) -> AsyncGenerator[str]
             process.wait(20)
 
 
+@pytest.fixture(scope="module")
+def web(shared_program: Program) -> Iterator[str]:
+    """The address of one server for the module."""
+    with over_http(shared_program) as url:
+        yield url
+
+
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_same_over_http(program: Program, mode: str):
+async def test_the_same_over_http(shared_program: Program, web: str, mode: str):
+    program = shared_program
     (program.root / "a.txt").write_text("old\n")
     person = Person(answer="yes")
-    async with served_over_http(program) as url, Client(url, mode=mode, elicitation_callback=person) as client:
+    async with Client(web, mode=mode, elicitation_callback=person) as client:
         assert "old" in text_of(await client.call_tool("read_file", {"path": "a.txt"}))
         assert not (await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})).is_error
     assert (program.root / "a.txt").read_text() == "new\n"
     assert len(person.asked) == 1
 
 
-async def test_over_http_another_hosts_name_or_web_page_is_refused(program: Program):
+async def test_over_http_another_hosts_name_or_web_page_is_refused(web: str):
     import httpx2
 
-    async with served_over_http(program) as url, httpx2.AsyncClient() as client:
+    async with httpx2.AsyncClient() as client:
         for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
             accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-            answer = await client.post(url, json=INITIALIZE, headers={**accept, **headers})
+            answer = await client.post(web, json=INITIALIZE, headers={**accept, **headers})
             assert answer.status_code in (403, 421)
 
 
-async def test_a_taken_port_is_told(program: Program):
-    async with served_over_http(program) as url:
-        port = url.split(":")[2].split("/")[0]
-        second = program.run("mcp", "--http", port)
+async def test_a_taken_port_is_told(program: Program, web: str):
+    port = web.split(":")[2].split("/", maxsplit=1)[0]
+    second = program.run("mcp", "--http", port)
     assert second.returncode == 54
     assert port.encode() in second.stderr

@@ -14,7 +14,7 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from conformance.peer import inspector_peers
 from e2e.program import PROGRAM, Program
-from e2e.test_mcp_door import INITIALIZE, SLEEP, gone, pid_in, served_over_http, text_of
+from e2e.test_mcp_door import INITIALIZE, SLEEP, connected, gone, over_http, pid_in, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +133,7 @@ async def test_roots_that_are_none_leave_the_present_folder(program: Program, fo
 async def test_the_sessions_record_is_listed_and_read(program: Program, mode: str):
     (program.root / "big.txt").write_text("line\n" * 30_000)
     with anyio.fail_after(LIMIT_S):
-        async with Client(server_of(program, "--approval-mode", "yolo"), mode=mode) as client:
+        async with connected(program, approval_mode="yolo", mode=mode) as client:
             await client.call_tool("write_file", {"path": "made.txt", "content": "x"})
             await client.call_tool("run_shell_command", {"command": "cat big.txt"})
             listed = {each.name: each for each in (await client.list_resources()).resources}
@@ -157,7 +157,7 @@ async def test_the_sessions_record_is_listed_and_read(program: Program, mode: st
 @pytest.mark.parametrize("mode", ERAS)
 async def test_commands_and_changes_are_told_as_objects_beside_their_text(program: Program, mode: str):
     with anyio.fail_after(LIMIT_S):
-        async with Client(server_of(program, "--approval-mode", "yolo"), mode=mode) as client:
+        async with connected(program, approval_mode="yolo", mode=mode) as client:
             schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
             written = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
             ran = await client.call_tool("run_shell_command", {"command": "echo hello; exit 3"})
@@ -178,8 +178,8 @@ async def test_a_session_that_ends_over_http_takes_its_commands_with_it(program:
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call"}
     params = {"name": "run_shell_command", "arguments": SLEEP}
-    with anyio.fail_after(LIMIT_S):
-        async with served_over_http(program, "--approval-mode", "yolo") as url, httpx2.AsyncClient() as client:
+    with over_http(program, "--approval-mode", "yolo") as url, anyio.fail_after(LIMIT_S):
+        async with httpx2.AsyncClient() as client:
             begun = await client.post(url, json=INITIALIZE, headers=headers)
             headers["mcp-session-id"] = begun.headers["mcp-session-id"]
             await client.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=headers)
@@ -208,7 +208,7 @@ def listeners(port: int) -> list[str]:
 
 
 async def test_only_this_machine_can_connect_over_http(program: Program):
-    async with served_over_http(program) as url:
+    with over_http(program) as url:
         port = int(url.split(":")[2].split("/")[0])
         assert listeners(port) == [f"0100007F:{port:04X}"]
 
@@ -235,5 +235,5 @@ async def test_the_inspector_lists_and_calls(program: Program, transport: str):
     if transport == "stdio":
         await check([*PROGRAM, "mcp"])
     else:
-        async with served_over_http(program) as url:
+        with over_http(program) as url:
             await check([url, "--transport", "http"])
