@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import preloaded
 from dogu.language import speak
 from processes import end_all_in, hear_signals
 
@@ -18,6 +21,7 @@ settings.register_profile("dev", deadline=None, suppress_health_check=[HealthChe
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 LOCALE = Path(__file__).resolve().parent.parent / "src" / "dogu" / "locale"
+_MCP_SERVER = ("mcp.server.mcpserver", "mcp.server.mcpserver.resolve", "mcp.server.elicitation", "uvicorn")
 _FAILED = pytest.StashKey[bool]()
 
 
@@ -81,6 +85,20 @@ def _end_what_it_started(item: pytest.Item) -> None:
     folder = getattr(item, "funcargs", {}).get("tmp_path")
     if folder is not None:
         end_all_in(folder)
+
+
+@pytest.fixture(scope="session")
+def python_with_mcp() -> Iterator[list[str]]:
+    """A command line that runs a Python script as `python` does, with the MCP SDK's server loaded once a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "socket")
+        words = [sys.executable, preloaded.__file__, "--serve", path, *_MCP_SERVER]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield [sys.executable, "-I", "-S", preloaded.__file__, path]
+            process.stdin.close()
 
 
 @pytest.fixture
