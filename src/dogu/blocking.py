@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from anyio import to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+import dogu
 from dogu.runtime.events import Emit, emit_nothing
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ def open_runtime(
     options: Options | None = None, *, confirm: AnyConfirm | None = None, tools: Iterable[AnyTool] = ()
 ) -> Generator[Runtime]:
     """Do as `dogu.open_runtime`; `confirm` may be a plain function, which is called in a thread of its own."""
-    import dogu
-
     opening = dogu.open_runtime(options, confirm=_awaited(confirm), tools=tools)
     with _loop() as portal, _held(portal, opening) as runtime:
         yield Runtime(runtime, portal)
@@ -94,8 +93,6 @@ def open_agent(
     ask_to_go_on: Callable[[str], bool | Awaitable[bool]] | None = None,
 ) -> Generator[Agent]:
     """Do as `dogu.open_agent`; what is asked may be a plain function, which is called in a thread of its own."""
-    import dogu
-
     opening = dogu.open_agent(
         options, confirm=_awaited(confirm), model=model, tools=tools, ask_to_go_on=_awaited(ask_to_go_on)
     )

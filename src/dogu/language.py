@@ -8,6 +8,7 @@ module knows none. The catalogs are `locale/*.po`; the build compiles them.
 from __future__ import annotations
 
 import os
+import re
 
 TYPE_CHECKING = False  # typing's own costs 8 ms
 if TYPE_CHECKING:
@@ -142,8 +143,6 @@ def _catalog(language: str) -> Callable[[str], str]:
 
 def _accented() -> Callable[[str], str]:
     """The pseudo-locale: what a catalog knows, with accents on its letters, its fields as they are."""
-    import re
-
     known = _catalog("ja")
     accents = str.maketrans("aeioucnyAEIOUCNY", "áéíóúçñýÁÉÍÓÚÇÑÝ")
 

@@ -18,18 +18,19 @@ from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import RestrictionError, Rules
 from dogu.runtime.executor import Executor
+from dogu.runtime.journal import Journal
 from dogu.runtime.questions import Confirm
 from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings, SettingsError
+from dogu.workspace.files import LocalFiles
+from dogu.workspace.pending_writes import recover
+from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
     from dogu.app.sessions import OpenedSession
-    from dogu.runtime.journal import Journal
-    from dogu.workspace.files import LocalFiles
     from dogu.workspace.process.local import LocalProcesses
-    from dogu.workspace.roots import Roots
 
 
 async def assemble(
@@ -47,7 +48,6 @@ async def assemble(
     from dogu.agent.asking import PersonAsked
     from dogu.agent.session.live import SessionRecorder
     from dogu.policy.remembered import RememberedRules
-    from dogu.runtime.journal import Journal
     from dogu.workspace.process.local import LocalProcesses
 
     folder, session = kept.folder, kept.session
@@ -105,8 +105,6 @@ def _close(kept: OpenedSession, processes: LocalProcesses, journal: Journal) -> 
 
 def _roots_of(options: Options, settings: Settings, kept: OpenedSession) -> Roots:
     """The roots that were named and those the session had; its own folder, and its originals', for reading."""
-    from dogu.workspace.roots import Roots
-
     also = (*settings.context.include_directories, *kept.also)
     return Roots(options.absolute_root, also, (kept.folder.path, *kept.readable))
 
@@ -118,7 +116,6 @@ def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journ
         from dogu.workspace.editor_files import EditorFiles
 
         return EditorFiles(options.editor, roots, [journal], pending=pending, unprotected=freed)
-    from dogu.workspace.files import LocalFiles
 
     return LocalFiles(roots, [journal], pending=pending, unprotected=freed)
 
@@ -136,7 +133,6 @@ def _put_right(pending: str, roots: Roots) -> tuple[str, ...]:
     """Put right what a killed process left half written, and say so."""
     if not os.path.isdir(pending):
         return ()
-    from dogu.workspace.pending_writes import recover
 
     return tuple(f"{recovered}" for recovered in recover(pending, roots))
 

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from dogu.agent.session.resume import reopen
 from dogu.app.options import Options
 from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
+from dogu.policy.rules import RestrictionError, Rule
+from dogu.policy.verdict import Decision
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,7 +34,6 @@ async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, option
     if restored is None:
         session.watch(agent.history)
         return
-    from dogu.agent.session.resume import reopen
 
     changed = await to_thread.run_sync(_changes_by_call, runtime.journal, restored.turn)
     runtime.journal.turn = restored.turn
@@ -63,9 +65,6 @@ def _carry_on_mode(runtime: Runtime, restored: Restored, options: Options, setti
 
 def _carry_on_rules(runtime: Runtime, restored: Restored) -> list[str]:
     """What "always" allowed for the session holds on; commands' rules are in a file of the person's own."""
-    from dogu.policy.rules import RestrictionError, Rule
-    from dogu.policy.verdict import Decision
-
     tools: list[str] = []
     for text in restored.allowed:
         try:

@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from dogu.app.built_in import open_sandbox
 from dogu.app.credentials import KEYRING, kept_key
+from dogu.app.key_check import check_key
 from dogu.app.model_choice import key_of, provider_of
 from dogu.app.options import Options
 from dogu.contract import ToolError
@@ -17,6 +18,7 @@ from dogu.language import say
 from dogu.models import providers
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
 from dogu.settings import Settings, SettingsError
+from dogu.workspace.search import Engines
 
 if TYPE_CHECKING:
     from dogu.settings import ModelSettings
@@ -67,8 +69,6 @@ def _check_model(settings: ModelSettings) -> Check:
 
 
 async def _check_key(settings: ModelSettings, *, is_reached: bool) -> Check:
-    from dogu.app.key_check import check_key
-
     place = _key_place(settings)
     if not is_reached:
         return Check("key", Health.POOR, say("from {place}; nobody can be asked whether it works", place=place))
@@ -124,8 +124,6 @@ def _check_sandbox(settings: Settings) -> Check:
 
 
 def _check_ripgrep() -> Check:
-    from dogu.workspace.search import Engines
-
     advice = say("Searches use a slower engine without it.")
     return check_program("ripgrep", Engines.found().rg, advice, is_needed=False)
 

@@ -18,6 +18,7 @@ from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.runtime import Runtime
+from dogu.runtime.session_folder import RECORD_NAME
 from dogu.settings import Settings, Trust
 
 if TYPE_CHECKING:
@@ -169,7 +170,6 @@ def _hooks(runtime: Runtime, options: Options, settings: Settings) -> tuple[Loca
         return None
     from dogu.runtime.hooks import HookPlace, Hooks
     from dogu.runtime.hooks.config import HookFile, disabled_names, read_hooks
-    from dogu.runtime.session_folder import RECORD_NAME
     from dogu.workspace.environment import command_environment
     from dogu.workspace.process.local import LocalProcesses
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dogu.app.model_choice import provider_of
 from dogu.app.options import Options
 from dogu.language import say
+from dogu.models.prices import Price, price_of
 from dogu.settings import ModelSettings, Settings, SettingsError, Trust
 
 if TYPE_CHECKING:
@@ -126,7 +127,6 @@ def budget_of(settings: ModelSettings, model: str) -> Budget:
     Raises `SettingsError` when there is a limit and what `model` costs isn't known.
     """
     from dogu.agent.budget import Budget
-    from dogu.models.prices import Price, price_of
 
     own = {name: Price(**price) for name, price in settings.prices.items()}
     provider = provider_of(settings)

@@ -17,8 +17,14 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
+from dogu.runtime.discovery.mcp import mcp_tools
+from dogu.runtime.discovery.mcp.entries import read_entries
+from dogu.runtime.discovery.mcp.login import log_in as log_in_to
+from dogu.runtime.discovery.mcp.tokens import TokenStore
 from dogu.runtime.registry import ToolRegistry
 from dogu.settings import Settings
+from dogu.settings.edit import EditError, with_entry, without_entry
+from dogu.settings.json import JsonError, parse_json_with_comments
 from dogu.workspace.private_file import write_private_file
 
 if TYPE_CHECKING:
@@ -75,9 +81,6 @@ async def look_at(options: Options, alias: str = "") -> tuple[list[ServerState],
 
 async def log_in(options: Options, alias: str, show: Callable[[str], Awaitable[bool]]) -> int:
     """Log in to a server; `show` is given the address to open. Return how many tools it has. Raises `ToolError`."""
-    from dogu.runtime.discovery.mcp.login import log_in as log_in_to
-    from dogu.runtime.discovery.mcp.tokens import TokenStore
-
     entry = _far_entry(options, alias)
     host = host_of(read_settings(options), (options.absolute_root,), options.state_folder)
     TokenStore(options.state_folder).forget(entry.http_url or entry.url)
@@ -86,8 +89,6 @@ async def log_in(options: Options, alias: str, show: Callable[[str], Awaitable[b
 
 def log_out(options: Options, alias: str) -> bool:
     """Forget a server's login; return whether there was one. Raises `ToolError` and `OSError`."""
-    from dogu.runtime.discovery.mcp.tokens import TokenStore
-
     entry = _far_entry(options, alias)
     return TokenStore(options.state_folder).forget(entry.http_url or entry.url)
 
@@ -97,9 +98,6 @@ def add_entry(options: Options, alias: str, row: Mapping[str, Any], *, in_folder
 
     Return the file, and whether an entry of that alias was there, in whose place it stands now.
     """
-    from dogu.runtime.discovery.mcp.entries import read_entries
-    from dogu.settings.edit import with_entry
-
     _, problems = read_entries({alias: row})
     if problems:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, problems[0])
@@ -111,8 +109,6 @@ def add_entry(options: Options, alias: str, row: Mapping[str, Any], *, in_folder
 
 def remove_entry(options: Options, alias: str) -> tuple[str, list[str]]:
     """Take an entry out of the file that holds it; return the file, and others that still do. Raises `ToolError`."""
-    from dogu.settings.edit import without_entry
-
     holding = [file for file in _files(options).values() if alias in _entries_in(file)]
     if not holding:
         raise _unknown(options, alias)
@@ -131,8 +127,6 @@ def _files(options: Options) -> dict[str, str]:
 
 
 def _entries_in(file: str) -> Mapping[str, Any]:
-    from dogu.settings.json import JsonError, parse_json_with_comments
-
     try:
         with open(file, encoding="utf-8-sig", newline="") as stream:
             found = parse_json_with_comments(stream.read()).values.get(_GROUP)
@@ -143,9 +137,6 @@ def _entries_in(file: str) -> Mapping[str, Any]:
 
 def _edit(file: str, change: Callable[[str], str]) -> None:
     """Change a settings file at once; its mode stays, and a link to it stays a link."""
-    from dogu.settings.edit import EditError
-    from dogu.settings.json import JsonError
-
     path = os.path.realpath(file)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -166,8 +157,6 @@ def _edit(file: str, change: Callable[[str], str]) -> None:
 
 @asynccontextmanager
 async def _opened(options: Options, settings: Settings, entries: list[ServerEntry]) -> AsyncGenerator[McpServers]:
-    from dogu.runtime.discovery.mcp import mcp_tools
-
     look = _Look(settings, options.absolute_root)
     host = host_of(settings, look.roots, options.state_folder)
     async with mcp_tools(entries, look, host, wait_s=_LOOK_S) as servers:

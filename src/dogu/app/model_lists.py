@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import anyio
+import httpx2
 import msgspec
 
 from dogu.agent.slash.model import LocalServer, ModelList
@@ -64,8 +65,6 @@ class ListError(Exception):
 
 
 async def _get(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
-    import httpx2
-
     data = b""
     local = url.startswith("http://127.0.0.1:")
     try:

@@ -22,6 +22,7 @@ from dogu.runtime.questions import AskPerson, Confirm
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
+from dogu.version import __version__
 
 if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
@@ -47,8 +48,6 @@ class Opened(msgspec.Struct, frozen=True):
 
     def greeting(self) -> list[str]:
         """What the person is told before the first prompt."""
-        from dogu.version import __version__
-
         lines = [f"dogu {__version__} · {self.agent.model.name} · {self.runtime.roots[0]}"]
         lines += [say("Settings: {warning}", warning=warning) for warning in self.settings.warnings]
         return [*lines, *map(say, self.runtime.notes), say("/help shows what can be typed.")]

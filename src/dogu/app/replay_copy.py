@@ -21,9 +21,14 @@ from dogu.app.options import Options
 from dogu.app.undoing import entries_and_contents
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say, told
-from dogu.runtime.journal.entries import Change
+from dogu.runtime.journal.entries import Change, net_changes
 from dogu.runtime.journal.log import State
+from dogu.runtime.journal.reach import Reach
+from dogu.runtime.journal.undo import Restorer
 from dogu.runtime.session_folder import KeptSession
+from dogu.workspace.atomic_write import AtomicWriter
+from dogu.workspace.pending_writes import PendingWrites
+from dogu.workspace.roots import Roots
 
 _MOST_NOTED = 20
 
@@ -148,13 +153,6 @@ def _relink(replay: Replay) -> None:
 
 def _put_back(options: Options, replay: Replay) -> list[str]:
     """Bring what the session changed back to before its first call; say what can't be."""
-    from dogu.runtime.journal.entries import net_changes
-    from dogu.runtime.journal.reach import Reach
-    from dogu.runtime.journal.undo import Restorer
-    from dogu.workspace.atomic_write import AtomicWriter
-    from dogu.workspace.pending_writes import PendingWrites
-    from dogu.workspace.roots import Roots
-
     entries, content = entries_and_contents(options, replay.session)
     net, _ = net_changes(entries)
     inside = {

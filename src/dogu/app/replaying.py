@@ -18,21 +18,31 @@ from anyio import to_thread
 from dogu.agent.session.events import QuestionAnswered
 from dogu.agent.session.record import read_record
 from dogu.app.built_in import Parts, built_in_tools
+from dogu.app.keeping import memory_file
 from dogu.app.options import Options
 from dogu.app.replay_copy import Replay, moved
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind
 from dogu.language import say
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.policy import Policy
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished
-from dogu.runtime.registry import AnyTool
+from dogu.runtime.executor import Executor
+from dogu.runtime.questions import Approved
+from dogu.runtime.registry import AnyTool, ToolRegistry
+from dogu.runtime.result_bounds import ResultBounds
 from dogu.settings import Settings
+from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
+from dogu.workspace.environment import command_environment
+from dogu.workspace.files import LocalFiles
+from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.roots import Roots
+from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 
 if TYPE_CHECKING:
-    from dogu.runtime.executor import Executor
     from dogu.runtime.questions import Outcome, Question
     from dogu.workspace.memory_file import MemoryFile
-    from dogu.workspace.sandbox.ladder import Sandbox
 
 _AGAIN = frozenset(
     "list_directory read_file read_many_files glob grep_search replace write_file run_shell_command".split()
@@ -58,10 +68,6 @@ class Replayed(msgspec.Struct, frozen=True):
 
 async def replay_calls(replay: Replay, settings: Settings) -> AsyncGenerator[Replayed]:
     """Run the calls again, in their order, and give each with its answer of then and now."""
-    from dogu.workspace.files import LocalFiles
-    from dogu.workspace.process.local import LocalProcesses
-    from dogu.workspace.roots import Roots
-
     base = replay.base
     primary, *also = [copy for _, copy in replay.roots]
     roots = Roots(primary, also, readable=(os.path.join(base, "outputs"),))
@@ -86,8 +92,6 @@ async def replay_calls(replay: Replay, settings: Settings) -> AsyncGenerator[Rep
 
 def _find_sandbox() -> Sandbox | None:
     """Find a sandbox in which a command can write the copy alone and reach nothing; None where there is none."""
-    from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
-
     found = Sandbox.detect(SandboxSettings(network=False, temporary=False))
     return found if found.step in (Step.BUBBLEWRAP, Step.LANDLOCK) else None
 
@@ -103,15 +107,11 @@ class _Answers:
             self._edited[answered.call_id] = answered.said
 
     async def confirm(self, question: Question) -> Outcome:
-        from dogu.runtime.questions import Approved
-
         return Approved(self._edited.get(question.call.call_id))
 
 
 def _tools(settings: Settings, replay: Replay, parts: Parts, sandbox: Sandbox | None) -> list[AnyTool]:
     """The tools that are run again; without a sandbox no shell is among them."""
-    from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
-
     tools = [tool for tool in built_in_tools(settings, parts) if tool.name in _AGAIN and tool.name != _SHELL]
     if sandbox is None:
         return tools
@@ -121,12 +121,6 @@ def _tools(settings: Settings, replay: Replay, parts: Parts, sandbox: Sandbox | 
 
 
 def _executor(replay: Replay, tools: list[AnyTool], answers: _Answers) -> Executor:
-    from dogu.policy.mode import ApprovalMode
-    from dogu.policy.policy import Policy
-    from dogu.runtime.executor import Executor
-    from dogu.runtime.registry import ToolRegistry
-    from dogu.runtime.result_bounds import ResultBounds
-
     outputs = os.path.join(replay.base, "outputs")
 
     def keep(call_id: str, text: str) -> str:
@@ -139,14 +133,10 @@ def _executor(replay: Replay, tools: list[AnyTool], answers: _Answers) -> Execut
 
 
 def _memory(replay: Replay, settings: Settings) -> MemoryFile:
-    from dogu.app.keeping import memory_file
-
     return memory_file(Options(home=os.path.join(replay.base, "home")), settings)
 
 
 def _environment(base: str, settings: Settings) -> dict[str, str]:
-    from dogu.workspace.environment import command_environment
-
     environment = command_environment(os.environ, settings.shell.environment)
     return environment | {"HOME": os.path.join(base, "home"), "TMPDIR": os.path.join(base, "tmp")}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from dogu.app.options import Options
+from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say, told
 from dogu.runtime.session_folder import RECORD_NAME, KeptSession, SessionFolder, kept_sessions, read_facts
@@ -229,8 +230,6 @@ def _origins(kept: KeptSession) -> tuple[str, ...]:
 
 
 def _resumed_note(kept: KeptSession, restored: Restored) -> str:
-    from dogu.contract.content import text_of
-
     prompt = " ".join(text_of(restored.last_prompt).split())
     shown = prompt if len(prompt) <= 100 else f"{prompt[:100]}..."
     note = say("Session {id}, after turn {turn}: {prompt}", id=kept.session_id, turn=restored.turn, prompt=shown)

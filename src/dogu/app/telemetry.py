@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from dogu.app.model_choice import provider_of
 from dogu.contract.errors import ToolError
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
+from dogu.version import __version__
 
 if TYPE_CHECKING:
     from dogu.agent.loop import Agent
@@ -23,7 +25,6 @@ async def traced(runtime: Runtime, settings: Settings) -> AsyncGenerator[None]:
         yield
         return
     from dogu.runtime.tracing import TraceSettings, Tracing
-    from dogu.version import __version__
 
     def tell(note: str) -> None:
         runtime.notes = (*runtime.notes, note)
@@ -47,7 +48,6 @@ def trace(agent: Agent, runtime: Runtime, settings: Settings) -> None:
     if runtime.executor.traced is None:
         return
     from dogu.agent.tracing import trace_agent
-    from dogu.app.model_choice import provider_of
     from dogu.runtime.tracing import Tracing
 
     if isinstance(runtime.executor.traced, Tracing):

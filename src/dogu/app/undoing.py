@@ -10,12 +10,13 @@ import msgspec
 from dogu.app.options import Options
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.runtime.journal import Journal
 from dogu.runtime.session_folder import KeptSession, kept_sessions
+from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dogu.runtime.journal import Journal
     from dogu.runtime.journal.entries import Entry
     from dogu.runtime.journal.log import State
     from dogu.runtime.journal.undo import UndoReport
@@ -94,9 +95,6 @@ def _turn_of(entries: list[Entry], call: str) -> int:
 
 
 def _journal(options: Options, session: KeptSession) -> Journal:
-    from dogu.runtime.journal import Journal
-    from dogu.workspace.roots import Roots
-
     present = [root for root in session.facts.roots if os.path.isdir(root)]
     if not present:
         message = told("The folders that session worked in are gone: {roots}.", roots=", ".join(session.facts.roots))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dogu.app.model_choice import key_of, open_model, provider_of
 from dogu.contract import ErrorKind, ToolError
+from dogu.models.events import ModelError
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
@@ -113,7 +114,6 @@ class Web:
 
     async def _ask(self, server_tool: str, prompt: str) -> Grounded:
         """Send a request of its own to the model's server. Raises `ToolError` (REMOTE_FAILED)."""
-        from dogu.models.events import ModelError
         from dogu.models.gemini import Gemini
 
         model = self._model() if self._model is not None else open_model(self._settings.model)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import anyio
+
 from dogu.app import Options, open_runtime
 from dogu.commands.running import run_async, tell
 from dogu.language import say
+from dogu.serve.call import call_lines, call_once
+from dogu.serve.terminal.confirm import TerminalConfirm
+from dogu.serve.terminal.plain_screen import PlainScreen
+from dogu.serve.terminal.style import Style
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,13 +31,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Run one call, or calls from JSON lines, without a model."""
-    import anyio
-
-    from dogu.serve.call import call_lines, call_once
-    from dogu.serve.terminal.confirm import TerminalConfirm
-    from dogu.serve.terminal.plain_screen import PlainScreen
-    from dogu.serve.terminal.style import Style
-
     if not space.jsonl and not space.tool:
         tell([say("Which tool? dogu tools lists them; dogu call read_file path=README.md")])
         return 2

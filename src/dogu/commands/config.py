@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dogu.app import Options
+from dogu.app.configuring import set_trust, show_settings
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -17,8 +18,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Show the settings in force, or say whether this folder's own may allow more than yours."""
-    from dogu.app.configuring import set_trust, show_settings
-
     if space.action == "show":
         return show_settings(options)
     return set_trust(options, is_trusted=space.action == "trust")

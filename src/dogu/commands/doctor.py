@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dogu.app import Options, read_settings
+from dogu.app.checks import broken_settings, checks_of
 from dogu.commands.running import run_async
+from dogu.serve.doctor import check_system, check_terminal, print_checks
 from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -18,9 +20,6 @@ def add_arguments(_parser: ArgumentParser) -> None:
 
 def run(options: Options, _space: Namespace) -> int:
     """Check what dogu needs; the status is 1 when something that it can't do without is missing."""
-    from dogu.app.checks import broken_settings, checks_of
-    from dogu.serve.doctor import check_system, check_terminal, print_checks
-
     try:
         settings = read_settings(options)
     except SettingsError as error:

@@ -12,6 +12,9 @@ from dogu.app import Options, open_runtime
 from dogu.commands.running import run_async
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
+from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.door import serve_mcp
+from dogu.serve.mcp.enquiry import enquire_client
 from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -29,10 +32,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the person."""
-    from dogu.serve.mcp.asking import ElicitationConfirm
-    from dogu.serve.mcp.door import serve_mcp
-    from dogu.serve.mcp.enquiry import enquire_client
-
     asking = ElicitationConfirm()
 
     @asynccontextmanager

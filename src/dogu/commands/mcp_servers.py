@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from anyio import to_thread
+
 from dogu.app import Options
+from dogu.app.mcp_commands import add_entry, log_in, log_out, look_at, remove_entry
 from dogu.commands.running import run_async
+from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
+from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -53,10 +60,6 @@ def run(options: Options, space: Namespace) -> int:
 
 
 def _show(options: Options, space: Namespace, alias: str) -> int:
-    import msgspec
-
-    from dogu.app.mcp_commands import look_at
-
     async def look() -> int:
         states, problems = await look_at(options, alias)
         if space.json:
@@ -72,8 +75,6 @@ def _show(options: Options, space: Namespace, alias: str) -> int:
 
 
 def _print_states(states: Sequence[ServerState], *, whole: bool) -> None:
-    from dogu.workspace.visible import make_visible
-
     if not states:
         print(say("There are no MCP servers. dogu mcp-servers add adds one."))
     for state in states:
@@ -104,8 +105,6 @@ def _listed(heading: str, names: Sequence[str], most: int) -> list[str]:
 
 
 def _add(options: Options, space: Namespace) -> int:
-    from dogu.app.mcp_commands import add_entry
-
     file, was_there = add_entry(options, space.alias, _row_of(space), in_folder=space.project)
     if was_there:
         print(say("Replaced {alias} in {file}. Try it: dogu mcp-servers test {alias}", alias=space.alias, file=file))
@@ -131,8 +130,6 @@ def _row_of(space: Namespace) -> dict[str, Any]:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from dogu.contract import ErrorKind, ToolError
-
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, say("{text} is no NAME=VALUE.", text=repr(text)))
@@ -140,8 +137,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _remove(options: Options, alias: str) -> int:
-    from dogu.app.mcp_commands import remove_entry
-
     file, others = remove_entry(options, alias)
     print(say("Removed {alias} from {file}.", alias=alias, file=file))
     for other in others:
@@ -150,13 +145,7 @@ def _remove(options: Options, alias: str) -> int:
 
 
 def _log_in(options: Options, alias: str) -> int:
-    from dogu.app.mcp_commands import log_in
-
     async def show(address: str) -> bool:
-        import webbrowser
-
-        from anyio import to_thread
-
         print(say("Log in to {alias} at this address:", alias=alias), address, sep="\n", flush=True)
         await to_thread.run_sync(webbrowser.open, address)
         return True
@@ -170,8 +159,6 @@ def _log_in(options: Options, alias: str) -> int:
 
 
 def _log_out(options: Options, alias: str) -> int:
-    from dogu.app.mcp_commands import log_out
-
     was_in = log_out(options, alias)
     print(say("The login is forgotten.") if was_in else say("There was no login."))
     return 0

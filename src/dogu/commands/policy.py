@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dogu.app import Options
+from dogu.app.explaining import explain_command, explain_rows
 from dogu.commands.running import tell
 from dogu.language import say
 
@@ -23,8 +24,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Explain what the settings in force say of a command."""
-    from dogu.app.explaining import explain_command, explain_rows
-
     if space.jsonl:
         return explain_rows(options, sys.stdin.buffer)
     if space.text is None:

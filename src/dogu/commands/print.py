@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from dogu.agent.slash import Said
 from dogu.app import Options, open_agent, read_settings
+from dogu.app.model_choice import open_model
 from dogu.commands.running import run_async, tell
 from dogu.language import say
+from dogu.serve.print import OutputFormat, print_answer
+from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -19,9 +22,6 @@ if TYPE_CHECKING:
 
 def run(options: Options, space: Namespace) -> int:
     """Answer one prompt without a person; piped input joins the prompt."""
-    from dogu.app.model_choice import open_model
-    from dogu.serve.print import OutputFormat, print_answer
-
     prompt = _prompt(space)
     if not prompt.strip():
         if space.print is None and not space.question and not sys.stdin.isatty() and space.output_format == "text":
@@ -60,8 +60,6 @@ async def _content(opened: Opened, prompt: str) -> Content | Said:
 
 
 def _say(said: Said) -> int:
-    from dogu.workspace.visible import make_visible
-
     text = make_visible(said.text)
     if said.is_failure:
         tell([text])

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from dogu.app import Options
+from dogu.app import Options, read_settings
+from dogu.app.replay_copy import copied_workspace
+from dogu.app.replaying import replay_calls
+from dogu.app.sessions import find_recorded
+from dogu.commands.running import run_async, tell
 from dogu.language import say
+from dogu.serve.wire import to_line
+from dogu.workspace.diff import unified_diff
+from dogu.workspace.visible import make_visible, visible_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -23,14 +31,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Replay the session; the status is 1 when an answer differs."""
-    import sys
-
-    from dogu.app import read_settings
-    from dogu.app.replay_copy import copied_workspace
-    from dogu.app.replaying import replay_calls
-    from dogu.app.sessions import find_recorded
-    from dogu.commands.running import run_async, tell
-
     kept = find_recorded(options, space.session or "")
     settings = read_settings(options)
     counts = {"same": 0, "differs": 0, "not run": 0}
@@ -65,8 +65,6 @@ def _outcome(replayed: Replayed) -> str:
 
 
 def _as_json(replayed: Replayed) -> str:
-    from dogu.serve.wire import to_line
-
     call = replayed.call
     row: dict[str, Any] = {"tool": call.name, "args": call.args, "outcome": _outcome(replayed).replace(" ", "_")}
     if replayed.why:
@@ -77,10 +75,6 @@ def _as_json(replayed: Replayed) -> str:
 
 
 def _as_text(replayed: Replayed) -> str:
-    from dogu.serve.wire import to_line
-    from dogu.workspace.diff import unified_diff
-    from dogu.workspace.visible import make_visible, visible_line
-
     marks = {"same": "=", "differs": "≠", "not run": "-"}
     shown = visible_line(f"{replayed.call.name} {to_line(replayed.call.args)}")[:160]
     line = f"{marks[_outcome(replayed)]} {shown}"

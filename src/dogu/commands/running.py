@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, cast
+
+import anyio
 
 from dogu.language import say
 
@@ -19,11 +23,6 @@ def tell(notes: Iterable[str]) -> None:
 
 def run_async(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run an async command; SIGTERM and SIGHUP end it as Ctrl-C does, so that clean-up runs."""
-    import gc
-    import signal
-
-    import anyio
-
     code = 130
 
     async def cancel_on_signal(scope: anyio.CancelScope) -> None:

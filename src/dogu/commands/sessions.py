@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from dogu.agent.session.lines import verify
+from dogu.agent.session.record import record_file
 from dogu.app import Options
+from dogu.app.sessions import find_kept, find_recorded
+from dogu.contract import ToolError
 from dogu.language import say
+from dogu.runtime.session_expiry import delete_session, is_in_use
+from dogu.runtime.session_folder import kept_sessions
+from dogu.serve.record import print_chain, print_session, print_sessions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -32,17 +40,12 @@ def run(options: Options, space: Namespace) -> int:
 
 
 def _list(options: Options, space: Namespace) -> int:
-    from dogu.runtime.session_folder import kept_sessions
-    from dogu.serve.record import print_sessions
-
     kept = kept_sessions(options.state_folder, "" if space.all else options.real_root)
     return print_sessions(kept, as_json=space.json, of_all=space.all)
 
 
 def _show(options: Options, space: Namespace) -> int:
     from dogu.app.undoing import entries_of
-    from dogu.contract import ToolError
-    from dogu.serve.record import print_session
 
     kept = _one(options, space)
     try:
@@ -53,8 +56,6 @@ def _show(options: Options, space: Namespace) -> int:
 
 
 def _export(options: Options, space: Namespace) -> int:
-    import sys
-
     from dogu.serve.session_export import export_html, export_json
 
     kept = _one(options, space, is_recorded=True)
@@ -75,11 +76,6 @@ def _export(options: Options, space: Namespace) -> int:
 
 
 def _delete(options: Options, space: Namespace) -> int:
-    import sys
-
-    from dogu.app.sessions import find_kept
-    from dogu.runtime.session_expiry import delete_session, is_in_use
-
     if not space.session:
         sys.stderr.write(say("Which session? dogu sessions delete ID") + "\n")
         return 2
@@ -95,16 +91,10 @@ def _delete(options: Options, space: Namespace) -> int:
 
 
 def _verify(options: Options, space: Namespace) -> int:
-    from dogu.agent.session.lines import verify
-    from dogu.agent.session.record import record_file
-    from dogu.serve.record import print_chain
-
     kept = _one(options, space, is_recorded=True)
     return print_chain(kept, verify(record_file(kept.path)), as_json=space.json)
 
 
 def _one(options: Options, space: Namespace, *, is_recorded: bool = False) -> KeptSession:
-    from dogu.app.sessions import find_kept, find_recorded
-
     name = space.session[0] if space.session else ""
     return (find_recorded if is_recorded else find_kept)(options, name)

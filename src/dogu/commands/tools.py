@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from dogu.app import Options, open_runtime
 from dogu.commands.running import run_async, tell
 from dogu.language import say
@@ -22,7 +24,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """List the tools."""
-    import msgspec
 
     async def show() -> int:
         async with open_runtime(options) as runtime:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import TYPE_CHECKING
 
 from dogu.app import Options, open_agent
 from dogu.commands.running import run_async
+from dogu.models.offline import Offline
+from dogu.serve.terminal.tour import TourConfirm, play_tour, write_sample_project
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -18,10 +21,6 @@ def add_arguments(_parser: ArgumentParser) -> None:
 
 def run(_options: Options, _space: Namespace) -> int:
     """Play the tour in a temporary copy of the sample project, with a home of its own."""
-    import tempfile
-
-    from dogu.models.offline import Offline
-    from dogu.serve.terminal.tour import TourConfirm, play_tour, write_sample_project
 
     async def tour(folder: str) -> int:
         root, home = os.path.join(folder, "greeter"), os.path.join(folder, "home")

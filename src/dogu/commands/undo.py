@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dogu.app import Options
+from dogu.app.undoing import Wish, undo
 from dogu.language import say
+from dogu.serve.record import print_undo
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -23,8 +25,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Take back what a session of this folder changed."""
-    from dogu.app.undoing import Wish, undo
-    from dogu.serve.record import print_undo
-
     wish = Wish(space.call or "", to=space.to, turn=space.turn, force=space.force)
     return print_undo(undo(options, space.session or "", wish))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TypeAlias
@@ -58,7 +59,6 @@ async def with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[
             if not policy.is_worth_it(number, error):
                 raise _final(error, number, policy) from error.__cause__
             failure = error
-        import random
 
         delay_s = policy.delay_s(number, failure.retry_after_s, random.random())
         hint = failure.hint

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import anyio
+import httpx2
 import msgspec
 
 from dogu.models.events import ModelError
 from dogu.models.sse import EventTooLargeError, SseParser
 from dogu.models.transport_errors import HttpRefusal, Timeouts, mapped, origin_of, web_page
-
-if TYPE_CHECKING:
-    import httpx2
 
 _MAX_ERROR_BYTES = 256 * 1024
 _MAX_JSON_BYTES = 64 * 1024 * 1024
@@ -55,8 +53,6 @@ class Transport:
         Raises:
             ModelError: `explain`'s for a refusal; NETWORK, TIMEOUT, INCOMPLETE or MALFORMED for the rest.
         """
-        import httpx2
-
         response: httpx2.Response | None = None
         try:
             response = await self._answer(call, explain)
@@ -84,8 +80,6 @@ class Transport:
 
     async def post(self, call: HttpCall, explain: Explain) -> bytes:
         """Post, and return the whole body of the answer. Raises `ModelError`."""
-        import httpx2
-
         try:
             response = await self._answer(call, explain)
             try:
@@ -135,8 +129,6 @@ class Transport:
         return b"".join(pieces)[:max_bytes]
 
     def _opened(self, url: str) -> httpx2.AsyncClient:
-        import httpx2
-
         if self._client is None:
             scheme, host = origin_of(url)
             is_here = scheme == "http" and host.rpartition(":")[0] in ("localhost", "127.0.0.1", "[::1]")

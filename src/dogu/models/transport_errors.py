@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+import httpx2
 import msgspec
 
 from dogu.language import say
@@ -50,8 +51,6 @@ def origin_of(url: str) -> tuple[str, str]:
 
 def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> ModelError:
     """Turn a failure of HTTP into words for the person; `began` when the answer had begun."""
-    import httpx2
-
     scheme, where = origin_of(url)
     if isinstance(error, httpx2.ConnectTimeout):
         message = say("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dogu.policy.commands.programs import ROWS
+
 
 def policy_sentences() -> tuple[str, ...]:
     """Return every reason that a row gives, each once, sorted."""
-    from dogu.policy.commands.programs import ROWS
-
     return tuple(sorted({row.reason for row in ROWS}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -72,8 +73,6 @@ class ToolRegistry:
 
     def sources(self) -> list[tuple[str, int]]:
         """Return where discovered tools come from, and how many: what stands before `__` in their names."""
-        from collections import Counter
-
         names = [name.partition("__") for name in self._tools if name in self._discovered]
         return [*Counter(alias if parted else "the discovery command" for alias, parted, _ in names).items()]
 

@@ -9,6 +9,7 @@ import msgspec
 from dogu.contract.content import Text, parts_of
 from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolCall
+from dogu.workspace.truncation import middle_left_out
 
 LIMIT_CHARS = 40_000
 
@@ -38,8 +39,6 @@ class ResultBounds:
         return msgspec.structs.replace(result, llm_content=parts)
 
     def _cut(self, call: ToolCall, text: str, limit: int) -> str:
-        from dogu.workspace.truncation import middle_left_out
-
         shorter, _ = middle_left_out(text, limit)
         if self._keep is None:
             return shorter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import time
@@ -15,8 +16,6 @@ _LOCKED = (RECORD_NAME, "journal.lock")
 
 def is_in_use(folder: str) -> bool:
     """Whether another process works in the session of this folder."""
-    import fcntl
-
     for name in _LOCKED:
         try:
             descriptor = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)

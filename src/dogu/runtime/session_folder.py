@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import time
@@ -170,8 +171,6 @@ def read_facts(folder: str) -> SessionFacts:
 
 def _next_use(sessions: str) -> int:
     """Count one more use of any session; several processes may do so at once. Raises OSError."""
-    import fcntl
-
     descriptor = os.open(os.path.join(os.path.dirname(sessions), _USES), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

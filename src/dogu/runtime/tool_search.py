@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from rapidfuzz.distance import OSA
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 
@@ -37,7 +39,6 @@ def _score_of(word: str, in_name: Sequence[str], in_text: frozenset[str], text: 
         return 2
     if word in text:
         return 1
-    from rapidfuzz.distance import OSA
 
     return 2 if len(word) > 3 and any(OSA.distance(word, part, score_cutoff=1) <= 1 for part in in_name) else 0
 

@@ -9,7 +9,9 @@ Source: open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-spans.md.
 from __future__ import annotations
 
 import json
+import logging
 import os
+import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -111,8 +113,6 @@ class Tracing:
 
     async def aclose(self) -> None:
         """Send what is left, for 2 s at most; cancellation waits for it."""
-        import threading
-
         thread = threading.Thread(target=self._processor.shutdown, daemon=True)
         thread.start()
         with anyio.CancelScope(shield=True):
@@ -186,8 +186,6 @@ def _traces_url(endpoint: str) -> str | None:
 
 def _silence() -> None:
     """Keep OpenTelemetry's own complaints out of the terminal."""
-    import logging
-
     logger = logging.getLogger("opentelemetry")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO, cast
 
+from anyio import to_thread
+
 from dogu.contract.content import Blob, Text, parts_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
@@ -47,8 +49,6 @@ async def call_lines(runtime: Runtime, lines: Iterable[bytes]) -> ExitCode:
     The answer is `{id?, llmContent, returnDisplay, error}`. A line that is no call is answered with an error. The exit
     status is that of the worst call: 56 before 54 before 42.
     """
-    from anyio import to_thread
-
     worst = ExitCode.DONE
     iterator = iter(lines)
     while (line := await to_thread.run_sync(_next_line, iterator, abandon_on_cancel=True)) is not None:

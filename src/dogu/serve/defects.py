@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import cast
@@ -23,8 +24,6 @@ def contained(failure: Callable[[str], Exception], *foreseen: type[Exception]) -
         raise
     except Exception as error:
         if os.environ.get("DOGU_DEBUG"):
-            import traceback
-
             traceback.print_exception(error, file=sys.stderr)
         raise failure(_words(_first_of(error))) from error
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 
+import httpx2
 import msgspec
 
 from dogu.language import say, sentence
@@ -112,8 +113,6 @@ def check_terminal() -> Check:
 
 async def check_address(name: str, url: str) -> Check:
     """Try to reach a server; any answer counts, a time-out after 5 s doesn't."""
-    import httpx2
-
     try:
         async with httpx2.AsyncClient(timeout=5) as client:
             answer = await client.get(url)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+import msgspec
+
 from dogu.language import say
 from dogu.settings.tools import EntryError, tool_entry
 
@@ -177,8 +179,6 @@ def time_limit(value: Any) -> float | None:
 
 def shown(value: Any) -> str:
     """Return the value as it stands in a settings file, cut to a line."""
-    import msgspec
-
     try:
         written = msgspec.json.encode(value).decode(errors="replace")
     except (TypeError, UnicodeEncodeError):  # an override by the program itself, or a lone surrogate

@@ -1,5 +1,6 @@
 """For those who test tools and agents: scripted models, a fake Gemini server, tools run as a model would call them."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,6 +39,5 @@ def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'dogu.testing' has no attribute {name!r}")
-    from importlib import import_module
 
     return getattr(import_module(f"dogu.testing.{module}"), name)

@@ -11,6 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say, told
+from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -102,8 +103,6 @@ class Glob(Tool[GlobArgs]):
             os.close(descriptor)
 
     def _nothing(self, args: GlobArgs, asked: str, folder: str, pattern: str, found: FoundFiles) -> list[str]:
-        from dogu.workspace.names import shown_name
-
         said = [f'No files found matching "{args.pattern}" within {shown_name(asked)}.', *_left_out(found)]
         if not pattern.startswith("**/"):
             deeper = len(self._find(args, folder, f"**/{pattern}").paths)
@@ -125,8 +124,6 @@ def _until(deadline: float) -> Callable[[], bool]:
 
 
 def _listed(args: GlobArgs, asked: str, folder: str, found: FoundFiles) -> ToolResult:
-    from dogu.workspace.names import shown_name
-
     count = len(found.paths)
     prefix = folder.rstrip("/") + "/"
     paths = [shown_name(prefix + path) for path in found.paths[:MOST_PATHS]]

@@ -8,6 +8,7 @@ import anyio.to_thread
 import msgspec
 
 from dogu.contract import CallContext, Kind, Tool, ToolResult, say, sentence, told
+from dogu.workspace.names import shown_name
 from dogu.workspace.search import ContentSearch
 
 if TYPE_CHECKING:
@@ -116,8 +117,6 @@ def _told(query: SearchQuery, result: SearchResult) -> ToolResult:
 
 
 def _block(file: FileMatches) -> str:
-    from dogu.workspace.names import shown_name
-
     encoding = f" ({file.encoding})" if file.encoding else ""
     lines = [f"L{line.number}{':' if line.is_match else '-'} {line.text}" for line in file.lines]
     return "\n".join([f"File: {shown_name(file.path)}{encoding}", *lines, "---"])

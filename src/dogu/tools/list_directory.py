@@ -9,6 +9,7 @@ import anyio.to_thread
 import msgspec
 
 from dogu.contract import CallContext, Kind, Tool, ToolResult, say, sentence, told
+from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         return await anyio.to_thread.run_sync(self._list, args)
 
     def _list(self, args: ListDirectoryArgs) -> ToolResult:
-        from dogu.workspace.names import shown_name
-
         path = self._roots.locate(args.path)
         descriptor = self._roots.open_directory(path)
         try:
@@ -152,8 +151,6 @@ def _without_ignored(entries: _Entries, rules: FolderRules) -> tuple[_Entries, l
 
 
 def _lines(entries: _Entries, descriptor: int) -> list[str]:
-    from dogu.workspace.names import shown_name
-
     marked = [("[DIR] ", name) for name in sorted(entries.folders)] + [("", name) for name in sorted(entries.others)]
     return [
         f"{mark}{shown_name(name)}{_flaw(name, name in entries.linked, descriptor)}"

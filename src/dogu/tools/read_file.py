@@ -11,6 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Text, Tool, ToolError, ToolResult, say
+from dogu.workspace.names import shown_name
 
 if TYPE_CHECKING:
     from dogu.workspace.file_view import LineSlice
@@ -86,8 +87,6 @@ class ReadFile(Tool[ReadFileArgs]):
         return await anyio.to_thread.run_sync(self._read, args, context.approved, abandon_on_cancel=True)
 
     def _question(self, args: ReadFileArgs) -> Confirmation | None:
-        from dogu.workspace.names import shown_name
-
         reason = self._files.secret_reason(args.path)
         if reason is None or self._files.kind(args.path) != "file":
             return None

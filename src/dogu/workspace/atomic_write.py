@@ -8,6 +8,7 @@ Source: rename(2), fsync(2); Pillai et al., "All File Systems Are Not Created Eq
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import time
@@ -317,8 +318,6 @@ _EFFECTIVE = os.access in os.supports_effective_ids
 
 
 def _lock(folder: int, path: str) -> None:
-    import fcntl
-
     deadline = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:

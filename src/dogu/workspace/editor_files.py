@@ -26,6 +26,8 @@ from dogu.workspace.media import HEAD_BYTES, is_binary, sniff
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls, write_all
+from dogu.workspace.text import decode
+from dogu.workspace.text.rewrite import rewrite
 
 LARGEST_ASKED_BYTES = 8 << 20
 """Larger files are read from the disk without asking the editor."""
@@ -119,8 +121,6 @@ class EditorWriter(AtomicWriter):
 
     def _text_for(self, data: bytes) -> str | None:
         """The new content as the editor should be given it; None when it is none of the editor's."""
-        from dogu.workspace.text import decode
-
         if not self._editor.writes or not _is_text(data) or len(data) > LARGEST_ASKED_BYTES:
             return None
         text = decode(data).text
@@ -179,9 +179,6 @@ def _reading(editor: Editor, path: str, saved: bytes) -> tuple[bytes, bool]:
 
 
 def _edited(path: str, saved: bytes, text: str) -> tuple[bytes, bool]:
-    from dogu.workspace.text import decode
-    from dogu.workspace.text.rewrite import rewrite
-
     old = decode(saved)
     if "\ufffd" in text and "\ufffd" not in old.text:
         return saved, False  # the editor doesn't understand the file's encoding

@@ -18,6 +18,7 @@ from dogu.workspace import media
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.lines import LineSlice, slice_of_bytes, slice_of_stream
 from dogu.workspace.os_errors import explain
+from dogu.workspace.text import decode
 
 DEFAULT_LIMIT_LINES = 2_000
 LONGEST_TEXT_CHARS = 256_000
@@ -92,7 +93,6 @@ def _notebook_slice(content: FileContent, wanted: Wanted) -> NotebookSlice | Non
     """Slice a notebook by the lines of its cells; None for a file that isn't one, which is read as text."""
     from dogu.workspace.notebook import NotebookError, parse_notebook
     from dogu.workspace.notebook_view import lines_of
-    from dogu.workspace.text import decode
 
     text = decode(content.data)
     try:

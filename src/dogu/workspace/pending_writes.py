@@ -6,6 +6,7 @@ tool and no sandboxed command can write: a note is believed.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import time
@@ -96,7 +97,6 @@ class PendingWrites:
     def _begin(self, header: _Header, content: bytes = b"", durable: bool = False) -> tuple[int, str] | None:
         if self._folder is None:
             return None
-        import fcntl
 
         self._make_folder(self._folder)
         name = os.path.join(self._folder, os.urandom(8).hex())
@@ -181,8 +181,6 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _lock(path: str) -> int:
-    import fcntl
-
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

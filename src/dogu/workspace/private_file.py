@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -30,8 +31,6 @@ def write_private_file(path: str, data: bytes, *, is_synced: bool = True, mode: 
 @contextmanager
 def lock_of_file(path: str) -> Generator[None]:
     """Let one process at a time read the file and write it again; its folder is made. Raises OSError."""
-    import fcntl
-
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with open(f"{path}.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from collections.abc import Sequence
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -228,8 +229,6 @@ def _join(root: str, parts: list[str]) -> str:
 
 
 def _is_directory(descriptor: int) -> bool:
-    import stat
-
     return stat.S_ISDIR(os.fstat(descriptor).st_mode)
 
 

@@ -13,8 +13,11 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.workspace.media import HEAD_BYTES, is_binary
+from dogu.workspace.memory_file import HEADING
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.roots import Roots
+from dogu.workspace.text import decode
 
 MOST_BYTES = 64 * 1024
 DEEPEST = 5
@@ -63,8 +66,6 @@ class Place(msgspec.Struct, frozen=True):
 
 def read_open(descriptor: int, path: str) -> Found:
     """Read an open regular file. Raises `ToolError` for a binary one, and OSError."""
-    from dogu.workspace.media import HEAD_BYTES, is_binary
-
     status = os.fstat(descriptor)
     data = b""
     while len(data) <= MOST_BYTES and (block := os.read(descriptor, MOST_BYTES + 1 - len(data))):
@@ -81,7 +82,6 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         if error.start >= len(data) - 4:  # cut within a character
             return data[: error.start].decode("utf-8-sig")
-    from dogu.workspace.text import decode
 
     return decode(data).text.encode("utf-8", "replace").decode()
 
@@ -176,8 +176,6 @@ def _reason(error: ToolError) -> str:
 
 def _without_code(text: str) -> list[str]:
     """Return the lines with blanks for what is code, a comment, or the memory's own."""
-    from dogu.workspace.memory_file import HEADING
-
     lines = text.split("\n")
     fence = ""
     in_memory = False

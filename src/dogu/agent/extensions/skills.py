@@ -16,6 +16,7 @@ from dogu.agent.slash import Said, SlashCommand
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say, told
 from dogu.tools.activate_skill import Skill, SkillText
+from dogu.workspace.digest import digest_of
 from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 256 * 1024
@@ -52,8 +53,6 @@ class Skills:
 
     def load(self, skill: Skill) -> SkillText:
         """Read a skill's instructions and find its files. Raises `ToolError` when they can't be read any more."""
-        from dogu.workspace.digest import digest_of
-
         file = f"{skill.folder}/SKILL.md"
         try:
             data = read_small_file(file, _LARGEST_BYTES)

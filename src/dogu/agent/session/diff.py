@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
 from dogu.contract.display import FileDiff
 from dogu.language import say
 from dogu.runtime.journal.net import NetChange
+from dogu.workspace.diff import unified_diff
+from dogu.workspace.media import is_binary
+from dogu.workspace.text import decode
 
 _MOST_CHARS = 200_000
 
@@ -30,10 +34,6 @@ def diff_text(diffs: Sequence[FileDiff]) -> str:
 
 def _diff(change: NetChange, path: str) -> tuple[str, str]:
     """Return the unified diff, and a word on why there is none."""
-    from dogu.workspace.diff import unified_diff
-    from dogu.workspace.media import is_binary
-    from dogu.workspace.text import decode
-
     contents = [content for content in (change.old, change.new) if content is not None]
     if change.problem or not contents:
         return "", ""
@@ -58,8 +58,6 @@ def _heading(change: NetChange, path: str) -> str:
 
 
 def _relative(path: str, roots: Sequence[str]) -> str:
-    import os
-
     for root in roots:
         real = os.path.realpath(root)
         if path.startswith(f"{real}/"):

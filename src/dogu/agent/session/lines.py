@@ -8,6 +8,7 @@ the hash of the line before and this line up to its own hash. A last line withou
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Generator
 
@@ -44,8 +45,6 @@ class LineFile:
     """
 
     def __init__(self, path: str) -> None:
-        import fcntl
-
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._descriptor = os.open(path, flags, 0o600)
         try:

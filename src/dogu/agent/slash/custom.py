@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable
 
 from dogu.agent.extensions.commands import BadCommand, CustomCommand, CustomCommands
@@ -87,8 +88,6 @@ class CustomSlashCommands:
         return "\n".join(filter(None, [output, _status(display)]))
 
     async def _call(self, tool: str, args: dict[str, object]) -> ToolAnswer:
-        import time
-
         call = ToolCall(f"command-{time.time_ns():x}-{next(self._numbers)}", tool, args)
         return await self._executor.run(call)
 

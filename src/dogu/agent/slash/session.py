@@ -10,6 +10,7 @@ from anyio import to_thread
 from dogu.agent.loop import Agent
 from dogu.agent.session.live import Session
 from dogu.agent.slash import Said, SlashCommand
+from dogu.agent.slash.rewind import RewindCommand
 from dogu.contract import ToolError
 from dogu.language import say
 from dogu.runtime.journal.words import entry_lines, undo_lines
@@ -18,8 +19,6 @@ from dogu.runtime.runtime import Runtime
 
 def session_commands(agent: Agent, runtime: Runtime, session: Session, fork: Callable[[], str]) -> list[SlashCommand]:
     """Make them over the session; `fork` copies it as it stands and returns the copy's id."""
-    from dogu.agent.slash.rewind import RewindCommand
-
     commands = _SessionCommands(runtime, fork)
     rewind = RewindCommand(agent, runtime, session)
     return [

@@ -6,6 +6,7 @@ Pure: words in, the commands inside of them out. What isn't listed here is taken
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 
 from dogu.policy.commands.elsewhere import Elsewhere, Place, find_place
@@ -142,8 +143,6 @@ def _cluster_option(wrapper: Wrapper, value: str, following: Sequence[Word]) -> 
 
 def _split(wrapper: Wrapper, text: str | None, rest: Sequence[Word]) -> list[Inner]:
     """What `env -S TEXT` runs: it splits the text by rules of its own, and reads options in it too."""
-    import shlex
-
     if text is None or _SPLIT_ITS_WAY.search(text):
         return [UNKNOWN]
     try:

@@ -25,6 +25,7 @@ from dogu.contract import (
     ToolResult,
 )
 from dogu.language import say, told
+from dogu.runtime.discovery.schema import check_arguments, schema_problem
 from dogu.workspace.process.command import KEPT_BYTES, Processes, ProcessResult, ShellCommand
 
 _DISCOVERY_TIMEOUT_S = 30.0
@@ -167,7 +168,6 @@ def _problem(row: object, taken_names: set[str]) -> str:
     schema = _schema(declaration)
     if not isinstance(schema, dict) or cast("JsonObject", schema).get("type", "object") != "object":
         return told("the parameters of {name!r} are no schema of an object", name=name)
-    from dogu.runtime.discovery.schema import schema_problem
 
     return schema_problem(name, cast("JsonObject", schema))
 
@@ -202,8 +202,6 @@ class DiscoveredTool(Tool[JsonObject]):
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> JsonObject:
         """Check the arguments against the declared schema."""
-        from dogu.runtime.discovery.schema import check_arguments
-
         check_arguments(self.name, self._schema, raw)
         return dict(raw)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import jsonschema_rs
+
 from dogu.contract import ErrorKind, JsonObject, ToolError
 
 
 def schema_problem(name: str, schema: JsonObject) -> str:
     """Say what is wrong with the schema of a tool's parameters; '' when arguments can be checked against it."""
-    import jsonschema_rs
-
     try:
         _validator(schema)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
@@ -32,8 +32,6 @@ def check_arguments(name: str, schema: JsonObject, arguments: Mapping[str, Any])
 
 
 def _validator(schema: JsonObject) -> Any:
-    import jsonschema_rs
-
     options = jsonschema_rs.RegexOptions()  # a linear-time engine
     return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=options)
 

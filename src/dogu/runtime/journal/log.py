@@ -7,6 +7,7 @@ the end, left by a kill or a crash, counts as not written and is cut off by the 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import struct
 import zlib
@@ -147,8 +148,6 @@ class JournalLog:
 
     @contextmanager
     def _locked(self) -> Generator[int]:
-        import fcntl
-
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

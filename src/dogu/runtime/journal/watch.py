@@ -5,6 +5,7 @@ Above: `journal`. Below: `workspace.snapshot`.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import time
@@ -164,8 +165,6 @@ def discard_remains(folder: str) -> None:
 
 
 def _lock(path: str) -> int:
-    import fcntl
-
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

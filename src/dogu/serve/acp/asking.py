@@ -12,6 +12,7 @@ from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, 
 from dogu.serve.acp.blocks import display_content, locations_of, text_content
 from dogu.serve.acp.peer import ConnectionLostError, Peer, RpcError
 from dogu.serve.acp.updates import Updates
+from dogu.workspace.visible import make_visible, visible_line
 
 Json = dict[str, Any]
 
@@ -53,8 +54,6 @@ class Asking:
 
     async def enquire(self, enquiry: Enquiry) -> Given | Declined:
         """Put somebody else's wish before the person: a yes or no, or a form."""
-        from dogu.workspace.visible import make_visible
-
         message = make_visible("\n\n".join(filter(None, (enquiry.title, enquiry.message, enquiry.url))))
         if not enquiry.fields:
             chosen = await self._chosen(self._made_up_call(enquiry.title, message), _yes_or_no())
@@ -93,8 +92,6 @@ class Asking:
         return str(chosen) if chosen in [option["optionId"] for option in options] else ""
 
     def _call(self, question: Question) -> Json:
-        from dogu.workspace.visible import make_visible, visible_line
-
         args = question.call.args or {}
         root = self._root
         display = question.confirmation.display
@@ -151,8 +148,6 @@ class Asking:
 
 def _choices(enquiry: Enquiry) -> list[tuple[Any, str]]:
     """The values and titles that a single field offers; none where it isn't a choice."""
-    from dogu.workspace.visible import visible_line
-
     if len(enquiry.fields) != 1:
         return []
     field = next(iter(enquiry.fields.values()))

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from dogu.contract.content import Blob, Content, Part, Text, parts_of
 from dogu.contract.display import Display, FileDiff, TodoList, markdown_of
+from dogu.workspace.visible import make_visible
 
 Json = dict[str, Any]
 
@@ -44,8 +45,6 @@ def _block(part: Part) -> Json:
 
 def display_content(display: Display, path: str = "") -> Iterator[Json]:
     """Give what a person is shown, as content of a tool call; `path` is the absolute one of a diff's file."""
-    from dogu.workspace.visible import make_visible
-
     match display:
         case FileDiff(old_text=old_text, new_text=new_text, notes=notes):
             diff: Json = {"type": "diff", "path": path or display.path, "newText": new_text}

@@ -16,6 +16,7 @@ from dogu.language import told
 from dogu.serve.acp.peer import ConnectionLostError, Peer, RpcError
 from dogu.workspace.process.command import ProcessResult, Report, ShellCommand
 from dogu.workspace.process.local import KEPT_BYTES
+from dogu.workspace.visible import strip_escapes
 
 _LOOK_EVERY_S = 1.0
 _END_TAKES_S = 5.0
@@ -167,8 +168,6 @@ def _signal_number(name: object) -> int | None:
 
 
 def _result(seen: _Seen, error: str, duration_s: float) -> ProcessResult:
-    from dogu.workspace.visible import strip_escapes
-
     return ProcessResult(
         strip_escapes(seen.output.replace("\r\n", "\n")),
         "",

@@ -21,6 +21,7 @@ from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.runtime.registry import ToolRegistry
 from dogu.serve.acp.blocks import blocks_of_content, display_content, locations_of, plan_of, text_content
+from dogu.workspace.visible import visible_line
 
 Json = dict[str, Any]
 
@@ -178,8 +179,6 @@ class Updates:
 
     def _named(self, name: str, description: str) -> str:
         """What a call is shown as. The kind says what our own tools do; of others' tools the name must."""
-        from dogu.workspace.visible import visible_line
-
         is_others = name in self._registry and self._registry.get(name).kind is Kind.OTHER
         told = description if name in description or not is_others else f"{name} {description}"
         return visible_line(told)

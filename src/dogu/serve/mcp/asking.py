@@ -23,7 +23,11 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
+from dogu.serve.mcp.caller import answer_type_of
 from dogu.serve.mcp.results import writable
+from dogu.serve.mcp.workspaces import is_modern
+from dogu.workspace.truncation import middle_left_out
+from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
     import mcp_types
@@ -56,8 +60,6 @@ class AskedCall:
     @property
     def is_modern(self) -> bool:
         """Whether the client is of 2026-07-28, which is asked by an answer."""
-        from dogu.serve.mcp.workspaces import is_modern
-
         return is_modern(self.context)
 
     @property
@@ -69,8 +71,6 @@ class AskedCall:
 
     def answers_to(self, requests: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the answers that came, now or in an earlier round; None when one is missing."""
-        from dogu.serve.mcp.caller import answer_type_of
-
         answers: dict[str, Any] = {}
         for key, request in requests.items():
             wanted = answer_type_of(request)
@@ -188,9 +188,6 @@ def _outcome(answer: mcp_types.ElicitResult, question: Question) -> Outcome:
 
 def _form(question: Question) -> mcp_types.ElicitRequestFormParams:
     import mcp_types
-
-    from dogu.workspace.truncation import middle_left_out
-    from dogu.workspace.visible import make_visible
 
     rule = question.always_rule
     choices = {_ONCE: say("Yes, this once"), _NO: say("No")}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from dogu.contract.errors import ErrorKind, ToolError
 
@@ -155,7 +156,5 @@ def caller() -> McpCaller:
 
 def roots_in(answer: mcp_types.ListRootsResult) -> Sequence[str]:
     """Return the paths that roots name, those that are addresses of files."""
-    from urllib.parse import unquote, urlsplit
-
     parts = [urlsplit(str(root.uri)) for root in answer.roots]
     return [unquote(part.path) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]

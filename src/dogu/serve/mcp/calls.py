@@ -15,8 +15,9 @@ from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallOutput
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
-from dogu.serve.mcp.results import result_of
+from dogu.serve.mcp.results import result_of, writable
 from dogu.serve.mcp.workspaces import Workspaces
+from dogu.workspace.visible import strip_escapes
 
 if TYPE_CHECKING:
     import mcp_types
@@ -87,9 +88,6 @@ class _Progress:
 
     async def send(self) -> None:
         """Send until cancelled; the measure of progress is the number of characters printed."""
-        from dogu.serve.mcp.results import writable
-        from dogu.workspace.visible import strip_escapes
-
         while self._is_wanted:
             await self._has_new.wait()
             self._has_new = anyio.Event()

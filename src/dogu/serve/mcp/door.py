@@ -16,9 +16,13 @@ from dogu.language import say
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
 from dogu.serve.mcp.caller import CALLER, McpCaller
+from dogu.serve.mcp.calls import Calls
+from dogu.serve.mcp.changes import Changes
+from dogu.serve.mcp.library import Library
 from dogu.serve.mcp.offers import Offers
 from dogu.serve.mcp.results import tool_of
 from dogu.serve.mcp.session_offers import session_uri
+from dogu.serve.mcp.streams import serve_standard_streams
 from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
 from dogu.version import __version__
 
@@ -56,8 +60,6 @@ async def serve_mcp(
         sys.stderr.write(f"{say(note)}\n")
     async with mcp_server(runtime, asking, offers or Offers(), open_at) as server:
         if http_port is None:
-            from dogu.serve.mcp.streams import serve_standard_streams
-
             await serve_standard_streams(server)
         else:
             from dogu.serve.mcp.http import serve_http
@@ -87,10 +89,6 @@ class _Door:
         open_at: OpenAt | None,
         group: anyio.abc.TaskGroup,
     ) -> None:
-        from dogu.serve.mcp.calls import Calls
-        from dogu.serve.mcp.changes import Changes
-        from dogu.serve.mcp.library import Library
-
         self._library = Library(offers)
         self._changes = Changes(offers)
         self._workspaces = Workspaces(runtime, open_at, group, self._changes.watch)

@@ -8,12 +8,11 @@ from dogu.contract.errors import ToolError
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.serve.mcp.caller import caller
 from dogu.serve.mcp.results import writable
+from dogu.workspace.visible import make_visible
 
 
 async def enquire_client(enquiry: Enquiry) -> Given | Declined:
     """Ask; where no call runs, or its client has no elicitation, nobody is asked and the answer is no."""
-    from dogu.workspace.visible import make_visible
-
     try:
         asking = caller()
     except ToolError:

@@ -6,6 +6,8 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
+
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 
@@ -21,8 +23,6 @@ async def serve_http(server: Server[Any], port: int) -> None:
     Requests that come by another host's name, or from a web page of another origin, are refused. Raises `ToolError`
     (START_FAILED) when the port is taken.
     """
-    import uvicorn
-
     app = server.streamable_http_app(host=_HOST)
     config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=2)
     with socket.socket() as listener:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 import msgspec
 
@@ -150,8 +151,6 @@ class Offers:
 
 
 def _values_of(template: str, uri: str) -> dict[str, str] | None:
-    from urllib.parse import unquote
-
     pattern = "".join(_pattern_of(piece) for piece in re.split(r"(\{\+?\w+\})", template))
     found = re.fullmatch(pattern, uri)
     return {name: unquote(value) for name, value in found.groupdict().items()} if found else None

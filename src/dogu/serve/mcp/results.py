@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from dogu.contract.content import Blob, Part, Text, parts_of, text_of
 from dogu.contract.display import FileDiff, TerminalOutput
@@ -12,6 +13,7 @@ from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
 from dogu.runtime.registry import AnyTool
 from dogu.serve.wire import display_json
+from dogu.workspace.truncation import middle_left_out
 
 if TYPE_CHECKING:
     import mcp_types
@@ -79,8 +81,6 @@ def result_of(result: ToolResult) -> mcp_types.CallToolResult:
 
 
 def _structured(result: ToolResult) -> dict[str, Any] | None:
-    from dogu.workspace.truncation import middle_left_out
-
     text = writable(text_of(result.llm_content))
     match result.return_display:
         case TerminalOutput(exit_code=exit_code):
@@ -134,8 +134,6 @@ _TEXT_TYPES = ("application/json", "application/xml", "application/yaml", "appli
 
 def _uri_of(name: str) -> str:
     """The address of a blob by its name, which may be one already."""
-    from urllib.parse import quote
-
     scheme, colon, _ = name.partition("://")
     if colon and scheme.isalnum():
         return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import east_asian_width
 
 from dogu.workspace import columns
 
@@ -13,8 +14,6 @@ _AMBIGUOUS_END = 0x10000
 
 def use_wide_ambiguous() -> None:
     """From now on count ambiguous characters (`…`, `─`, `α`) as two cells, as terminals set up for CJK draw them."""
-    from unicodedata import east_asian_width
-
     from prompt_toolkit import utils
 
     sizes = utils._CHAR_SIZES_CACHE  # pyright: ignore[reportPrivateUsage]  (there is no public way to say it)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -49,8 +50,6 @@ def code_lines(text: str, path: str, style: Style) -> list[list[Span]]:
 @cache
 def lexer_of(name: str) -> Lexer | None:
     """Return what reads files of that name; None for a kind nobody knows."""
-    from fnmatch import fnmatchcase
-
     from pygments.util import ClassNotFound
 
     lexers: Any = import_module("pygments.lexers")

@@ -12,6 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from dogu.language import say
+from dogu.serve.terminal.message import clipboard_image
 
 if TYPE_CHECKING:
     from dogu.serve.terminal.live_screen import LiveScreen
@@ -102,8 +103,6 @@ def _mark(screen: LiveScreen) -> int:
 
 
 async def _paste_picture(screen: LiveScreen) -> None:
-    from dogu.serve.terminal.message import clipboard_image
-
     blob = await clipboard_image()
     if blob is None:
         screen.say_below(say("There is no picture on the clipboard that dogu can take (wl-paste or xclip gives it)."))

@@ -34,6 +34,7 @@ from prompt_toolkit.layout.menus import CompletionsMenuControl
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style as DrawnStyle
 
+from dogu.language import say
 from dogu.serve.terminal.asking import Asking
 from dogu.serve.terminal.cells import fit, indented
 from dogu.serve.terminal.input_keys import input_keys
@@ -338,6 +339,4 @@ def _drawn(painted: str) -> StyleAndTextTuples:
 
 
 def _search_label() -> str:
-    from dogu.language import say
-
     return say("Search:") + " "

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
+import subprocess
 from urllib.parse import unquote
+
+import anyio
 
 from dogu.contract import Blob
 from dogu.language import say
 from dogu.serve.terminal.screen import Message
+from dogu.workspace.media import sniff
 from dogu.workspace.visible import strip_escapes
 
 _MOST_LINES, _MOST_CHARS = 10, 1_500
@@ -78,7 +83,6 @@ def _image_at(text: str) -> Blob | None:
     path = _path_in(text.strip())
     if path is None or not os.path.isfile(path):
         return None
-    from dogu.workspace.media import sniff
 
     try:
         if os.path.getsize(path) > _MOST_IMAGE_BYTES:
@@ -107,11 +111,6 @@ def _path_in(text: str) -> str | None:
 
 async def clipboard_image() -> Blob | None:
     """Return the picture on the clipboard, where `wl-paste` or `xclip` is there to ask."""
-    import shutil
-    import subprocess
-
-    import anyio
-
     for command in (
         ["wl-paste", "--no-newline", "--type", "image/png"],
         ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],

@@ -9,6 +9,12 @@ from collections.abc import Callable
 import msgspec
 
 from dogu.agent.slash import SlashCommands
+from dogu.serve.terminal.cells import use_wide_ambiguous
+from dogu.serve.terminal.code import lexer_of
+from dogu.serve.terminal.completion import InputCompleter
+from dogu.serve.terminal.file_index import FileIndex
+from dogu.serve.terminal.live_screen import LiveScreen
+from dogu.serve.terminal.prompt_history import FolderHistory
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import Style, theme_of
 
@@ -39,14 +45,8 @@ def open_screen(look: Look) -> OpenedScreen:
         from dogu.serve.terminal.plain_screen import PlainScreen
 
         return OpenedScreen(PlainScreen(style), _ignore)
-    from dogu.serve.terminal.completion import InputCompleter
-    from dogu.serve.terminal.file_index import FileIndex
-    from dogu.serve.terminal.live_screen import LiveScreen
-    from dogu.serve.terminal.prompt_history import FolderHistory
 
     if look.ambiguous_is_wide:
-        from dogu.serve.terminal.cells import use_wide_ambiguous
-
         use_wide_ambiguous()
     index = FileIndex(look.root)
     completer = InputCompleter(index)
@@ -61,7 +61,6 @@ def _ignore(_commands: SlashCommands) -> None:
 
 def _load_drawing() -> None:
     """Load what draws Markdown and code, so that the first answer doesn't wait for it."""
-    from dogu.serve.terminal.code import lexer_of
     from dogu.serve.terminal.markdown import markdown_lines
 
     markdown_lines("`x`\n\n```sh\nx\n```", 40, Style(has_color=False))

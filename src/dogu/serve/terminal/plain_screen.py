@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import termios
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TextIO
@@ -80,7 +81,6 @@ class PlainScreen:
         """Take a line; the terminal doesn't echo a secret one."""
         if not is_secret:
             return await self._ask(label)
-        import termios
 
         saved = termios.tcgetattr(sys.stdin.fileno())
         silent = termios.tcgetattr(sys.stdin.fileno())
@@ -189,8 +189,6 @@ class PlainScreen:
 
 
 def _forget_typed() -> None:
-    import termios
-
     try:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     except (termios.error, OSError, ValueError):

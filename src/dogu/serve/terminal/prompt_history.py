@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from hashlib import blake2b
 
 import msgspec
 from prompt_toolkit.history import History
@@ -18,7 +19,6 @@ class FolderHistory(History):
 
     def __init__(self, state_folder: str, root: str) -> None:
         super().__init__()
-        from hashlib import blake2b
 
         name = blake2b(os.fsencode(root), digest_size=12).hexdigest()
         self._path = os.path.join(state_folder, "history", f"{name}.jsonl")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
+from unicodedata import normalize
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.folding import fold_clusters
@@ -126,8 +127,6 @@ def differences(place: Place) -> list[str]:
 
 
 def _unit_difference(ours: str, theirs: str) -> str:
-    from unicodedata import normalize
-
     if normalize("NFC", ours) == normalize("NFC", theirs):
         return sentence("Unicode normal form")
     if normalize("NFKC", ours) == normalize("NFKC", theirs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from typing import Literal
+from unicodedata import is_normalized, normalize
 
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.folding import ZERO_WIDTH
@@ -40,8 +41,6 @@ class CharacterMap:
 
     def apply(self, body: str) -> str:
         """Return a line of the model's in the file's characters."""
-        from unicodedata import normalize
-
         if self._form is not None:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
@@ -103,8 +102,6 @@ def _is_rule(seen: dict[str, set[str]]) -> bool:
 
 def _normal_form(place: Place) -> Form | None:
     """Return the normal form that the file is in and the model isn't, None when they don't differ by that."""
-    from unicodedata import is_normalized, normalize
-
     forms: tuple[Form, ...] = ("NFC", "NFD")
     for unit in place.units:
         ours, theirs = place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]

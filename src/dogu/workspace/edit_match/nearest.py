@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.line_index import LineIndex, likely_starts
 
@@ -44,8 +45,6 @@ def _start(index: LineIndex, keys: list[str]) -> int | None:
 
 
 def _diff(ours: list[str], theirs: list[str]) -> str:
-    from dogu.workspace.diff import changed_ranges
-
     out: list[str] = []
     for change in changed_ranges([line.rstrip() for line in ours], [line.rstrip() for line in theirs]):
         out += [f"- {line}" for line in ours[change.old_start : change.old_end]]

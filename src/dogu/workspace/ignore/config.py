@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from dogu.workspace.ignore.pattern import matcher_of
+
 _LARGEST_BYTES = 16 * 1024 * 1024
 _DEEPEST_INCLUDE = 10
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -119,7 +121,6 @@ def _holds(section: str, condition: str, git_folder: str, path: str, home: str) 
     kind, _, glob = condition.partition(":")
     if section != "includeif" or kind not in ("gitdir", "gitdir/i") or not git_folder:
         return False
-    from dogu.workspace.ignore.pattern import matcher_of
 
     if glob.startswith("./"):
         glob = os.path.join(os.path.dirname(path), glob[2:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from dogu.workspace.ignore import Ignore
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def _gemini(roots: Roots, path: str) -> Reason:
     root = roots.root_of(path)
     if not os.path.lexists(os.path.join(root, ".geminiignore")):
         return ""
-    from dogu.workspace.ignore import Ignore
 
     descriptor = roots.open_directory(root)
     try:
@@ -47,8 +47,6 @@ def _gemini(roots: Roots, path: str) -> Reason:
 
 
 def _why(roots: Roots, path: str) -> Reason:
-    from dogu.workspace.ignore import Ignore
-
     root = roots.root_of(path)
     descriptor = roots.open_directory(root)
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import locale
 import re
+
+from dogu.workspace.visible import strip_escapes
 
 _SEAM_BYTES = 4096  # how far from a cut a line's end is looked for
 _HELD_CHARS = 8192
@@ -33,8 +36,6 @@ def readable(first: bytes, left_out_bytes: int, last: bytes, whole_in: str = "")
 
 def plain(text: str) -> str:
     """Return text as it reads without a terminal; what a lone carriage return would overwrite stays, as a line."""
-    from dogu.workspace.visible import strip_escapes
-
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub(_STRAY, _as_byte, strip_escapes(text))
@@ -97,8 +98,6 @@ def _as_byte(match: re.Match[str]) -> str:
 
 
 def _locale_encoding() -> str:
-    import locale
-
     try:
         return codecs.lookup(locale.getencoding()).name
     except LookupError:

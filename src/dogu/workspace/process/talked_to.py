@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -183,7 +184,5 @@ def _order(start: Start) -> dict[str, Any]:
 
 
 def _widen(descriptor: int) -> None:
-    import fcntl
-
     with suppress(OSError):  # past the user's share of pipe memory: the default size works too, slower
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

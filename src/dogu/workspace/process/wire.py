@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import marshal
 import os
+import select
+import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -13,9 +15,9 @@ import anyio
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.launcher import ring
 from dogu.workspace.launcher.descriptors import SOCKET_NUMBER
+from dogu.workspace.os_errors import explain
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Mapping, Sequence
 
     from dogu.workspace.sandbox.proxy import HostProxy
@@ -55,8 +57,6 @@ class Line:
     def take_event(self, timeout_s: float = 0) -> tuple[str, dict[str, Any]]:
         """Take a word that is there. Raises `BlockingIOError` when none comes in time, `KeeperGoneError` at the end."""
         if timeout_s:
-            import select
-
             select.select([self._control], [], [], timeout_s)
         try:
             packet = self._control.recv(_PACKET_BYTES)
@@ -173,8 +173,6 @@ class Launch:
 
         The streams stay the caller's to close, but for the `outputs`, which the line takes.
         """
-        import socket
-
         opened: list[int] = []
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         near.setblocking(False)
@@ -199,7 +197,6 @@ class Launch:
         with self._lock:
             if self._socket is None:
                 return
-            import socket
 
             ended, self._socket = self._socket, None
             self._close_proxy()
@@ -213,8 +210,6 @@ class Launch:
             ended.close()
 
     def _send(self, descriptors: list[int]) -> None:
-        import socket
-
         for is_last_try in (False, True):
             orders = self._started()
             try:
@@ -240,8 +235,6 @@ class Launch:
                 os.waitpid(self._pid, 0)
 
     def _spawn(self) -> socket.socket:
-        import socket
-
         if not sys.executable or not sys.platform.startswith("linux"):
             raise ToolError(
                 ErrorKind.START_FAILED, "Commands can't be run here: that needs Linux and Python's program."
@@ -262,8 +255,6 @@ class Launch:
 
     def _open_proxy(self, launcher: socket.socket, hosts: tuple[str, ...]) -> None:
         """Take the listener that the launcher made in its network. Raises `ToolError` (START_FAILED) without one."""
-        import socket
-
         from dogu.workspace.sandbox.hosts import AllowedHosts
         from dogu.workspace.sandbox.proxy import HostProxy
 
@@ -294,8 +285,6 @@ def _open_directory(directory: str | int, opened: list[int]) -> int:
     try:
         return _opened(directory, os.O_PATH | os.O_DIRECTORY, opened)
     except OSError as error:
-        from dogu.workspace.os_errors import explain
-
         raise explain(error, directory) from error
 
 

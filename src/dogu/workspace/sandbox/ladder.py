@@ -16,8 +16,11 @@ from typing import Any
 import msgspec
 
 from dogu.language import sentence, told
-from dogu.workspace.launcher import seccomp
-from dogu.workspace.sandbox import places, work
+from dogu.workspace.launcher import landlock, seccomp
+from dogu.workspace.launcher import network as sandbox_network
+from dogu.workspace.launcher.landlock import IOCTL_DEV, READ, READ_DIR, READ_FILE, TRUNCATE, WRITE, WRITE_FILE
+from dogu.workspace.launcher.network import proxy_variables
+from dogu.workspace.sandbox import bubblewrap, places, work
 
 UNCONFINED = sentence("Not confined: it may write and reach all that you may.")
 _MOST_READ_CHARS = 20_000
@@ -80,9 +83,6 @@ class Sandbox(msgspec.Struct, frozen=True):
             or not seccomp.is_known(os.uname().machine)
         ):
             return cls(Step.NONE, settings)
-        from dogu.workspace.launcher import landlock
-        from dogu.workspace.launcher import network as sandbox_network
-        from dogu.workspace.sandbox import bubblewrap
 
         abi = landlock.abi() if best is not Step.SECCOMP else 0
         has_own_network = settings.network and settings.hosts is not None and sandbox_network.works()
@@ -132,7 +132,6 @@ class Sandbox(msgspec.Struct, frozen=True):
         if self.step in _HOLDING_FILES:
             found |= work.caches(environment)
         if self.has_own_network:
-            from dogu.workspace.launcher.network import proxy_variables
             from dogu.workspace.sandbox.hosts import AllowedHosts
 
             found |= proxy_variables(AllowedHosts(self.settings.hosts or ()).names_this_machine)
@@ -267,8 +266,6 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 
 def _rules(writable: Sequence[str], hidden: Sequence[str]) -> list[tuple[bytes, int]]:
     """Make Landlock's rules: names everywhere, content but for the hidden, writing where it is allowed."""
-    from dogu.workspace.launcher.landlock import IOCTL_DEV, READ, READ_DIR, READ_FILE, TRUNCATE, WRITE, WRITE_FILE
-
     rules = [("/", READ_DIR), *((path, READ) for path in places.cover(hidden))]
     for root in writable:
         rules += [(path, READ | WRITE) for path in places.cover(hidden, root)]

@@ -6,6 +6,7 @@ them is Python's `re`. Above: the `grep_search` tool. Below: `search_run`, loade
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,8 +47,6 @@ class ContentSearch:
 
         Raises `ToolError` (BAD_PATTERN, NOT_FOUND, OUTSIDE_WORKSPACE, IGNORED, ...).
         """
-        import time
-
         from dogu.workspace.search.query import Limits
         from dogu.workspace.search.run import SearchRun
 

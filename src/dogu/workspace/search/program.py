@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+import selectors
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from dogu.workspace.search.query import Limits
-
-if TYPE_CHECKING:
-    import subprocess
 
 _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.05
@@ -45,8 +44,6 @@ class Program(msgspec.Struct, frozen=True):
 
         Raises OSError when the program can't be started.
         """
-        import subprocess
-
         with subprocess.Popen(
             self.words,
             stdin=subprocess.DEVNULL,
@@ -64,8 +61,6 @@ class Program(msgspec.Struct, frozen=True):
 
 
 def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: Limits) -> Outcome:
-    import selectors
-
     assert process.stdout is not None
     assert process.stderr is not None
     output, errors = process.stdout.fileno(), process.stderr.fileno()
@@ -96,8 +91,6 @@ def _note(outcome: Outcome, data: bytes) -> None:
 
 def find_program(name: str) -> str | None:
     """Return the path of a program: beside the interpreter (where a wheel puts it), else on PATH's absolute folders."""
-    import sys
-
     folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
     for folder in folders:
         path = os.path.join(folder, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 
 import msgspec
 
@@ -107,8 +108,6 @@ def _in_memory(data: bytes) -> int:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("dogu-text", os.MFD_CLOEXEC)
     else:
-        import tempfile
-
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
     written = 0

@@ -6,6 +6,7 @@ answer is None, which means "look at all of them".
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import struct
@@ -71,8 +72,6 @@ class FolderEvents:
         self._paths.clear()
 
     def _open(self) -> None:
-        import ctypes
-
         libc: Any = ctypes.CDLL(None, use_errno=True)
         self._descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._descriptor >= 0:

@@ -17,6 +17,7 @@ from dogu.workspace.files import FileContent, Files
 from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.text import DecodedText, decode
 from dogu.workspace.text.detect import Encoding
+from dogu.workspace.visible import hidden_characters
 
 _LONGEST_DIFF_CHARS = 4000
 _MERGED = sentence("The file had changed elsewhere meanwhile; the edit was merged with that.")
@@ -86,8 +87,6 @@ def file_notes(content: FileContent, old: DecodedText | None) -> tuple[str, ...]
 
 def hidden_notes(text: str, old: str = "") -> tuple[str, ...]:
     """Say which invisible or look-alike characters a text holds; lines that stand in `old` too are nothing new."""
-    from dogu.workspace.visible import hidden_characters
-
     if old:
         known = set(old.split("\n"))
         text = "\n".join("" if line in known else line for line in text.split("\n"))

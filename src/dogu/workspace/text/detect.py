@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from importlib import import_module
 
 import msgspec
 
@@ -298,8 +299,6 @@ def _count(pattern: re.Pattern[str], text: str) -> int:
 
 
 def _detector_names(evidence: bytes, candidates: tuple[str, ...]) -> Iterator[str]:
-    from importlib import import_module
-
     if candidates == _CANDIDATES:
         try:
             browsers = import_module("chardetng_py")  # the extra `detect`

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING
 
 import anyio
+import httpx2
 import msgspec
 from anyio import to_thread
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.workspace.media import HEAD_BYTES, sniff
 from dogu.workspace.web.address import HostRules
+from dogu.workspace.web.connect import CheckedBackend, CheckedTransport, dial_by_system, resolve_by_system
 from dogu.workspace.web.failure import WebAnswer, explained, told_wait_s, unanswered
 from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating, UnaskedError, encoding_of
 from dogu.workspace.web.url import WebUrl, join_url
 
 if TYPE_CHECKING:
-    import ssl
-
-    import httpx2
-
     from dogu.workspace.web.connect import Dial, Resolver
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -144,8 +143,6 @@ class WebClient:
 
     async def _ask(self, url: WebUrl, headers: dict[str, str]) -> WebAnswer:
         """Send one request, and read its answer. Raises `UnaskedError` for a page that can't be decompressed."""
-        import httpx2
-
         self.check(url)
         try:
             async with AsyncExitStack() as stack:
@@ -162,10 +159,6 @@ class WebClient:
 
     async def _client(self, url: WebUrl) -> httpx2.AsyncClient:
         """Make a client for one request: through the proxy if there is one, else to checked addresses only."""
-        import httpx2
-
-        from dogu.workspace.web.connect import CheckedBackend, CheckedTransport, dial_by_system, resolve_by_system
-
         tls = await self._certificates(url)
         resolver, dial = self._resolver or resolve_by_system, self._dial or dial_by_system
         backend = CheckedBackend(self.rules, resolver, dial)
@@ -189,10 +182,6 @@ class WebClient:
 
     async def _certificates(self, url: WebUrl) -> ssl.SSLContext:
         """Return what TLS is checked by, read once: it takes 20-40 ms, which a page on http doesn't need."""
-        import ssl
-
-        import httpx2
-
         if url.scheme == "http":
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if self._tls is None:

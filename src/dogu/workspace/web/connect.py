@@ -5,6 +5,7 @@ Loads httpx2: import it where a page is fetched, not before.
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeAlias, cast
@@ -24,8 +25,6 @@ _MOST_TRIED = 4
 
 async def resolve_by_system(name: str, port: int) -> list[str]:
     """Look a name up as the system does. Raises `OSError`."""
-    import socket
-
     found = await anyio.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 import msgspec
 
@@ -84,8 +85,6 @@ def _said(answer: WebAnswer) -> str:
 
 
 def _meaning(status: int) -> str:
-    from http import HTTPStatus
-
     try:
         return f" ({HTTPStatus(status).phrase})"
     except ValueError:

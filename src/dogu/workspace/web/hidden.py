@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+from selectolax.lexbor import SelectolaxError
 
 from dogu.workspace.web.colours import Colour, colour_of, is_same_colour
 
@@ -122,8 +123,6 @@ def styled_nodes(tree: LexborHTMLParser, size: int) -> dict[int, dict[str, str]]
 
     `size` is the number of tags. `body` and `html` are never hidden: pages that a script uncovers hide there.
     """
-    from selectolax.lexbor import SelectolaxError
-
     found: dict[int, dict[str, str]] = {}
     sheet = "\n".join(node.text() for node in tree.css("style"))
     for selector, style in _telling_rules(sheet, min(_MOST_RULES, max(10, _MOST_WORK // max(size, 1)))):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from html import unescape
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urljoin
 
 import msgspec
+from selectolax.lexbor import LexborHTMLParser
 
 from dogu.workspace.web.hidden import (
     UNSHOWN_TAGS,
@@ -56,7 +59,6 @@ def read_html(markup: str, address: str) -> PageText:
     """Return what a page says; links are made absolute by `address`, or by the page's own base."""
     if is_nested_too_deeply(markup):
         return PageText("", _without_markup(markup))
-    from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(markup)
     title = tree.css_first("title")
@@ -142,8 +144,6 @@ class _Walk:
 
 def _joined(address: str, link: str) -> str:
     """Return the link as an absolute address of the web, empty for what is none or leads nowhere else."""
-    from urllib.parse import urljoin
-
     link = link.strip()
     if not link or link.startswith("#"):
         return ""
@@ -156,7 +156,5 @@ def _joined(address: str, link: str) -> str:
 
 
 def _without_markup(markup: str) -> str:
-    from html import unescape
-
     lines = (" ".join(line.split()) for line in unescape(_MARKUP.sub("\n", markup)).splitlines())
     return "\n".join(line for line in lines if line)

@@ -12,6 +12,7 @@ from dogu.contract import Part, Text, ToolError, parts_of
 from dogu.language import told
 from dogu.workspace.web.client import WebClient
 from dogu.workspace.web.names import is_look_alike, shown_url
+from dogu.workspace.web.page import read_answer
 from dogu.workspace.web.url import WebUrl, raw_url, urls_in
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ class WebReader:
 
     async def read(self, urls: Sequence[WebUrl]) -> list[WebPage | ToolError]:
         """Fetch and read the addresses, in order; a failure stands in its page's place."""
-        from dogu.workspace.web.page import read_answer
-
         pages: dict[WebUrl, WebPage | ToolError] = {}
         limiter = anyio.CapacityLimiter(_AT_ONCE)
 

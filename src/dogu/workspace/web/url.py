@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from urllib.parse import quote, urljoin
 
+import idna
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
@@ -77,8 +81,6 @@ def parse_url(text: str) -> WebUrl:
 
 def join_url(base: WebUrl, location: str) -> WebUrl:
     """Read where a redirect leads. Raises `ToolError` as `parse_url` does."""
-    from urllib.parse import urljoin
-
     location = location.strip(" ").replace(" ", "%20")  # as browsers do
     if _UNSAFE.search(location) or re.match(r"[\w+.-]*:(?!//)", location):
         raise _bad(ascii(location[:100])[1:-1], "is no address to be redirected to")
@@ -155,8 +157,6 @@ def _host(written: str, shown: str) -> str:
 
 
 def _ipv6(written: str, shown: str) -> str:
-    from ipaddress import AddressValueError, IPv6Address
-
     try:
         if not written.endswith("]") or "%" in written:
             raise _bad(shown, "names no valid host; an address with a zone belongs to the local link")
@@ -166,8 +166,6 @@ def _ipv6(written: str, shown: str) -> str:
 
 
 def _ipv4(host: str, shown: str) -> str:
-    from ipaddress import AddressValueError, IPv4Address
-
     try:
         return str(IPv4Address(host))
     except AddressValueError:
@@ -176,10 +174,6 @@ def _ipv4(host: str, shown: str) -> str:
 
 
 def _ascii_name(written: str, shown: str) -> str:
-    import unicodedata
-
-    import idna
-
     folded = unicodedata.normalize("NFKC", written.translate(_DOTS))
     if folded.isascii():
         return folded  # full-width letters and digits: judged as what they stand for
@@ -192,7 +186,6 @@ def _ascii_name(written: str, shown: str) -> str:
 def _name(host: str, shown: str) -> str:
     if "xn--" not in host:
         return host
-    import idna
 
     try:
         return idna.decode(host)
@@ -201,8 +194,6 @@ def _name(host: str, shown: str) -> str:
 
 
 def _target(path: str, query: str) -> str:
-    from urllib.parse import quote
-
     return quote(path or "/", safe="/%:@!$&'()*+,;=~-._|") + quote(query, safe="?/%:@!$&'()*+,;=~-._|[]")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 from anyio import to_thread
@@ -24,9 +24,8 @@ from dogu.runtime.discovery.mcp.offers import Prompt, Resource, prompt_content
 from dogu.runtime.discovery.mcp.server import McpServer
 from dogu.runtime.discovery.mcp.tool import DeclarationError, McpTool
 from dogu.runtime.registry import ToolRegistry
-
-if TYPE_CHECKING:
-    from dogu.workspace.process.wire import Launch
+from dogu.workspace.process.wire import Launch
+from dogu.workspace.visible import make_visible
 
 _MOST_PROBLEMS_TOLD = 5
 _AFTER_THE_PROMPT_S = 0.5
@@ -94,8 +93,6 @@ class McpServers:
 
     def launch(self) -> Launch:
         """Give what starts their programs, the first time they need it."""
-        from dogu.workspace.process.wire import Launch
-
         if self._launch is None:
             self._launch = Launch(is_scoped=False)
         return self._launch
@@ -195,8 +192,6 @@ class McpServers:
 
     def tell(self, note: str) -> None:
         """Add a sentence to the runtime's notes, once."""
-        from dogu.workspace.visible import make_visible
-
         note = make_visible(note)
         if note not in self._told:
             self._told[note] = None

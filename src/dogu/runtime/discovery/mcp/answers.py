@@ -16,11 +16,13 @@ from mcp.client.session import ClientRequestContext, ElicitationFnT, SamplingFnT
 from pydantic import FileUrl
 
 from dogu.contract import Content, Part, Text, ToolError
+from dogu.contract.content import parts_of
 from dogu.language import say, told
 from dogu.runtime.discovery.mcp.clock import Clock
 from dogu.runtime.discovery.mcp.content import joined_content, part_of
 from dogu.runtime.discovery.mcp.host import Host, SamplingRequest
 from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.workspace.truncation import middle_left_out
 
 MOST_ENQUIRIES = 10
 _REFUSED = -1  # Source: the specification, "User rejected sampling request"
@@ -180,9 +182,6 @@ def _content(message: mcp_types.SamplingMessage) -> Content:
 
 
 def _shown(request: SamplingRequest) -> str:
-    from dogu.contract.content import parts_of
-    from dogu.workspace.truncation import middle_left_out
-
     lines = [f"[system] {request.system}"] if request.system else []
     for role, content in request.messages:
         shown = [

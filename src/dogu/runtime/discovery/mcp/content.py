@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from dogu.contract import Blob, Content, ErrorKind, JsonObject, Part, Text, ToolFailure, ToolResult
+from dogu.workspace.truncation import middle_left_out
+from dogu.workspace.visible import make_visible
 
 _MAX_BLOB_BYTES = 10_000_000
 _LONGEST_SHOWN_CHARS = 20_000
@@ -130,9 +132,6 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
 
 
 def _display(parts: Iterable[Part]) -> str:
-    from dogu.workspace.truncation import middle_left_out
-    from dogu.workspace.visible import make_visible
-
     shown = [part.text if isinstance(part, Text) else f"[{part.media_type}, {len(part.data)} bytes]" for part in parts]
     return make_visible(middle_left_out("\n".join(shown), _LONGEST_SHOWN_CHARS)[0])
 

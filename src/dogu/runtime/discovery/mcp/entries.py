@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -154,8 +155,6 @@ def _told(sentence: str, place: str) -> str:
 
 def _unknown_keys(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Give the keys that aren't known, with what to say of them."""
-    from difflib import get_close_matches
-
     for key in row:
         if key in _KEYS or _RESTRICTING.search(key):
             continue

@@ -5,6 +5,7 @@ Source: RFC 8252, section 7.3.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
@@ -34,8 +35,6 @@ class Callback:
 
 def free_port() -> int:
     """Return a port that nothing listens at, for now."""
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

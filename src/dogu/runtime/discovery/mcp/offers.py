@@ -10,6 +10,7 @@ import msgspec
 
 from dogu.contract import Content, JsonObject, Part, Text
 from dogu.runtime.discovery.mcp.content import joined_content, part_of
+from dogu.workspace.visible import make_visible
 
 _LONGEST_TEXT_CHARS = 1_000
 _NOT_IN_A_COMMAND = re.compile(r"[^\w.:/-]")
@@ -95,8 +96,6 @@ def _said(fields: Mapping[str, object]) -> str:
 
 
 def _visible(text: object) -> str:
-    from dogu.workspace.visible import make_visible
-
     return make_visible(text[:_LONGEST_TEXT_CHARS]) if isinstance(text, str) else ""
 
 

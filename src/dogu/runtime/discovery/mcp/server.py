@@ -14,11 +14,12 @@ from dogu.language import told
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.offers import Prompt, Resource, prompts_of, resources_of
+from dogu.runtime.discovery.mcp.session import FAILURES, Hearing, connected
 from dogu.runtime.discovery.mcp.work import Ask, Work, reason_of, with_tail
+from dogu.workspace.process.talked_to import Start
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.session import Connection
-    from dogu.workspace.process.talked_to import Start
     from dogu.workspace.process.wire import Launch
 
 _START_TIMEOUT_S = 30.0
@@ -101,8 +102,6 @@ class McpServer:
 
     async def _live(self) -> None:
         """Run the server once, to its end; `_problem` says how that came."""
-        from dogu.runtime.discovery.mcp.session import FAILURES
-
         how = told("it ended")
         try:
             await self._live_once()
@@ -122,8 +121,6 @@ class McpServer:
             self._say(told("it could not be started: {problem}", problem=self._problem))
 
     async def _live_once(self) -> None:
-        from dogu.runtime.discovery.mcp.session import Hearing, connected
-
         hearing = Hearing(self._say, self._hear_change)
         # To connect, to greet, to list: each has its time. (`fail_after` would forget a limit that has passed already.)
         with anyio.CancelScope(deadline=anyio.current_time() + _START_TIMEOUT_S) as starting:
@@ -180,8 +177,6 @@ class McpServer:
             self.resources = resources_of(self.entry.alias, rows)
 
     async def _relist(self, connection: Connection) -> None:
-        from dogu.runtime.discovery.mcp.session import FAILURES
-
         while True:
             while self._changed:
                 what = self._changed.pop()
@@ -203,8 +198,6 @@ class McpServer:
         self._owner.tell(told("MCP server {alias}: {problem}.", alias=self.entry.alias, problem=problem))
 
     def _program(self, entry: ServerEntry) -> tuple[Launch, Start]:
-        from dogu.workspace.process.talked_to import Start
-
         environment = {**self._host.environment(), **entry.env}
         directory = os.path.join(self._directory, os.path.expanduser(entry.cwd))
         argv = (os.path.expanduser(entry.command), *entry.args)

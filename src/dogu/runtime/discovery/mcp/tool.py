@@ -13,7 +13,11 @@ from anyio import to_thread
 from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolError, ToolResult
 from dogu.language import say, told
 from dogu.runtime.discovery.mcp.approved import ApprovedDeclarations
+from dogu.runtime.discovery.mcp.content import result_of
 from dogu.runtime.discovery.mcp.server import McpServer
+from dogu.runtime.discovery.schema import check_arguments, schema_problem
+from dogu.workspace.diff import unified_diff
+from dogu.workspace.visible import make_visible
 
 _LONGEST_NAME = 64
 _LONGEST_DESCRIPTION_CHARS = 10_000
@@ -56,8 +60,6 @@ class McpTool(Tool[JsonObject]):
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> JsonObject:
         """Check the arguments against the declared schema; a null that it doesn't take stands for nothing given."""
-        from dogu.runtime.discovery.schema import check_arguments
-
         try:
             check_arguments(self.name, self._schema, raw)
         except ToolError:
@@ -94,8 +96,6 @@ class McpTool(Tool[JsonObject]):
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
         """Call the server."""
-        from dogu.runtime.discovery.mcp.content import result_of
-
         if context.approved is self and not self._approved.holds(self.name, self._declaration):
             await to_thread.run_sync(self._approved.approve, self.name, self._declaration)
         return result_of(self._server.entry.alias, await self._server.call(self.remote_name, args, context))
@@ -117,8 +117,6 @@ def _remote_name(declared: JsonObject) -> str:
 
 
 def _schema(name: str, declared: JsonObject) -> JsonObject:
-    from dogu.runtime.discovery.schema import schema_problem
-
     schema = _object(declared.get("inputSchema"), "its inputSchema")
     if schema.get("type", "object") != "object":
         raise DeclarationError(told("its inputSchema is no schema of an object"))
@@ -175,14 +173,10 @@ def _object(value: object, what: str) -> JsonObject:
 
 
 def _visible(text: object) -> str:
-    from dogu.workspace.visible import make_visible
-
     if not isinstance(text, str):
         raise DeclarationError(told("its description is no text"))
     return make_visible(text)
 
 
 def _diff(before: str, now: str) -> str:
-    from dogu.workspace.diff import unified_diff
-
     return _visible(unified_diff(before, now, "declaration"))

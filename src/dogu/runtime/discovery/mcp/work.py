@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dogu.contract import ErrorKind, JsonObject, ToolError
 from dogu.runtime.discovery.mcp.clock import Clock
+from dogu.runtime.discovery.mcp.session import FAILURES
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.entries import ServerEntry
@@ -42,8 +43,6 @@ class Work:
 
     async def do(self, what: str, ask: Ask) -> JsonObject:
         """Return the raw answer. Raises `ToolError` that names the server, what happened and what to do."""
-        from dogu.runtime.discovery.mcp.session import FAILURES
-
         clock, reporting = Clock(self._entry.timeout_s), _Reporting()
 
         async def tell_progress(progress: float, total: float | None, message: str | None) -> None:
