@@ -18,13 +18,13 @@ from pathlib import Path
 from check_sizes import Function, code_lines
 
 AT_MOST = {
-    "files": 500,
+    "files": 505,
     "lines": 59_500,
-    "definitions per 1,000 lines of code": 62.3,
+    "definitions per 1,000 lines of code": 62.6,
     "modules with one importer, %": 42.7,
-    "imports in functions": 595,
-    "of them of our own modules": 387,
-    "of them repeated in one file": 125,
+    "imports in functions": 330,
+    "of them of our own modules": 215,
+    "of them repeated in one file": 85,
     "cycles of files": 6,
     "cycles of folders": 4,
 }
