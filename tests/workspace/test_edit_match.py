@@ -57,14 +57,28 @@ def refusal(text: str, old: str, new: str, expected: int | None = 1) -> Refusal:
 # exact
 
 
-@pytest.mark.parametrize(
-    "new", ["$& $1 \\1 \\n", "&lt;&amp;lt;", "```\nx\n```", "12: x", "“x”", " x ", "", "...", "\\d+"]
-)
+@pytest.mark.parametrize("new", ["$& $1 \\1 \\n", "&lt;&amp;lt;", "```x```", "12: x", "“x”", " x ", "", "...", "\\d+"])
 def test_an_exact_match_writes_new_as_it_is(new: str) -> None:
     result, found = edit(CODE, "result += item.price", new)
     assert result == CODE.replace("result += item.price", new)
     assert found.is_exact
     assert found.lines == ((10, 10),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("total = 1", "if ready:\n    total = 1", "    if ready:\n        total = 1\n"),
+        ("total = 1", "total = 1\ncount = 2", "    total = 1\n    count = 2\n"),
+        ("  total = 1", "  if ready:\n      total = 1", "    if ready:\n        total = 1\n"),
+        ("total = 1", "total = 1\n    count = 2", "    total = 1\n    count = 2\n"),
+        ("total = 1", "total = 1\n\n\ndef g():\n    pass", "    total = 1\n\n\ndef g():\n    pass\n"),
+    ],
+)
+def test_several_lines_for_one_sent_without_its_indentation_get_it_where_they_lack_it(
+    old: str, new: str, wanted: str
+) -> None:
+    assert after("def f():\n    total = 1\n", old, new) == "def f():\n" + wanted
 
 
 def test_a_match_inside_a_line_or_a_word_is_exact_too() -> None:
@@ -181,6 +195,56 @@ def test_two_places_that_differ_in_white_space_only_are_ambiguous() -> None:
     assert found.why is Why.AMBIGUOUS
     assert found.lines == ((2, 2), (4, 4))
     assert after("  a(b)\n    a(b)\n", "a( b )", "c( b )", 2) == "  c( b )\n    c( b )\n"
+
+
+# blocks that are wrapped, unwrapped, moved
+
+
+FUNCTION = "def f():\n    if ready:\n        go()\n        stop()\n    return 1\n"
+
+
+@pytest.mark.parametrize("shift", [-1, 1, 2])
+@pytest.mark.parametrize("context", [0, 1])
+def test_a_block_is_wrapped_as_deep_as_the_file_has_it(shift: int, context: int) -> None:
+    old = "        go()\n        stop()\n" + "    return 1\n" * context
+    new = "        if c:\n            go()\n            stop()\n" + "    return 1\n" * context
+    assert after(FUNCTION, shifted(old, shift), shifted(new, shift)) == FUNCTION.replace(old, new)
+
+
+@pytest.mark.parametrize("shift", [-1, 1, 2])
+def test_a_block_is_unwrapped_as_deep_as_the_file_has_it(shift: int) -> None:
+    old = "    if ready:\n        go()\n        stop()\n"
+    new = "    go()\n    stop()\n"
+    assert after(FUNCTION, shifted(old, shift), shifted(new, shift)) == FUNCTION.replace(old, new)
+
+
+def shifted(text: str, levels: int) -> str:
+    if levels > 0:
+        return indent(text, " " * 4 * levels)
+    return "".join(line[-4 * levels :] for line in text.splitlines(keepends=True))
+
+
+def test_what_could_not_be_parsed_any_more_is_refused() -> None:
+    text = "def f():\n    try:\n        go()\n        return 1\n    finally:\n        stop()\n"
+    old = "            return 1\n        finally:\n            stop()\n"
+    found = match_edit(text, old, "        return 1\n", path="x.py")
+    assert isinstance(found, Refusal)
+    assert found.why is Why.UNCLEAR
+
+
+def test_a_slip_stays_at_its_place() -> None:
+    text = "const a = {\n  b: 1,\n  c: two,\n};\nx()\n"
+    old = "const a = {\n  b: 1,\n  c: two,\n}\nx()"
+    new = "const a = {\n  b: 1,\n  d() {\n    return 3;\n  },\n  c: two,\n}\nx()"
+    assert after(text, old, new) == new[:-4] + ";\nx()\n"
+
+
+@pytest.mark.parametrize("old", ["f(a)", "f( a)"])
+def test_as_many_as_there_are_are_all_replaced_or_none(old: str) -> None:
+    few, many = "f(a)\n" * 12_000, "f(a)\n" * 120_000
+    found = match_edit(few, old, "g(a)", None)
+    assert isinstance(found, Refusal) if old == "f( a)" else after(few, old, "g(a)", None) == "g(a)\n" * 12_000
+    assert refusal(many, old, "g(a)", None).why is Why.AMBIGUOUS
 
 
 # look-alikes

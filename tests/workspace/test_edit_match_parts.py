@@ -51,6 +51,11 @@ def test_a_place_that_would_cut_a_cluster_is_not_located() -> None:
     assert view.locate(1, 4) == (1, 2)
 
 
+def stepping(step: int) -> list[str]:
+    """Return lines that indent a block by `step` blanks, by none for 0."""
+    return ["if a:", f"{' ' * step}b", "c"] if step else ["a"]
+
+
 @pytest.mark.parametrize(
     ("pairs", "steps", "asked", "wanted"),
     [
@@ -74,22 +79,24 @@ def test_a_place_that_would_cut_a_cluster_is_not_located() -> None:
 def test_indentation_follows_the_lines_that_align(
     pairs: list[tuple[str, str]], steps: tuple[int, int], asked: str, wanted: str | None
 ) -> None:
-    found = learn_indentation(pairs, lambda: steps)
+    found = learn_indentation(pairs, lambda: (stepping(steps[0]), stepping(steps[1])))
     assert found is not None
     assert found(asked) == wanted
 
 
 def test_one_odd_line_does_not_spoil_the_map_and_is_mapped_by_itself() -> None:
     pairs = [("", ""), ("    ", "    "), ("     ", "        "), ("    ", "    ")]
-    found, lost_head = indentation_map(pairs, lambda: (4, 4), may_lose_head=True)
+    found, lost_head = indentation_map(pairs, lambda: (stepping(4), stepping(4)), may_lose_head=True)
     assert [found(" " * depth) for depth in (0, 4, 5, 8)] == ["", "    ", "        ", "        "]
     assert not lost_head
 
 
 def test_a_first_line_that_alone_lost_its_indentation_is_told() -> None:
     pairs = [("", "    "), ("        ", "        ")]
-    assert indentation_map(pairs, lambda: (4, 4), may_lose_head=True)[1]
-    assert not indentation_map([("", "    "), ("    ", "        ")], lambda: (4, 4), may_lose_head=True)[1]
+    assert indentation_map(pairs, lambda: (stepping(4), stepping(4)), may_lose_head=True)[1]
+    assert not indentation_map(
+        [("", "    "), ("    ", "        ")], lambda: (stepping(4), stepping(4)), may_lose_head=True
+    )[1]
 
 
 def test_the_unit_of_indentation_is_the_commonest_step() -> None:

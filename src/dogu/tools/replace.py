@@ -127,7 +127,7 @@ class Replace(Tool[ReplaceArgs]):
         from dogu.workspace.text.change import base_of, change_text, read_text
 
         content, text = read_text(self._files, path)
-        found = match_edit(text.text, *strings, expected, exact_only=repaired)
+        found = match_edit(text.text, *strings, expected, path=path, exact_only=repaired)
         if isinstance(found, Refusal):
             return _Unplaced(found, text.text, content.digest)
         _refuse_new_strays(text.text, found)

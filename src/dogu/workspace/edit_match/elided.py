@@ -11,11 +11,11 @@ from itertools import pairwise
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, align_equal
+from dogu.workspace.edit_match.apply import weave
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folded import folded_places
 from dogu.workspace.edit_match.folding import FoldedText
-from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, Why
-from dogu.workspace.edit_match.weave import UncleanError, weave
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, Replacement, UncleanError, Why
 from dogu.workspace.text.omission import is_elision
 
 STAGE = sentence("elision")

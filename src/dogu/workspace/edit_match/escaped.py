@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit
+from dogu.workspace.edit_match.apply import split_lines, weave
 from dogu.workspace.edit_match.exact import occurrences
-from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why, lie_apart
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why, lie_apart
 from dogu.workspace.edit_match.views import View, substituted
-from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 
 STAGE = sentence("lost escapes")
 _STANDS_FOR = {"n": "\n", "t": "\t", "r": "\r"}

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from dogu.workspace.edit_match.result import OVERLAP, TOO_MANY, Found, Outcome, Refused, Replacement, Why, lie_apart
+from dogu.language import sentence
+from dogu.workspace.edit_match.alignment import Place, align_equal
+from dogu.workspace.edit_match.apply import weave
+from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.result import (
+    OVERLAP,
+    TOO_MANY,
+    Found,
+    Outcome,
+    Refused,
+    Replacement,
+    UncleanError,
+    Why,
+    lie_apart,
+)
+from dogu.workspace.edit_match.verify import still_parses
 
-MOST_PLACES = 10_000
+MOST_PLACES = 100_000
+_OPENERS = (":", "{", "(", "[")
+_CLOSERS = ("}", ")", "]")
+_AROUND_CHARS = 2000
 
 
 def occurrences(text: str, old: str) -> list[int]:
@@ -17,10 +35,11 @@ def occurrences(text: str, old: str) -> list[int]:
     return found
 
 
-def find_exact(text: str, old: str, new: str, expected: int | None) -> Outcome:
+def find_exact(text: str, old: str, new: str, expected: int | None, path: str = "") -> Outcome:
     """Find `old` as it is; None when it is nowhere.
 
-    Forgives nothing, so `new` is written as it is. Occurrences that overlap make no set of places and are refused.
+    Forgives nothing but the indentation of a single line, so `new` is written as it is. Occurrences that overlap make
+    no set of places and are refused.
     """
     at = occurrences(text, old)
     if not at:
@@ -30,4 +49,45 @@ def find_exact(text: str, old: str, new: str, expected: int | None) -> Outcome:
         return Refused(Why.AMBIGUOUS, "exact", TOO_MANY, spans)
     if not lie_apart(spans) or (expected is not None and len(spans) != expected):
         return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
-    return Found("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))
+    try:
+        written = [_reindented(text, span, old, new, path) for span in spans]
+    except UncleanError as error:
+        return Refused(Why.UNCLEAR, "exact", str(error), spans)
+    literal = [Replacement(*span, new) for span in spans]
+    pieces = [piece for own, as_sent in zip(written, literal, strict=True) for piece in own or [as_sent]]
+    return Found("exact", spans, tuple(pieces), (sentence("indentation"),) if any(written) else ())
+
+
+def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
+    """Return what to write for several new lines where one line of `old` lies in the file without all of its
+    indentation; empty where `new` is meant as it is.
+    """
+    line_start = text.rfind("\n", 0, span[0]) + 1
+    lost = text[line_start : span[0]]
+    if not lost or lost.strip() or "\n" not in new or len([line for line in old.split("\n") if line.strip()]) > 1:
+        return []
+    if not (old[0].isspace() or new[0].isspace()) and not _is_shallow(text, span[1], lost, new):
+        as_sent = f"{text[: span[0]]}{new}{text[span[1] :]}"
+        if still_parses(path, text, as_sent):
+            return []
+    try:
+        return weave(Place(text, old, align_equal(old, span[0])), new)
+    except UncleanError:
+        if old[0].isspace():
+            raise
+        return []
+
+
+def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
+    """Say whether lines of `new`, as they are, would leave the block that its first line begins in at `indent`,
+    without a reason.
+    """
+    lines = new.rstrip("\n").split("\n")
+    if lines[0].rstrip().endswith(_OPENERS) and lines[1].strip() and len(indent_of(lines[1])) <= len(indent):
+        return not lines[1].lstrip().startswith(_CLOSERS) or not lines[1].startswith(indent)
+    leaving = next((i for i, line in enumerate(lines) if i and line.strip() and not line.startswith(indent)), None)
+    if leaving is None:
+        return False
+    after = next((line for line in text[end : end + _AROUND_CHARS].split("\n")[1:] if line.strip()), "")
+    returns = len(indent_of(after)) > len(indent_of(lines[-1])) and not lines[-1].rstrip().endswith(_OPENERS)
+    return bool(lines[leaving - 1].strip()) or returns

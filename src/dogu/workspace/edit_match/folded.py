@@ -11,24 +11,27 @@ from __future__ import annotations
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, align_folded, differences, words_agree
+from dogu.workspace.edit_match.apply import weave
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folding import FoldedText, fold
-from dogu.workspace.edit_match.result import OVERLAP, Found, Outcome, Refused, Why, lie_apart
-from dogu.workspace.edit_match.weave import UncleanError, weave
+from dogu.workspace.edit_match.result import OVERLAP, TOO_MANY, Found, Outcome, Refused, UncleanError, Why, lie_apart
 from dogu.workspace.edit_match.words import is_comment_mark, joined, word_chars
 
 STAGE = sentence("white space and look-alikes")
 FEWEST_WORD_CHARS = 2
 _MORE_PLACES = 20
+_MOST_PLACES = 10_000
 
 
 def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
     """Find `old` in the folded view; None when it is nowhere."""
     # A few more than wanted are enough to refuse; only "as many as there are" needs them all.
-    places = folded_places(folded, old, None if expected is None else expected + _MORE_PLACES)
+    places = folded_places(folded, old, _MOST_PLACES + 1 if expected is None else expected + _MORE_PLACES)
     if not places:
         return None
     spans = tuple((place.start, place.end) for place in places)
+    if len(places) > _MOST_PLACES:
+        return Refused(Why.AMBIGUOUS, STAGE, TOO_MANY, spans)
     if not lie_apart(spans) or (expected is not None and len(places) != expected):
         return Refused(Why.AMBIGUOUS, STAGE, "" if lie_apart(spans) else OVERLAP, spans)
     forgiven = tuple(dict.fromkeys(word for place in places for word in differences(place)))

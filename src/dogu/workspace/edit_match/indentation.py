@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 Pair = tuple[str, str]  # the model's indentation of a line, the file's
 IndentMap = Callable[[str], str | None]  # None: can't be told
-Units = Callable[[], tuple[int, int]]  # by how many characters the model and the file indent a block, 0 for unknown
+Texts = Callable[[], tuple[Sequence[str], Sequence[str]]]  # the model's lines, and the file's around the place
 
 
 _TAB_WIDTHS = (2, 3, 4, 8)
 _STEPS = (1, 2, 3, 4, 8)  # by how many characters people indent
 _SCALES = frozenset(Fraction(one, other) for one in _STEPS for other in _STEPS)
+_MOST = Fraction(2, 3)  # of the lines must follow a map that not all of them do
 
 
 def indent_of(line: str) -> str:
@@ -35,58 +37,110 @@ def indent_unit(lines: Sequence[str]) -> int:
     return steps.most_common(1)[0][0] if steps else 0
 
 
-def indentation_map(pairs: Sequence[Pair], units: Units, *, may_lose_head: bool) -> tuple[IndentMap, bool]:
+def indentation_map(pairs: Sequence[Pair], texts: Texts, *, may_lose_head: bool) -> tuple[IndentMap, bool]:
     """Return how to indent new lines, and whether the first line alone lost its indentation (`old` was stripped).
 
-    `pairs` are those of all aligned lines, in order. Where no map fits them all, an indentation is mapped as the
-    lines that have it agree to, and any other as all lines but one say.
+    `pairs` are those of all aligned lines, in order. Where no map fits them all, an indentation is mapped as most of
+    the lines that have it agree to, and any other as the map says that fits most lines.
     """
     loses_head = may_lose_head and len(pairs) > 1 and not pairs[0][0] and bool(pairs[0][1])
     if loses_head and all(ours == theirs for ours, theirs in pairs[1:]):
         return _same, True
-    found = learn_indentation(pairs, units)
+    found = learn_indentation(pairs, texts)
     if found is not None:
         return found, False
-    found = learn_indentation(pairs[1:], units) if loses_head else None
+    found = learn_indentation(pairs[1:], texts) if loses_head else None
     if found is not None:
         return found, True
-    return _as_most(pairs), False
+    return _as_most(pairs, texts), False
 
 
-def learn_indentation(pairs: Sequence[Pair], units: Units) -> IndentMap | None:
+def learn_indentation(pairs: Sequence[Pair], texts: Texts) -> IndentMap | None:
     """Return the simplest map that takes every pair: the same, a prefix more or less, a scale; None when none does.
 
     One indentation alone fits both a prefix and a scale; then the steps both sides indent by decide, and where they
     don't, only that indentation is mapped (and, off by an odd number, the file's own: then that line was a slip).
     """
     seen = list(dict.fromkeys(pairs))
-    if len(seen) == 1 and seen[0][0] != seen[0][1] and all(seen[0]) and set(seen[0][0]) == set(seen[0][1]):
-        return _by_units(seen[0], *units(), often=len(pairs) > 1)
-    return _shift(seen) or _retab(seen) or _scale(seen)
+    if all(ours == theirs for ours, theirs in seen):
+        return _same
+    steps = _Steps(*texts())
+    if len(seen) == 1 and all(seen[0]) and set(seen[0][0]) == set(seen[0][1]):
+        return _by_steps(seen[0], steps, often=len(pairs) > 1)
+    if steps.mixes(seen):
+        return steps.map(seen)
+    return _shift(seen) or _retab(seen) or _scale(seen) or steps.map(seen)
+
+
+class _Steps:
+    """By how much and by which character the model and the file indent a block; 0 and empty where that isn't plain."""
+
+    def __init__(self, model: Sequence[str], file: Sequence[str]) -> None:
+        depths = sorted({len(indent_of(line)) for line in model if line.strip()})
+        self.model = min((deep - less for less, deep in pairwise(depths)), default=0)
+        self.file = indent_unit(file)
+        self.model_char = _only_char("".join(map(indent_of, model)))
+        self.file_char = _only_char("".join(map(indent_of, file)))
+
+    def mixes(self, seen: Sequence[Pair]) -> bool:
+        """Say whether a prefix of the file's before the model's blanks would mix tabs and blanks."""
+        return all(not ours for ours, _ in seen) and "" not in (self.model_char, self.file_char) and self._differ
+
+    @property
+    def _differ(self) -> bool:
+        return self.model_char != self.file_char and self.model > 0
+
+    def map(self, seen: Sequence[Pair]) -> IndentMap | None:
+        """Return the map of the model's steps to the file's that takes every pair, None when none does."""
+        if not self.model or not self.file or not self.model_char or not self.file_char:
+            return None
+        slope = Fraction(self.file, self.model)
+        offset = len(seen[0][1]) - slope * len(seen[0][0])
+        char, own = self.file_char, self.model_char
+
+        def step(indent: str) -> str | None:
+            length = slope * len(indent) + offset
+            fits = not indent.strip(own) and length.denominator == 1 and length >= 0
+            return char * int(length) if fits else None
+
+        return step if slope in _SCALES and all(step(ours) == theirs for ours, theirs in seen) else None
 
 
 def _same(indent: str) -> str | None:
     return indent
 
 
-def _by_units(pair: Pair, ours: int, theirs: int, *, often: bool) -> IndentMap | None:
+def _by_steps(pair: Pair, steps: _Steps, *, often: bool) -> IndentMap | None:
     model, file = pair
+    ours, theirs = steps.model, steps.file
     if ours and theirs and ours != theirs and len(model) * theirs == len(file) * ours and _scale([pair]):
         return _scale([pair])
-    steps_agree = ours == theirs or not ours or not theirs
-    if steps_agree and (often or abs(len(model) - len(file)) % (theirs or ours or 2) == 0):
+    if often or abs(len(model) - len(file)) % (2 if ours == theirs else theirs or ours) == 0:
         return _shift([pair])
     odd = abs(len(model) - len(file)) % 2 == 1
     return lambda indent: file if indent == model or (odd and indent == file) else None
 
 
-def _as_most(pairs: Sequence[Pair]) -> IndentMap:
+def _as_most(pairs: Sequence[Pair], texts: Texts) -> IndentMap:
     known: dict[str, str | None] = {}
-    for ours, theirs in pairs:
-        known[ours] = theirs if known.get(ours, theirs) == theirs else None
-    rests = [[*pairs[:odd], *pairs[odd + 1 :]] for odd in range(len(pairs))]
-    most = next((found for rest in rests if len(rest) > 1 and (found := _shift(rest))), None)
+    for ours in {ours for ours, _ in pairs}:
+        theirs = Counter(file for model, file in pairs if model == ours)
+        commonest, count = theirs.most_common(1)[0]
+        known[ours] = commonest if len(theirs) == 1 or (count > 1 and count >= _MOST * theirs.total()) else None
+    most = _commonest(pairs, texts)
     return lambda indent: known[indent] if indent in known else most(indent) if most else None
+
+
+def _commonest(pairs: Sequence[Pair], texts: Texts) -> IndentMap | None:
+    """Return the map that most of the lines follow, None when none is followed by enough of them."""
+    steps = _Steps(*texts())
+    best, most = None, 1
+    for pair in dict.fromkeys(pairs):
+        for found in (_shift([pair]), steps.map([pair])):
+            follow = sum(found(ours) == theirs for ours, theirs in pairs) if found else 0
+            if follow > most and follow >= _MOST * len(pairs):
+                best, most = found, follow
+    return best
 
 
 def _shift(seen: Sequence[Pair]) -> IndentMap | None:
@@ -113,7 +167,7 @@ def _retab(seen: Sequence[Pair]) -> IndentMap | None:
 
 
 def _tabbed(indent: str, width: int) -> str | None:
-    if indent.strip(" "):
+    if indent.strip(" ") or 0 < len(indent) < width:
         return None
     return "\t" * (len(indent) // width) + " " * (len(indent) % width)
 

@@ -20,7 +20,17 @@ from dogu.workspace.edit_match.line_index import LineIndex
 from dogu.workspace.edit_match.near import find_near
 from dogu.workspace.edit_match.nearest import nearest
 from dogu.workspace.edit_match.readings import find_read
-from dogu.workspace.edit_match.result import OVERLAP, Found, Outcome, Refused, Replacement, Why, lie_apart
+from dogu.workspace.edit_match.result import (
+    OVERLAP,
+    Found,
+    Outcome,
+    Refused,
+    Replacement,
+    Why,
+    lie_apart,
+    spliced,
+)
+from dogu.workspace.edit_match.verify import is_broken_itself, still_parses
 from dogu.workspace.edit_match.views import View, with_newlines
 from dogu.workspace.text.omission import find_omission
 
@@ -61,11 +71,13 @@ class Refusal:
     nearest: str = ""
 
 
-def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact_only: bool = False) -> Edit | Refusal:
+def match_edit(
+    text: str, old: str, new: str, expected: int | None = 1, *, path: str = "", exact_only: bool = False
+) -> Edit | Refusal:
     """Find what `old` means in `text` and work out what to write there for `new`, or refuse.
 
-    `expected` is how often `old` must be there, None for as often as it is. With `exact_only` no stage but the first
-    is tried.
+    `expected` is how often `old` must be there, None for as often as it is. `path` says by its ending what language
+    the text is in. With `exact_only` no stage but the first is tried.
     """
     view = with_newlines(text)
     old, new = _with_newlines(old), _with_newlines(new)
@@ -73,14 +85,27 @@ def match_edit(text: str, old: str, new: str, expected: int | None = 1, *, exact
     if refusal is not None:
         return refusal
     folded = FoldedText(view.text)
-    outcome = find_exact(view.text, old, new, expected)
+    outcome = find_exact(view.text, old, new, expected, path)
     if outcome is None and not exact_only:
         outcome = _find(folded, old, new, expected)
     if isinstance(outcome, Found):
-        return _edit(view, text, outcome)
+        return _edit(view, text, outcome) if _parses(path, view.text, old, new, outcome) else _unparsable(view, outcome)
     if isinstance(outcome, Refused):
         return Refusal(outcome.why, outcome.reason, outcome.stage, _line_spans(view.text, outcome.spans))
     return _nowhere(folded, old, new)
+
+
+def _parses(path: str, text: str, old: str, new: str, found: Found) -> bool:
+    """Say whether the text can be parsed as before, as far as that is the engine's doing."""
+    if not found.forgiven or still_parses(path, text, spliced(text, found.replacements)):
+        return True
+    as_sent = spliced(text, [Replacement(*span, new) for span in found.spans])
+    return is_broken_itself(path, old, new, as_sent)
+
+
+def _unparsable(view: View, found: Found) -> Refusal:
+    reason = "written there, new_string would leave a file that can't be parsed"
+    return Refusal(Why.UNCLEAR, reason, found.stage, _line_spans(view.text, found.spans))
 
 
 def _edit(view: View, text: str, found: Found) -> Edit | Refusal:

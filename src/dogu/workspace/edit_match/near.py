@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit, align_folded
+from dogu.workspace.edit_match.apply import split_lines, weave
 from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.line_index import LineIndex, likely_starts
-from dogu.workspace.edit_match.result import Found, Outcome, Refused, Why
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why
 from dogu.workspace.edit_match.slips import PARAPHRASE, is_whole_comment, slip_between, typing_error
-from dogu.workspace.edit_match.weave import UncleanError, split_lines, weave
 from dogu.workspace.edit_match.words import word_chars
 
 STAGE = sentence("near")

@@ -27,6 +27,10 @@ class Why(StrEnum):
     UNCLEAR = "unclear"  # the place is known, what to write there isn't
 
 
+class UncleanError(Exception):
+    """The change can't be written without guessing; the message says why."""
+
+
 @dataclass(frozen=True)
 class Found:
     """The places meant and what to write there.
@@ -54,6 +58,16 @@ class Refused:
 def lie_apart(spans: Sequence[tuple[int, int]]) -> bool:
     """Say whether the spans, ascending, don't overlap."""
     return all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
+def spliced(text: str, pieces: Sequence[Replacement]) -> str:
+    """Return the text with the pieces (ascending and apart) put in."""
+    out: list[str] = []
+    at = 0
+    for start, end, body in pieces:
+        out += text[at:start], body
+        at = end
+    return "".join([*out, text[at:]])
 
 
 OVERLAP = "the places overlap"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.folding import fold
 from dogu.workspace.edit_match.indentation import indent_of
@@ -71,6 +73,15 @@ class Rows:
         """Say whether nothing that can be seen is before the row on its first line of the file."""
         row = self.rows[i]
         return not fold(self.place.text[self.starts[row.first] : row.units[0].start])
+
+    def is_alone(self, i: int) -> bool:
+        """Say whether the row is all that can be seen on its line of the file."""
+        row = self.rows[i]
+        line = self.place.text[self.starts[row.first] : self.ends[row.last]]
+        return (row.units[0].start, row.units[-1].end) == (
+            self.starts[row.first] + len(line) - len(line.lstrip()),
+            self.starts[row.first] + len(line.rstrip()),
+        )
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return where what the place has of the lines `first` to `last` begins and ends."""
@@ -149,3 +160,25 @@ class Rows:
             blank = [number for number in range(rows[here].last + 1, stop) if not self.line(number).strip()]
             for i, number in zip(range(here + 1, there), blank, strict=False):
                 rows[i].first = rows[i].last = number
+
+
+def opcodes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield what to do with ours[i1:i2] to get theirs[j1:j2], as difflib does: "equal" or "change"."""
+    i = j = 0
+    for change in changed_ranges(ours, theirs):
+        if change.old_start > i:
+            yield "equal", i, change.old_start, j, change.new_start
+        i, j = change.old_end, change.new_end
+        yield "change", change.old_start, i, change.new_start, j
+    if i < len(ours):
+        yield "equal", i, len(ours), j, len(theirs)
+
+
+def shared_lines(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
+    """Pair what both lists have in the same order, leaving out what is empty."""
+    return [
+        (i1 + k, j1 + k)
+        for tag, i1, i2, j1, _ in opcodes(ours, theirs)
+        for k in range(i2 - i1)
+        if tag == "equal" and ours[i1 + k]
+    ]

@@ -8,25 +8,20 @@ look-alike characters. Where that can't be done without guessing, `UncleanError`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.folding import fold
-from dogu.workspace.edit_match.indentation import indent_of, indent_unit, indentation_map
-from dogu.workspace.edit_match.result import Replacement
-from dogu.workspace.edit_match.rows import Row, Rows
-from dogu.workspace.edit_match.words import word_chars
+from dogu.workspace.edit_match.indentation import indent_of, indentation_map
+from dogu.workspace.edit_match.result import Replacement, UncleanError
+from dogu.workspace.edit_match.rows import Row, Rows, opcodes, shared_lines
+from dogu.workspace.edit_match.terms import terms_of
+from dogu.workspace.edit_match.verify import verify
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
 _MOST_TOKENS = 2000
 _AROUND_CHARS = 5000
-
-
-class UncleanError(Exception):
-    """The change can't be written without guessing; the message says why."""
 
 
 def weave(place: Place, new: str, *, keep_garbled: bool = False) -> list[Replacement]:
@@ -37,7 +32,9 @@ def weave(place: Place, new: str, *, keep_garbled: bool = False) -> list[Replace
     all.
     """
     weaver = _Weaver(place, new, keep_garbled=keep_garbled)
-    return _joined([*weaver.changes(), *weaver.final_newline()])
+    pieces = _joined([*weaver.changes(), *weaver.final_newline()])
+    verify(place, new, pieces)
+    return pieces
 
 
 def split_lines(old: str, new: str) -> tuple[list[str], list[str]]:
@@ -56,42 +53,34 @@ class _Weaver:
         self.at = Rows(place, old_lines)
         self.rows = self.at.rows
         self.indent, self.lost_head = indentation_map(
-            self.at.indentations(), self._indent_units, may_lose_head=not self.at.cut_head
+            self.at.indentations(), self._texts, may_lose_head=not self.at.cut_head
         )
         self.characters = CharacterMap(place)
-        self.slips = {row.text.strip(): i for i, row in enumerate(self.rows) if row.slip}
         self.pads_lines = self.at.pads_lines()
-        self.in_file_terms = self._in_file_terms()
-        if self.in_file_terms:
-            for i, row in enumerate(self.rows):
-                row.text = self.at.file_text(i) if row.units else row.text
+        self.terms = terms_of(self.at, self.new, lost_head=self.lost_head)
+        self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
 
-    def _indent_units(self) -> tuple[int, int]:
+    def _texts(self) -> tuple[list[str], list[str]]:
+        """Return the model's lines and the file's around the place: what each indents a block by."""
         start = max(0, self.place.start - _AROUND_CHARS)
         around = self.place.text[start : self.place.end + _AROUND_CHARS].split("\n")
-        return indent_unit([*(row.text for row in self.rows), *self.new]), indent_unit(around)
+        return [*(row.text for row in self.rows), *self.new], around
 
-    def _in_file_terms(self) -> bool:
-        """Say whether `new` has the lines right that `old` garbled: then it needs no taking back."""
-        mine, written = [row.text.rstrip() for row in self.rows], [line.rstrip() for line in self.new]
-        file = [self.at.file_text(i).rstrip() if row.units else mine[i] for i, row in enumerate(self.rows)]
-        kept = _shared(mine, written)
-        kept_ours, kept_theirs = {i for i, _ in kept}, {j for _, j in kept}
-        ours = any(mine[i] != file[i] and word_chars(mine[i]) for i in kept_ours)
-        theirs = any(
-            mine[i] != file[i] == written[j] and word_chars(written[j])
-            for i, j in _shared([fold(line) for line in mine], [fold(line) for line in written])
-            if i not in kept_ours and j not in kept_theirs
-        )
-        if theirs and ours:
-            raise UncleanError("new_string repeats some lines as old_string has them and others as the file does")
-        return theirs
+    def _in_terms_of_new(self, i: int) -> str:
+        """Return the row as `new` would have it unchanged: as it was sent, or as the file has it."""
+        row = self.rows[i]
+        text = row.text
+        if row.units and self.terms.words:
+            text = indent_of(text) + self.at.file_text(i).lstrip()
+        if row.units and self.terms.indentation and self.at.begins_line(i):
+            text = self.at.file_indent(i) + text.lstrip()
+        return text
 
     def changes(self) -> list[Replacement]:
         """Return the replacements for each stretch of lines that differs between `old` and `new`."""
         out: list[Replacement] = []
-        ours, theirs = [row.text.rstrip() for row in self.rows], [line.rstrip() for line in self.new]
-        for tag, i1, i2, j1, j2 in _opcodes(ours, theirs):
+        ours, theirs = [line.rstrip() for line in self.old], [line.rstrip() for line in self.new]
+        for tag, i1, i2, j1, j2 in opcodes(ours, theirs):
             if tag == "equal":
                 pairs = zip(range(i1, i2), range(j1, j2), strict=True)
                 singly = [(i, j) for i, j in pairs if self._changes_trailing_blanks(i, j)]
@@ -148,25 +137,47 @@ class _Weaver:
     def _insertion(self, i: int, body: list[str]) -> list[Replacement]:
         """Write new lines between the rows `i - 1` and `i`: after the row above, before the row below where none is
         above.
+
+        Blank lines of the file that `old` leaves out there stay, and the new lines go to the side of them that their
+        own blank lines say, else to the line more like them.
         """
         above, below = self.at.above[i], self.at.below[i]
         if above < 0:
             if self.at.cut_head:
                 raise UncleanError("lines are added before part of a line")
-            position = self.at.starts[below]
-            return [Replacement(position, position, "\n".join([*body, ""]))]
+            return [self._before(below, body)]
         if self.at.cut_tail and above == self.rows[self.at.tail].last:
             raise UncleanError("lines are added after part of a line")
-        if below < len(self.at.starts) and any(self.at.line(number).strip() for number in range(above + 1, below)):
-            raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
+        if below < len(self.at.starts):
+            between = [self.at.line(number) for number in range(above + 1, below)]
+            if any(line.strip() for line in between):
+                raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
+            if between and self._belongs_below(above, below, body):
+                if len(body) > 1 and not body[0].strip() and not body[-1].strip():
+                    body = body[1:]
+                return [self._before(below, body)]
         position = self.at.ends[above]
         return [Replacement(position, position, "\n".join(["", *body]))]
 
+    def _before(self, number: int, body: list[str]) -> Replacement:
+        position = self.at.starts[number]
+        return Replacement(position, position, "\n".join([*body, ""]))
+
+    def _belongs_below(self, above: int, below: int, body: list[str]) -> bool:
+        """Say whether new lines beside a blank line that `old` leaves out go after it."""
+        if not body[-1].strip():
+            return True
+        if not body[0].strip():
+            return False
+        from rapidfuzz.distance import Prefix
+
+        return Prefix.similarity(body[-1], self.at.line(below)) > Prefix.similarity(body[0], self.at.line(above))
+
     def _partners(self, old: range, new: range) -> list[tuple[int, int | None]]:
         """Give each new line the row it takes the place of, where that is plain."""
-        if len(old) == len(new):
+        shared = shared_lines([fold(self.rows[i].text) for i in old], [fold(self.new[j]) for j in new])
+        if len(old) == len(new) and all(i == j for i, j in shared):
             return list(zip(new, old, strict=True))
-        shared = _shared([fold(self.rows[i].text) for i in old], [fold(self.new[j]) for j in new])
         partner = {new.start + j: old.start + i for i, j in shared}
         return [(j, partner.get(j)) for j in new]
 
@@ -176,11 +187,13 @@ class _Weaver:
             return line
         indent = indent_of(line)
         body = line[len(indent) :]
+        if not self.terms.words:
+            body = self._body(body, partner)
         if j == 0 and self.lost_head and not indent:
-            return self.at.file_indent(self.at.head) + (body if self.in_file_terms else self._body(body, partner))
-        if self.in_file_terms:
-            return line
-        return self._place_indent(j, indent, partner) + self._body(body, partner)
+            return self.at.file_indent(self.at.head) + body
+        if self.terms.indentation:
+            return indent + body
+        return self._place_indent(j, indent, partner) + body
 
     def _place_indent(self, j: int, indent: str, partner: int | None) -> str:
         if j == 0 and self.at.cut_head:
@@ -194,10 +207,13 @@ class _Weaver:
         return found
 
     def _body(self, body: str, partner: int | None) -> str:
-        if partner is not None and self.rows[partner].slip:
-            return self._merge(self.rows[partner], body)
-        slip = self.slips.get(body.strip())
-        return self.characters.apply(body) if slip is None else self.at.file_text(slip).strip()
+        row = None if partner is None else self.rows[partner]
+        if partner is None or row is None or not row.units:
+            return self.characters.apply(body)
+        sent = row.text.rstrip() if self.pads_lines else row.text
+        if row.first == row.last and body == sent.lstrip() and self.at.is_alone(partner):
+            return self.at.line(row.first).lstrip()
+        return self._merge(row, body) if row.slip else self.characters.apply(body)
 
     def _merge(self, row: Row, body: str) -> str:
         """Write `body` over a line with a slip: the file's characters where `old` and `new` agree, the new ones
@@ -210,7 +226,7 @@ class _Weaver:
         by_start = {unit.old_start: unit.start for unit in row.units}
         by_end = {unit.old_end: unit.end for unit in row.units}
         pieces: list[str] = []
-        for tag, i1, i2, j1, j2 in _opcodes([row.text[start:end] for start, end in old], new):
+        for tag, i1, i2, j1, j2 in opcodes([row.text[start:end] for start, end in old], new):
             if tag != "equal":
                 pieces.append(self.characters.apply("".join(new[j1:j2])))
                 continue
@@ -247,25 +263,3 @@ def _joined(pieces: list[Replacement]) -> list[Replacement]:
         else:
             out.append(piece)
     return out
-
-
-def _opcodes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield what to do with ours[i1:i2] to get theirs[j1:j2], as difflib does: "equal" or "change"."""
-    i = j = 0
-    for change in changed_ranges(ours, theirs):
-        if change.old_start > i:
-            yield "equal", i, change.old_start, j, change.new_start
-        i, j = change.old_end, change.new_end
-        yield "change", change.old_start, i, change.new_start, j
-    if i < len(ours):
-        yield "equal", i, len(ours), j, len(theirs)
-
-
-def _shared(ours: list[str], theirs: list[str]) -> list[tuple[int, int]]:
-    """Pair what both lists have in the same order, leaving out what is empty."""
-    return [
-        (i1 + k, j1 + k)
-        for tag, i1, i2, j1, _ in _opcodes(ours, theirs)
-        for k in range(i2 - i1)
-        if tag == "equal" and ours[i1 + k]
-    ]

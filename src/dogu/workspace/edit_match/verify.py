@@ -1,0 +1,197 @@
+"""Check a result of the inexact stages, knowing nothing of how it was made; what fails is refused, never written.
+
+The laws: what was deleted is what `old_string` accounts for; what was added and deleted, white space aside, is what
+differs between `old_string` and `new_string`; lines that are deeper than others in `new_string` aren't shallower in
+the file; a block begins and ends as deep beside its neighbours as before; and a text that could be parsed still can.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import PurePath
+
+from dogu.workspace.edit_match.alignment import Place
+from dogu.workspace.edit_match.folding import fold
+from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.result import Replacement, UncleanError
+from dogu.workspace.edit_match.rows import shared_lines
+from dogu.workspace.edit_match.words import is_word
+
+_LONGEST_PARSED_CHARS = 400_000
+_QUOTES = str.maketrans('"`', "''")
+
+
+def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
+    """Raise `UncleanError` where what is written at a place isn't the change from `place.old` to `new`."""
+    _check_deleted(place, pieces)
+    _check_line_ends(place.text, pieces)
+    region = _region(place, pieces)
+    before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
+    _check_signs(place.old, new, before, after)
+    _check_depths(place.old, new, before, after)
+
+
+def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
+    """Every character deleted stands for one of `old`, or is written again."""
+    covered = [(unit.start, unit.end) for unit in place.units]
+    at = 0
+    for start, end, body in pieces:
+        loose: list[str] = []
+        position = start
+        while at < len(covered) and covered[at][1] <= start:
+            at += 1
+        k = at
+        while k < len(covered) and covered[k][0] < end:
+            loose.append(place.text[position : max(covered[k][0], position)])
+            position = covered[k][1]
+            k += 1
+        loose.append(place.text[position:end])
+        missing = fold("".join(loose))
+        if missing and missing not in fold(body):
+            raise UncleanError("text of the file that old_string doesn't have would be lost")
+
+
+def _check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
+    """The line after each piece begins a line still."""
+    for start, end, body in pieces:
+        begins = start == 0 or text[start - 1] == "\n"
+        ended = text[end - 1 : end] == "\n" if end > start else begins
+        if ended and text[end : end + 1] not in ("", "\n") and not (body.endswith("\n") if body else begins):
+            raise UncleanError("two lines of the file would be joined")
+
+
+def _region(place: Place, pieces: Sequence[Replacement]) -> tuple[int, int]:
+    """Return the whole lines that the place and the pieces lie on."""
+    text = place.text
+    start = min([place.start, *(piece.start for piece in pieces)])
+    end = max([place.end, *(piece.end for piece in pieces)])
+    stop = text.find("\n", max(end - 1, 0) if end and text[end - 1] == "\n" else end)
+    return text.rfind("\n", 0, start) + 1, len(text) if stop < 0 else stop + 1
+
+
+def _written(text: str, pieces: Sequence[Replacement], region: tuple[int, int]) -> str:
+    at, end = region
+    out: list[str] = []
+    for piece in pieces:
+        out += text[at : piece.start], piece.body
+        at = piece.end
+    return "".join([*out, text[at:end]])
+
+
+def _check_signs(old: str, new: str, before: str, after: str) -> None:
+    """The signs that come and go are those that the model's strings add and take away; a quote is a quote."""
+    asked, made = _signs(new), _signs(after)
+    asked.subtract(_signs(old))
+    made.subtract(_signs(before))
+    if any(asked[sign] != made[sign] for sign in {*asked, *made}):
+        raise UncleanError("the signs written aren't those that new_string adds and takes away")
+
+
+def _signs(text: str) -> Counter[str]:
+    return Counter(char for char in fold(text).translate(_QUOTES) if not is_word(char))
+
+
+def _check_depths(old: str, new: str, before: str, after: str) -> None:
+    """Lines written are as deep beside each other as `new` has them, but for those that `old` has otherwise."""
+    ours, theirs = _lines(new), _lines(after)
+    odd = _odd_lines(_lines(old), _lines(before))
+    for (i, k), (j, m) in pairwise(_shared(ours, theirs)):
+        if j != i + 1 or m != k + 1 or odd & {ours[i], ours[j]} or (i == 0 and "" in odd):
+            continue
+        if _order(ours[i], ours[j]) != _order(theirs[k], theirs[m]):
+            raise UncleanError("the new lines can't be indented beside each other as in new_string")
+
+
+def _odd_lines(ours: Sequence[str], theirs: Sequence[str]) -> set[str]:
+    """Return the lines of `old` that aren't as deep beside their neighbours as in the file; empty text for the first
+    one.
+    """
+    odd: set[str] = set()
+    for (i, k), (j, m) in pairwise(_shared(ours, theirs)):
+        if _order(ours[i], ours[j]) != _order(theirs[k], theirs[m]):
+            odd |= {ours[i], ours[j], "" if i == 0 else ours[i]}
+    return odd
+
+
+def _shared(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
+    return shared_lines([fold(line) for line in ours], [fold(line) for line in theirs])
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.split("\n") if line.strip()]
+
+
+def _order(one: str, other: str) -> int:
+    first, second = (len(indent_of(line).expandtabs(4)) for line in (one, other))
+    return (first > second) - (first < second)
+
+
+def still_parses(path: str, before: str, after: str) -> bool:
+    """Say whether `after` can be parsed as what its name says it is, or `before` couldn't either."""
+    parse = _parser(path)
+    if parse is None or max(len(before), len(after)) > _LONGEST_PARSED_CHARS:
+        return True
+    return parse(after) or not parse(before)
+
+
+def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
+    """Say whether it is `new` that can't be parsed: by itself, where `old` can, or as it was sent (`as_sent`) where
+    white space means nothing.
+    """
+    parse = _parser(path)
+    if parse is _is_python:
+        return _is_python_block(old) and not _is_python_block(new)
+    return parse is not None and not parse(as_sent)
+
+
+def _parser(path: str) -> Callable[[str], bool] | None:
+    return _PARSERS.get(PurePath(path).suffix.lower())
+
+
+def _is_python_block(text: str) -> bool:
+    import ast
+    from textwrap import dedent
+
+    try:
+        ast.parse(dedent(text.strip("\n")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _is_python(text: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text.removeprefix("\ufeff"), "", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _is_json(text: str) -> bool:
+    import json
+
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_toml(text: str) -> bool:
+    import tomllib
+
+    try:
+        tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return True
+
+
+_PARSERS: dict[str, Callable[[str], bool]] = {
+    ".py": _is_python, ".pyi": _is_python, ".json": _is_json, ".ipynb": _is_json, ".toml": _is_toml,
+}  # fmt: skip
