@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from dogu.contract import ErrorKind, ToolError
-from dogu.language import say
+from dogu.language import say, told
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.tools.ask_user import PersonAnswer, PersonQuestion, nobody_answers
 
@@ -43,7 +43,7 @@ class PersonAsked:
         return answers
 
     async def _asked(self, fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        enquiry = Enquiry(say("The model asks you"), "", fields, tuple(fields), is_question=True)
+        enquiry = Enquiry(told("The model asks you"), "", fields, tuple(fields), is_question=True)
         answer = await self.enquire(enquiry) if self.enquire is not None else None
         if answer is None:
             raise nobody_answers()

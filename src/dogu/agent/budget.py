@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from dogu.agent.loop import sum_usage
-from dogu.language import say
+from dogu.language import told
 from dogu.models.events import Usage
 from dogu.models.prices import Price
 
@@ -84,14 +84,14 @@ class Budget(Ledger):
         if most is None:
             return ""
         if self.unpriced:
-            return say(
+            return told(
                 "Stopped: what {models} cost isn't known, and there is a limit to what this session may cost. "
                 'Say it in the settings, under "model": {{"prices": ...}}.',
                 models=", ".join(self.unpriced),
             )
         if self.cost_usd < most:
             return ""
-        return say(
+        return told(
             "Stopped: this session has cost {cost}, and the limit is {most}. --max-cost sets a higher one.",
             cost=usd(self.cost_usd),
             most=usd(most),

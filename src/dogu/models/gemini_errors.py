@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from dogu.language import say, sentence
+from dogu.language import sentence, told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.transport_errors import HttpRefusal, line_of, seconds_of, told_by_header
 
@@ -63,8 +63,8 @@ class _Body(msgspec.Struct):
 
 def blocked_prompt(reason: str) -> ModelError:
     """Explain a prompt that was blocked; `reason` is the wire's, perhaps with its message after a colon."""
-    why = say(_BLOCKED.get(reason.partition(":")[0], reason))
-    message = say(
+    why = told(_BLOCKED.get(reason.partition(":")[0], reason))
+    message = told(
         "The prompt was blocked because of {why}. Change the last message, or what it includes, and send it again.",
         why=why,
     )
@@ -75,17 +75,17 @@ def stopped_answer(reason: str, detail: str) -> ModelError | None:
     """Explain a finish reason that ends no answer; None for those that end one, unknown ones among them."""
     said = f" ({line_of(detail)})" if detail else ""
     if reason in _STOPPED:
-        message = say(
+        message = told(
             "The model's answer was withheld: {stopped}{said}. Say it in other words and ask again.",
-            stopped=say(_STOPPED[reason]),
+            stopped=told(_STOPPED[reason]),
             said=said,
         )
         return ModelError(ModelErrorKind.SAFETY, message)
     if reason in _FAULTY:
         hint = _HINT.format(why=_FAULTY[reason] + said)
-        return ModelError(ModelErrorKind.MALFORMED, say(_FAULTY[reason]) + said, most_tries=3, hint=hint)
+        return ModelError(ModelErrorKind.MALFORMED, told(_FAULTY[reason]) + said, most_tries=3, hint=hint)
     if reason == "OTHER":
-        message = say("The model ended its answer for a reason that it doesn't tell{said}.", said=said)
+        message = told("The model ended its answer for a reason that it doesn't tell{said}.", said=said)
         return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=2)
     return None
 
@@ -96,7 +96,7 @@ def stream_error(raw: bytes) -> ModelError:
         status = msgspec.json.decode(raw, type=_Status)
     except msgspec.ValidationError:
         return ModelError(
-            ModelErrorKind.MALFORMED, say("The server sent an error that can't be read."), most_tries=MANY_TRIES
+            ModelErrorKind.MALFORMED, told("The server sent an error that can't be read."), most_tries=MANY_TRIES
         )
     return _explained(status.code, status, told_s=None, model="")
 
@@ -114,15 +114,15 @@ def explain_refusal(refusal: HttpRefusal, model: str) -> ModelError:
 
 
 def _explained(code: int, status: _Status, told_s: float | None, model: str) -> ModelError:
-    said = " " + say("The server says: {message}", message=line_of(status.message)) if status.message.strip() else ""
+    said = " " + told("The server says: {message}", message=line_of(status.message)) if status.message.strip() else ""
     if code == 429:
         return _too_many(status, told_s, said)
     if code in (408, 504) or status.status == "DEADLINE_EXCEEDED":
-        return ModelError(ModelErrorKind.TIMEOUT, say("Gemini took too long.{said}", said=said), most_tries=4)
+        return ModelError(ModelErrorKind.TIMEOUT, told("Gemini took too long.{said}", said=said), most_tries=4)
     if code >= 500:
-        message = say("Gemini is overloaded or failing (HTTP {code}).{said}", code=code, said=said)
+        message = told("Gemini is overloaded or failing (HTTP {code}).{said}", code=code, said=said)
         delay_s = _retry_delay_s(status) or told_s
-        advice = say("Try again in a while, or take another model.")
+        advice = told("Try again in a while, or take another model.")
         return ModelError(
             ModelErrorKind.OVERLOADED, message, most_tries=MANY_TRIES, retry_after_s=delay_s, advice=advice
         )
@@ -132,10 +132,12 @@ def _explained(code: int, status: _Status, told_s: float | None, model: str) -> 
 def _refused(code: int, status: _Status, model: str, said: str) -> ModelError:
     """Explain what no other try would change."""
     if code in (401, 403) or _is_bad_key(status):
-        message = say("Gemini refused the credentials. Set GEMINI_API_KEY to a valid key (aistudio.google.com/apikey).")
+        message = told(
+            "Gemini refused the credentials. Set GEMINI_API_KEY to a valid key (aistudio.google.com/apikey)."
+        )
         return ModelError(ModelErrorKind.AUTH, message + said)
     if code == 404:
-        message = say(
+        message = told(
             "There is no model {model!r} at this address. Choose another one with --model.{said}",
             model=model,
             said=said,
@@ -143,10 +145,10 @@ def _refused(code: int, status: _Status, model: str, said: str) -> ModelError:
         return ModelError(ModelErrorKind.NOT_FOUND, message)
     if code == 413 or _is_too_long(status):
         return ModelError(
-            ModelErrorKind.TOO_LONG, say("The conversation is longer than the model can read.{said}", said=said)
+            ModelErrorKind.TOO_LONG, told("The conversation is longer than the model can read.{said}", said=said)
         )
     return ModelError(
-        ModelErrorKind.BAD_REQUEST, say("Gemini refused the request (HTTP {code}).{said}", code=code, said=said)
+        ModelErrorKind.BAD_REQUEST, told("Gemini refused the request (HTTP {code}).{said}", code=code, said=said)
     )
 
 
@@ -158,11 +160,11 @@ def _too_many(status: _Status, told_s: float | None, said: str) -> ModelError:
         for violation in violations
     )
     if is_used_up:
-        message = say(
+        message = told(
             "The quota of this key is used up. Wait for it to be renewed, take another model or raise the quota."
         )
         return ModelError(ModelErrorKind.QUOTA, message + said, retry_after_s=delay_s)
-    message = say("Gemini asks to slow down (too many requests or tokens a minute).{said}", said=said)
+    message = told("Gemini asks to slow down (too many requests or tokens a minute).{said}", said=said)
     return ModelError(ModelErrorKind.RATE_LIMIT, message, most_tries=MANY_TRIES, retry_after_s=delay_s)
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.transport_errors import HttpRefusal, line_of, told_by_header
 
@@ -27,23 +27,23 @@ def stream_error(raw: bytes) -> ModelError:
 
 
 def _explained(status: int, message: str, code: str, told_s: float | None, model: str) -> ModelError:
-    said = " " + say("The server says: {message}", message=line_of(message)) if message.strip() else ""
+    said = " " + told("The server says: {message}", message=line_of(message)) if message.strip() else ""
     if status == 429:
         if "quota" in code or "billing" in code:
-            text = say("The quota of this key is used up: raise it, or take another model.{said}", said=said)
+            text = told("The quota of this key is used up: raise it, or take another model.{said}", said=said)
             return ModelError(ModelErrorKind.QUOTA, text, retry_after_s=told_s)
-        text = say("The server asks to slow down.{said}", said=said)
+        text = told("The server asks to slow down.{said}", said=said)
         return ModelError(ModelErrorKind.RATE_LIMIT, text, most_tries=MANY_TRIES, retry_after_s=told_s)
     if status in (408, 504):
-        return ModelError(ModelErrorKind.TIMEOUT, say("The server took too long.{said}", said=said), most_tries=4)
+        return ModelError(ModelErrorKind.TIMEOUT, told("The server took too long.{said}", said=said), most_tries=4)
     if any(sign in f"{code} {message}".lower() for sign in _TOO_LONG):
-        text = say(
+        text = told(
             "The conversation is longer than the model can read: start a new one, or give the server more.{said}",
             said=said,
         )
         return ModelError(ModelErrorKind.TOO_LONG, text)
     if status >= 500:
-        text = say("The server is overloaded or failing (HTTP {status}).{said}", status=status, said=said)
+        text = told("The server is overloaded or failing (HTTP {status}).{said}", status=status, said=said)
         return ModelError(ModelErrorKind.OVERLOADED, text, most_tries=MANY_TRIES, retry_after_s=told_s)
     return _refused(status, model, message, said)
 
@@ -51,10 +51,10 @@ def _explained(status: int, message: str, code: str, told_s: float | None, model
 def _refused(status: int, model: str, message: str, said: str) -> ModelError:
     if status in (401, 403):
         return ModelError(
-            ModelErrorKind.AUTH, say("The server refused the key: check OPENAI_API_KEY.{said}", said=said)
+            ModelErrorKind.AUTH, told("The server refused the key: check OPENAI_API_KEY.{said}", said=said)
         )
     if status == 404:
-        text = say(
+        text = told(
             "There is no model {model!r} at this address. Check model.name (with Ollama: `ollama pull "
             "{model}`), and model.baseUrl, which usually ends in /v1.{said}",
             model=model,
@@ -62,7 +62,7 @@ def _refused(status: int, model: str, message: str, said: str) -> ModelError:
         )
         return ModelError(ModelErrorKind.NOT_FOUND, text)
     if "support" in message and "tool" in message:
-        text = say(
+        text = told(
             "The model {model!r} can't call tools: take one that can, such as qwen3-coder.{said}",
             model=model,
             said=said,
@@ -70,7 +70,7 @@ def _refused(status: int, model: str, message: str, said: str) -> ModelError:
         return ModelError(ModelErrorKind.BAD_REQUEST, text)
     return ModelError(
         ModelErrorKind.BAD_REQUEST,
-        say("The server refused the request (HTTP {status}).{said}", status=status, said=said),
+        told("The server refused the request (HTTP {status}).{said}", status=status, said=said),
     )
 
 

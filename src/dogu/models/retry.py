@@ -10,7 +10,7 @@ from typing import TypeAlias
 import anyio
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, Retrying
 
 Attempt: TypeAlias = Callable[[str], AsyncGenerator[ModelEvent, None]]
@@ -72,10 +72,10 @@ def _final(error: ModelError, tries: int, policy: RetryPolicy) -> ModelError:
     kind = error.kind
     message = error.message
     if told_s is not None and told_s > policy.longest_told_s:
-        message += " " + say("The server asks to wait {time}.", time=_spoken(told_s))
+        message += " " + told("The server asks to wait {time}.", time=_spoken(told_s))
         kind = ModelErrorKind.QUOTA if kind is ModelErrorKind.RATE_LIMIT else kind
     elif tries > 1:
-        message += " " + say("Tried {tries} times.", tries=tries)
+        message += " " + told("Tried {tries} times.", tries=tries)
     message += f" {error.advice}" if error.advice else ""
     final = ModelError(kind, message, most_tries=error.most_tries, retry_after_s=told_s)
     final.__traceback__ = error.__traceback__
@@ -84,7 +84,7 @@ def _final(error: ModelError, tries: int, policy: RetryPolicy) -> ModelError:
 
 def _spoken(seconds: float) -> str:
     if seconds < 120:
-        return say("{seconds:.0f} seconds", seconds=seconds)
+        return told("{seconds:.0f} seconds", seconds=seconds)
     if seconds < 7200:
-        return say("{minutes:.0f} minutes", minutes=seconds / 60)
-    return say("{hours:.0f} hours", hours=seconds / 3600)
+        return told("{minutes:.0f} minutes", minutes=seconds / 60)
+    return told("{hours:.0f} hours", hours=seconds / 3600)

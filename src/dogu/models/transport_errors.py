@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import EventTooLargeError
 from dogu.workspace.web.http_date import seconds_until
@@ -32,7 +32,7 @@ class HttpRefusal(msgspec.Struct, frozen=True):
 
 def web_page(url: str) -> ModelError:
     """Explain an answer that a portal or a wrong address gave."""
-    message = say(
+    message = told(
         "{url} answered with a web page: check the address, and whether the network wants a login.",
         url=origin_of(url)[1],
     )
@@ -53,36 +53,36 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> Mo
     """Turn a failure of HTTP into words for the person; `began` when the answer had begun."""
     scheme, where = origin_of(url)
     if isinstance(error, httpx2.ConnectTimeout):
-        message = say("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)
-        advice = say("Check the network, the proxy and the address.")
+        message = told("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)
+        advice = told("Check the network, the proxy and the address.")
         return ModelError(ModelErrorKind.TIMEOUT, message, most_tries=3, advice=advice)
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         waited = (
-            say("stopped in the middle for {idle_s:g} s", idle_s=timeouts.idle_s)
+            told("stopped in the middle for {idle_s:g} s", idle_s=timeouts.idle_s)
             if began
-            else (say("did not begin to answer within {first_byte_s:g} s", first_byte_s=timeouts.first_byte_s))
+            else (told("did not begin to answer within {first_byte_s:g} s", first_byte_s=timeouts.first_byte_s))
         )
         return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", most_tries=4)
     if isinstance(error, EventTooLargeError):
         return ModelError(
-            ModelErrorKind.MALFORMED, say("{where} sent something too large: {error}.", where=where, error=error)
+            ModelErrorKind.MALFORMED, told("{where} sent something too large: {error}.", where=where, error=error)
         )
     if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
         return ModelError(
             ModelErrorKind.BAD_REQUEST,
-            say("{scheme}://{where} is no address of a server: {error}.", scheme=scheme, where=where, error=error),
+            told("{scheme}://{where} is no address of a server: {error}.", scheme=scheme, where=where, error=error),
         )
     if isinstance(error, httpx2.ConnectError):
-        message = say("Cannot connect to {where} ({error}).", where=where, error=error)
-        advice = say("Check that the address is right, and that its server runs.")
+        message = told("Cannot connect to {where} ({error}).", where=where, error=error)
+        advice = told("Check that the address is right, and that its server runs.")
         return ModelError(ModelErrorKind.NETWORK, message, most_tries=3, advice=advice)
     if began:
         return ModelError(
-            ModelErrorKind.INCOMPLETE, say("The answer of {where} was cut off.", where=where), most_tries=5
+            ModelErrorKind.INCOMPLETE, told("The answer of {where} was cut off.", where=where), most_tries=5
         )
     return ModelError(
         ModelErrorKind.NETWORK,
-        say("The connection to {where} broke before an answer came.", where=where),
+        told("The connection to {where} broke before an answer came.", where=where),
         most_tries=MANY_TRIES,
     )
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 
-from dogu.language import say, sentence
+from dogu.language import sentence, told
 from dogu.models.events import ModelError, ModelErrorKind
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -51,9 +51,9 @@ class VertexAccess:
     async def headers(self) -> dict[str, str]:
         """Return a bearer token, renewed in a thread when it has run out."""
         if not self._project:
-            raise ModelError(ModelErrorKind.AUTH, say("Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT."))
+            raise ModelError(ModelErrorKind.AUTH, told("Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT."))
         if not re.fullmatch(r"[a-z0-9:.-]+", self._project) or not re.fullmatch(r"[a-z0-9-]+", self._location):
-            message = say(
+            message = told(
                 "{project!r} in {location!r} is no project and location: check GOOGLE_CLOUD_PROJECT.",
                 project=self._project,
                 location=self._location,
@@ -76,7 +76,7 @@ class VertexAccess:
             import google.auth.exceptions
             from google.auth.transport.requests import Request
         except ImportError:
-            message = say("Vertex AI needs google-auth: install dogu with `pip install 'dogu[vertex]'`.")
+            message = told("Vertex AI needs google-auth: install dogu with `pip install 'dogu[vertex]'`.")
             raise ModelError(ModelErrorKind.AUTH, message) from None
         auth = cast("Any", google.auth)
         try:
@@ -86,17 +86,17 @@ class VertexAccess:
                 self._credentials.refresh(Request())
         except google.auth.exceptions.DefaultCredentialsError:
             raise ModelError(
-                ModelErrorKind.AUTH, say("No Google credentials were found. {log_in}", log_in=say(_LOG_IN))
+                ModelErrorKind.AUTH, told("No Google credentials were found. {log_in}", log_in=told(_LOG_IN))
             ) from None
         except google.auth.exceptions.RefreshError:
             raise ModelError(
-                ModelErrorKind.AUTH, say("The Google credentials have run out. {log_in}", log_in=say(_LOG_IN))
+                ModelErrorKind.AUTH, told("The Google credentials have run out. {log_in}", log_in=told(_LOG_IN))
             ) from None
         except google.auth.exceptions.TransportError:
-            message = say("Google's login server can't be reached. Check the network.")
+            message = told("Google's login server can't be reached. Check the network.")
             raise ModelError(ModelErrorKind.NETWORK, message, most_tries=3) from None
         if not self._credentials.token:
-            raise ModelError(ModelErrorKind.AUTH, say("Google gave no token. {log_in}", log_in=say(_LOG_IN)))
+            raise ModelError(ModelErrorKind.AUTH, told("Google gave no token. {log_in}", log_in=told(_LOG_IN)))
         return self._credentials.token
 
 

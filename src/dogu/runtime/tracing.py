@@ -23,7 +23,7 @@ from anyio import to_thread
 
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import say
+from dogu.language import told
 from dogu.runtime.calls import ToolAnswer, ToolCall
 
 _FLUSH_TAKES_S = 2.0
@@ -54,10 +54,10 @@ class Tracing:
             self._api: Any = import_module("opentelemetry.trace")
             exporter = _Exporter(_exporter(settings), export.SpanExportResult, tell)
         except ImportError as error:
-            message = say("Telemetry needs OpenTelemetry: pip install 'dogu[otel]'.")
+            message = told("Telemetry needs OpenTelemetry: pip install 'dogu[otel]'.")
             raise ToolError(ErrorKind.START_FAILED, message) from error
         except OSError as error:
-            message = say("Telemetry can't be written: {file}: {why}.", file=settings.file, why=error.strerror)
+            message = told("Telemetry can't be written: {file}: {why}.", file=settings.file, why=error.strerror)
             raise ToolError(ErrorKind.START_FAILED, message) from error
         _silence()
         self._processor = export.BatchSpanProcessor(
@@ -135,7 +135,7 @@ class _Exporter:
             result = self._result.FAILURE
         if result is not self._result.SUCCESS and not self._is_told:
             self._is_told = True
-            self._tell(say("Telemetry: spans couldn't be sent or written; the session goes on without."))
+            self._tell(told("Telemetry: spans couldn't be sent or written; the session goes on without."))
         return result
 
     def shutdown(self) -> None:

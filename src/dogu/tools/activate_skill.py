@@ -9,7 +9,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult
-from dogu.language import say, told
+from dogu.language import told
 
 _MOST_TOLD_CHARS = 20_000
 
@@ -75,7 +75,7 @@ class ActivateSkill(Tool[ActivateSkillArgs]):
 
     def get_description(self, args: ActivateSkillArgs) -> str:
         """Name the skill."""
-        return say("skill {name}", name=args.name)
+        return told("skill {name}", name=args.name)
 
     async def should_confirm_execute(self, args: ActivateSkillArgs) -> Confirmation | None:
         """Show a skill that came with the workspace before the model follows it."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias, cast
 import anyio
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 _MOST_QUESTIONS, _MOST_OPTIONS = 4, 8
 
@@ -88,7 +88,7 @@ class AskUser(Tool[AskUserArgs]):
     def get_description(self, args: AskUserArgs) -> str:
         """Say in one line what is asked."""
         asked = "; ".join(question.header or question.question for question in args.questions)
-        return say("Ask you: {questions}", questions=" ".join(asked.split())[:200])
+        return told("Ask you: {questions}", questions=" ".join(asked.split())[:200])
 
     async def execute(self, args: AskUserArgs, context: CallContext) -> ToolResult:
         """Ask, one call at a time."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
     from dogu.workspace.process.jobs import Job, Jobs
@@ -44,7 +44,7 @@ class BackgroundJobs(Tool[BackgroundJobsArgs]):
 
     def get_description(self, args: BackgroundJobsArgs) -> str:
         """What is looked at."""
-        return say("background jobs") if args.pid is None else say("output of background job {pid}", pid=args.pid)
+        return told("background jobs") if args.pid is None else told("output of background job {pid}", pid=args.pid)
 
     async def execute(self, args: BackgroundJobsArgs, context: CallContext) -> ToolResult:
         """Ask the keepers; answered in milliseconds."""

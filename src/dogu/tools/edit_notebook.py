@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
     from dogu.workspace.files import Files
@@ -66,11 +66,11 @@ class EditNotebook(Tool[EditNotebookArgs]):
         where = self._roots.relative(args.file_path)
         match args.action:
             case "insert":
-                return say("{path}: insert a cell", path=where)
+                return told("{path}: insert a cell", path=where)
             case "delete":
-                return say("{path}: delete cell {cell}", path=where, cell=args.cell)
+                return told("{path}: delete cell {cell}", path=where, cell=args.cell)
             case _:
-                return say("{path}: replace cell {cell}", path=where, cell=args.cell)
+                return told("{path}: replace cell {cell}", path=where, cell=args.cell)
 
     async def should_confirm_execute(self, args: EditNotebookArgs) -> Confirmation | None:
         """Show the diff of exactly what would be written."""
@@ -89,7 +89,7 @@ class EditNotebook(Tool[EditNotebookArgs]):
         proposal = self._propose(args)
         reason = self._files.protected_reason(proposal.path)
         return Confirmation(
-            say("Change {path}?", path=proposal.display.path),
+            told("Change {path}?", path=proposal.display.path),
             proposal.display,
             proposal=proposal,
             always_ask=reason is not None,

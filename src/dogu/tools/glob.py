@@ -61,7 +61,7 @@ class Glob(Tool[GlobArgs]):
         """The pattern, and where."""
         if not args.path:
             return f"'{args.pattern}'"
-        return say("'{pattern}' within {folder}", pattern=args.pattern, folder=args.path)
+        return told("'{pattern}' within {folder}", pattern=args.pattern, folder=args.path)
 
     async def execute(self, args: GlobArgs, context: CallContext) -> ToolResult:
         """Find them in a thread that ends when the call is cancelled."""
@@ -78,7 +78,7 @@ class Glob(Tool[GlobArgs]):
         found = self._find(args, folder, pattern)
         if found.paths:
             return _listed(args, asked, folder, found)
-        return ToolResult("\n".join(self._nothing(args, asked, folder, pattern, found)), say("No files found"))
+        return ToolResult("\n".join(self._nothing(args, asked, folder, pattern, found)), told("No files found"))
 
     def _find(self, args: GlobArgs, folder: str, pattern: str) -> FoundFiles:
         from dogu.workspace.glob import GlobPattern, GlobQuery, PathFilter
@@ -141,7 +141,7 @@ def _listed(args: GlobArgs, asked: str, folder: str, found: FoundFiles) -> ToolR
                 count=count,
             ),
         )
-    shown = " ".join([say("Found {count} matching file(s)", count=count), *map(say, notes)])
+    shown = " ".join([told("Found {count} matching file(s)", count=count), *map(say, notes)])
     return ToolResult("\n".join([header, *paths, *notes]), shown)
 
 

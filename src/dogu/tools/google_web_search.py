@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 from dogu.workspace.truncation import middle_left_out
 from dogu.workspace.web.grounding import Grounded, source_list, with_citations
 
@@ -32,7 +32,7 @@ class GoogleWebSearch(Tool[GoogleWebSearchArgs]):
 
     def get_description(self, args: GoogleWebSearchArgs) -> str:
         """Say in one line what will be searched for."""
-        return say('Search the web for "{query}"', query=" ".join(args.query.split())[:200])
+        return told('Search the web for "{query}"', query=" ".join(args.query.split())[:200])
 
     async def execute(self, args: GoogleWebSearchArgs, context: CallContext) -> ToolResult:
         """Search, and put citations and sources to the answer."""
@@ -41,9 +41,9 @@ class GoogleWebSearch(Tool[GoogleWebSearchArgs]):
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The query is empty: write what to search for.")
         answer = await self._search(query)
         if not answer.text.strip():
-            shown = say("No information found.")
+            shown = told("No information found.")
             return ToolResult(f'No search results or information found for query: "{query}"', shown)
         found = f'Web search results for "{query}":\n\n{with_citations(answer)}'
         sources = source_list(answer.sources)
         text, _ = middle_left_out("\n\n".join(filter(None, (found, sources))))
-        return ToolResult(text, say('Search results for "{query}" returned.', query=query))
+        return ToolResult(text, told('Search results for "{query}" returned.', query=query))

@@ -73,10 +73,10 @@ class GrepSearch(Tool[GrepSearchArgs]):
         """The pattern, the filter, and where."""
         pattern, files, folder = args.pattern, args.include, args.path
         if files and folder:
-            return say("'{pattern}' in {files} within {folder}", pattern=pattern, files=files, folder=folder)
+            return told("'{pattern}' in {files} within {folder}", pattern=pattern, files=files, folder=folder)
         if folder:
-            return say("'{pattern}' within {folder}", pattern=pattern, folder=folder)
-        return say("'{pattern}' in {files}", pattern=pattern, files=files) if files else f"'{pattern}'"
+            return told("'{pattern}' within {folder}", pattern=pattern, folder=folder)
+        return told("'{pattern}' in {files}", pattern=pattern, files=files) if files else f"'{pattern}'"
 
     async def execute(self, args: GrepSearchArgs, context: CallContext) -> ToolResult:
         """Search in a thread that ends, with its program, when the call is cancelled."""
@@ -109,7 +109,7 @@ def _told(query: SearchQuery, result: SearchResult) -> ToolResult:
     where += f' (filter: "{query.include}")' if query.include else ""
     notes = _notes(query, result)
     if not result.files:
-        return ToolResult("\n".join([f"No matches found for {where}.", *notes]), say("No matches found"))
+        return ToolResult("\n".join([f"No matches found for {where}.", *notes]), told("No matches found"))
     found = _found(query, result)
     blocks = [_block(file) for file in result.files]
     text = "\n".join([f"{found} for {where}:", "---", *blocks, *notes])

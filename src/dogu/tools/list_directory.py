@@ -70,7 +70,7 @@ class ListDirectory(Tool[ListDirectoryArgs]):
             entries = _entries(descriptor)
             there = len(entries.folders) + len(entries.others)
             if not there:
-                return ToolResult(f"Directory {shown_name(path)} is empty.", say("Directory is empty."))
+                return ToolResult(f"Directory {shown_name(path)} is empty.", told("Directory is empty."))
             wanted = _wanted(entries, args.ignore or [])
             kept, notes = _without_ignored(wanted, self._rules(path, args.respect_git_ignore))
             if not wanted.folders and not wanted.others:
@@ -89,7 +89,7 @@ class ListDirectory(Tool[ListDirectoryArgs]):
                 ),
             )
         listing = "\n".join([f"Directory listing for {shown_name(path)}:", *lines])
-        shown = " ".join([say("Listed {count} item(s).", count=count), *map(say, notes)])
+        shown = " ".join([told("Listed {count} item(s).", count=count), *map(say, notes)])
         return ToolResult("\n\n".join([listing, "\n".join(notes)]) if notes else listing, shown)
 
     def _rules(self, path: str, respect_git_ignore: bool) -> FolderRules:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Text, Tool, ToolError, ToolResult, say
+from dogu.contract import Blob, CallContext, Confirmation, ErrorKind, Kind, Text, Tool, ToolError, ToolResult, told
 from dogu.workspace.names import shown_name
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class ReadFile(Tool[ReadFileArgs]):
 
         first = (args.offset or 0) + 1
         last = first - 1 + (args.limit or DEFAULT_LIMIT_LINES)
-        return say("{path} (lines {first}-{last})", path=args.path, first=first, last=last)
+        return told("{path} (lines {first}-{last})", path=args.path, first=first, last=last)
 
     async def should_confirm_execute(self, args: ReadFileArgs) -> Confirmation | None:
         """Ask, in every mode, before a file that may hold secrets is shown to the model."""
@@ -93,8 +93,8 @@ class ReadFile(Tool[ReadFileArgs]):
         path = self._located(args)
         real = self._roots.real(path)
         named = path if path == real else f"{path} -> {real}"
-        display = say("The model asks to read {named}\n\n{reason}", named=shown_name(named), reason=reason)
-        return Confirmation(say("Show the model this file?"), display, real, always_ask=True, reasons=(reason,))
+        display = told("The model asks to read {named}\n\n{reason}", named=shown_name(named), reason=reason)
+        return Confirmation(told("Show the model this file?"), display, real, always_ask=True, reasons=(reason,))
 
     def _located(self, args: ReadFileArgs) -> str:
         path = self._roots.locate(args.path)
@@ -107,7 +107,14 @@ class ReadFile(Tool[ReadFileArgs]):
     def _read(self, args: ReadFileArgs, approved: object) -> ToolResult:
         import anyio.from_thread
 
-        from dogu.workspace.file_view import DEFAULT_LIMIT_LINES, MediaFile, NotebookSlice, Wanted, told, view_file
+        from dogu.workspace.file_view import (
+            DEFAULT_LIMIT_LINES,
+            MediaFile,
+            NotebookSlice,
+            Wanted,
+            slice_text,
+            view_file,
+        )
 
         path = self._located(args)
         secret = self._files.secret_reason(path)
@@ -127,12 +134,12 @@ class ReadFile(Tool[ReadFileArgs]):
         view = view_file(self._files, path, wanted, go_on)
         if isinstance(view, MediaFile):
             blob = Blob(view.media_type, view.data, os.path.basename(path))
-            return ToolResult([blob], say("Read {kind} file: {path}", kind=view.word, path=shown))
+            return ToolResult([blob], told("Read {kind} file: {path}", kind=view.word, path=shown))
         part = view.part if isinstance(view, NotebookSlice) else view
         if part.first and not part.lines:
             raise _past_the_end(part, path)
         pictures = view.pictures if isinstance(view, NotebookSlice) else ()
-        return ToolResult([Text(told(part)), *pictures] if pictures else told(part), _display(part, shown))
+        return ToolResult([Text(slice_text(part)), *pictures] if pictures else slice_text(part), _display(part, shown))
 
 
 def _line_number(raw: dict[str, Any], name: str) -> int | None:
@@ -163,12 +170,12 @@ def _past_the_end(part: LineSlice, path: str) -> ToolError:
 
 def _display(part: LineSlice, shown: str) -> str:
     if not part.lines:
-        return say("File is empty: {path}", path=shown)
+        return told("File is empty: {path}", path=shown)
     if part.is_whole:
         if len(part.lines) == 1:
-            return say("Read 1 line from {path}", path=shown)
-        return say("Read {count} lines from {path}", count=len(part.lines), path=shown)
-    total = part.total_lines if part.total_lines is not None else say("many")
-    return say(
+            return told("Read 1 line from {path}", path=shown)
+        return told("Read {count} lines from {path}", count=len(part.lines), path=shown)
+    total = part.total_lines if part.total_lines is not None else told("many")
+    return told(
         "Read lines {first}-{last} of {total} from {path}", first=part.first + 1, last=part.end, total=total, path=shown
     )

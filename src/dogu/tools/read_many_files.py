@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
     from dogu.workspace.files import Files
@@ -72,7 +72,7 @@ class ReadManyFiles(Tool[ReadManyFilesArgs]):
         names = ", ".join([*args.paths, *(args.include or ())])
         if not args.exclude:
             return names
-        return say("{names} (without {others})", names=names, others=", ".join(args.exclude))
+        return told("{names} (without {others})", names=names, others=", ".join(args.exclude))
 
     async def execute(self, args: ReadManyFilesArgs, context: CallContext) -> ToolResult:
         """Read them in a thread; cancelled, it isn't waited for."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
     from dogu.workspace.edit_match import Edit, Refusal, Repair, RepairRequest
@@ -79,7 +79,7 @@ class Replace(Tool[ReplaceArgs]):
         """Which file, and the first lines of what gives way to what."""
         where = self._roots.relative(args.file_path)
         if not args.old_string:
-            return say("Create {path}", path=where)
+            return told("Create {path}", path=where)
         return f"{where}: {_first_line(args.old_string)} => {_first_line(args.new_string)}"
 
     async def should_confirm_execute(self, args: ReplaceArgs) -> Confirmation | None:
@@ -165,9 +165,9 @@ class Replace(Tool[ReplaceArgs]):
     def _question(self, proposal: TextChange) -> Confirmation:
         reason = self._files.protected_reason(proposal.path)
         return Confirmation(
-            say("Change {path}?", path=proposal.display.path)
+            told("Change {path}?", path=proposal.display.path)
             if proposal.expected
-            else say("Create {path}?", path=proposal.display.path),
+            else told("Create {path}?", path=proposal.display.path),
             proposal.display,
             proposal=proposal,
             editable_text=proposal.display.new_text,

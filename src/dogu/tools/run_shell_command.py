@@ -21,7 +21,6 @@ from dogu.contract import (
     ToolError,
     ToolFailure,
     ToolResult,
-    say,
     sentence,
     told,
 )
@@ -153,7 +152,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         reach = sandbox.reach if sandbox is not None and not is_outside else UNCONFINED
         directory = self._roots.locate(args.directory or "")
         return Confirmation(
-            say("Run this command OUTSIDE the sandbox?") if is_outside else say("Run this command?"),
+            told("Run this command OUTSIDE the sandbox?") if is_outside else told("Run this command?"),
             CommandPreview(args.command, directory, args.description or "", (reach,)),
             proposal=proposal,
             editable_text=args.command,

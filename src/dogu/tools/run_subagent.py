@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 
 class SubagentTask(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class RunSubagent(Tool[RunSubagentArgs]):
 
     def get_description(self, args: RunSubagentArgs) -> str:
         """Say in one line what the helper does."""
-        return say("Helper: {task}", task=" ".join((args.description or args.task).split())[:120])
+        return told("Helper: {task}", task=" ".join((args.description or args.task).split())[:120])
 
     async def execute(self, args: RunSubagentArgs, context: CallContext) -> ToolResult:
         """Run the helper to its end."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, Kind, Tool, ToolResult, say
+from dogu.contract import CallContext, Confirmation, Kind, Tool, ToolResult, told
 
 if TYPE_CHECKING:
     from dogu.workspace.memory_file import MemoryChange, MemoryFile
@@ -43,7 +43,7 @@ class SaveMemory(Tool[SaveMemoryArgs]):
 
     def get_description(self, args: SaveMemoryArgs) -> str:
         """What is remembered."""
-        return say("Remembering: {fact}", fact=" ".join(args.fact.split())[:200])
+        return told("Remembering: {fact}", fact=" ".join(args.fact.split())[:200])
 
     async def should_confirm_execute(self, args: SaveMemoryArgs) -> Confirmation | None:
         """Show what would be added to the person's file; the fact can be edited first."""
@@ -58,7 +58,7 @@ class SaveMemory(Tool[SaveMemoryArgs]):
     def _question(self, fact: str) -> Confirmation:
         change = self._memory().plan(fact)
         return Confirmation(
-            say("Remember this in {path}?", path=change.display.path),
+            told("Remember this in {path}?", path=change.display.path),
             change.display,
             proposal=change,
             editable_text=change.fact,

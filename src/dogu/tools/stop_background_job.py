@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
     from dogu.workspace.process.jobs import Jobs
@@ -31,7 +31,7 @@ class StopBackgroundJob(Tool[StopBackgroundJobArgs]):
 
     def get_description(self, args: StopBackgroundJobArgs) -> str:
         """Which job."""
-        return say("stop background job {pid}", pid=args.pid)
+        return told("stop background job {pid}", pid=args.pid)
 
     async def execute(self, args: StopBackgroundJobArgs, context: CallContext) -> ToolResult:
         """Stop it and wait until it is gone."""

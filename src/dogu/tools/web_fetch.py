@@ -18,8 +18,8 @@ from dogu.contract import (
     Tool,
     ToolError,
     ToolResult,
-    say,
     text_of,
+    told,
 )
 from dogu.workspace.web.grounding import Grounded, Source, source_list, with_citations
 
@@ -69,7 +69,7 @@ class WebFetch(Tool[WebFetchArgs]):
         """Say in one line what will be fetched."""
         prompt = " ".join(args.prompt.split())
         shown = prompt if len(prompt) <= _MOST_SHOWN_CHARS else prompt[: _MOST_SHOWN_CHARS - 3] + "..."
-        return say('Fetch from the web: "{prompt}"', prompt=shown)
+        return told('Fetch from the web: "{prompt}"', prompt=shown)
 
     async def should_confirm_execute(self, args: WebFetchArgs) -> Confirmation:
         """Show each address as it will be asked for. Raises `ToolError` for one that won't be."""
@@ -77,7 +77,7 @@ class WebFetch(Tool[WebFetchArgs]):
 
         urls = self._checked(args)
         doubts = self._reader.doubts(urls)
-        title = say("Fetch this address of the web?") if len(urls) == 1 else say("Fetch these addresses of the web?")
+        title = told("Fetch this address of the web?") if len(urls) == 1 else told("Fetch these addresses of the web?")
         return Confirmation(
             title, address_list(urls), proposal=_Approved(urls), always_ask=bool(doubts), reasons=tuple(doubts)
         )
@@ -110,7 +110,7 @@ class WebFetch(Tool[WebFetchArgs]):
         left = [url for url in urls if url.text in answer.unread]
         if left:
             return await self._read(left, text)
-        return ToolResult(text, say("Content processed from prompt."))
+        return ToolResult(text, told("Content processed from prompt."))
 
     async def _read(self, urls: Sequence[WebUrl], answered: str) -> ToolResult:
         from dogu.workspace.web.reader import parts_of_pages
@@ -124,7 +124,7 @@ class WebFetch(Tool[WebFetchArgs]):
         parts += [Text(f"{_UNTRUSTED}\n"), *parts_of_pages(urls, pages)]
         if read:
             parts.append(Text(source_list([Source(page.title, page.address) for page in read])))
-        shown = say("Read {read} of {count} addresses.", read=len(read), count=len(pages))
+        shown = told("Read {read} of {count} addresses.", read=len(read), count=len(pages))
         is_text = all(isinstance(part, Text) for part in parts)
         return ToolResult(text_of(parts) if is_text else parts, shown)
 

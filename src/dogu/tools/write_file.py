@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.roots import Roots
 
@@ -44,7 +44,7 @@ class WriteFile(Tool[WriteFileArgs]):
 
     def get_description(self, args: WriteFileArgs) -> str:
         """Which file, relative to its root."""
-        return say("Writing to {path}", path=self._roots.relative(args.file_path))
+        return told("Writing to {path}", path=self._roots.relative(args.file_path))
 
     async def should_confirm_execute(self, args: WriteFileArgs) -> Confirmation | None:
         """Show the diff of exactly what would be written; it can be edited first."""
@@ -61,9 +61,9 @@ class WriteFile(Tool[WriteFileArgs]):
         reason = self._files.protected_reason(proposal.path)
         new = proposal.display.old_text is None
         return Confirmation(
-            say("Create {path}?", path=proposal.display.path)
+            told("Create {path}?", path=proposal.display.path)
             if new
-            else say("Overwrite {path}?", path=proposal.display.path),
+            else told("Overwrite {path}?", path=proposal.display.path),
             proposal.display,
             proposal=proposal,
             editable_text=content,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Todo, TodoList, Tool, ToolError, ToolResult, say
+from dogu.contract import CallContext, ErrorKind, Kind, Todo, TodoList, Tool, ToolError, ToolResult, told
 
 _MOST_TODOS = 100
 
@@ -49,9 +49,9 @@ class WriteTodos(Tool[WriteTodosArgs]):
     def get_description(self, args: WriteTodosArgs) -> str:
         """Say in one line how long the plan is."""
         if not args.todos:
-            return say("Clear the plan")
+            return told("Clear the plan")
         done = sum(todo.status == "completed" for todo in args.todos)
-        return say("Keep the plan: {done} of {count} steps done", done=done, count=len(args.todos))
+        return told("Keep the plan: {done} of {count} steps done", done=done, count=len(args.todos))
 
     async def execute(self, args: WriteTodosArgs, context: CallContext) -> ToolResult:
         """Replace the plan."""

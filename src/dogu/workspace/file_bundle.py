@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dogu.contract.content import Blob, Content, Part, Text
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import say
+from dogu.language import told
 from dogu.workspace.file_choice import ChosenFile, FileChoice, reason_of
 from dogu.workspace.file_view import (
     LARGEST_MEDIA_BYTES,
@@ -16,7 +16,7 @@ from dogu.workspace.file_view import (
     MediaFile,
     NotebookSlice,
     Wanted,
-    told,
+    slice_text,
     view_file,
 )
 from dogu.workspace.files import Files
@@ -64,7 +64,7 @@ class Bundle:
             return
         if not isinstance(view, MediaFile):
             pictures = view.pictures if isinstance(view, NotebookSlice) else ()
-            text = told(view.part if isinstance(view, NotebookSlice) else view)
+            text = slice_text(view.part if isinstance(view, NotebookSlice) else view)
             self._add_text(file.path, f"{text}\n\n")
             self._parts += pictures
             self._room_chars -= len(text) + _HEADER_CHARS
@@ -98,19 +98,19 @@ class Bundle:
     def display(self) -> str:
         """Name for the person, in Markdown, what was read and what was skipped, a few of each."""
         lines = [
-            "### " + say("ReadManyFiles Result (Target Dir: `{folder}`)", folder=self._roots.primary) + "\n",
-            say("Successfully read and concatenated content from **{count} file(s)**.", count=len(self._read)) + "\n",
-            f"**{say('Processed Files:')}**",
+            "### " + told("ReadManyFiles Result (Target Dir: `{folder}`)", folder=self._roots.primary) + "\n",
+            told("Successfully read and concatenated content from **{count} file(s)**.", count=len(self._read)) + "\n",
+            f"**{told('Processed Files:')}**",
             *_bullets([f"`{shown_name(self._roots.relative(path))}`" for path in self._read]),
         ]
         skipped = self._choice.skipped
         if skipped:
-            lines.append(f"\n**{say('Skipped {count} item(s):', count=len(skipped))}**")
+            lines.append(f"\n**{told('Skipped {count} item(s):', count=len(skipped))}**")
             lines += _bullets(
-                [f"`{shown_name(name)}` ({say('Reason: {reason}', reason=reason)})" for name, reason in skipped]
+                [f"`{shown_name(name)}` ({told('Reason: {reason}', reason=reason)})" for name, reason in skipped]
             )
         if self._not_reached:
-            more = say("{count} more files were not read: the limit is reached.", count=self._not_reached)
+            more = told("{count} more files were not read: the limit is reached.", count=self._not_reached)
             lines.append(f"\n{more}")
         return "\n".join(lines)
 

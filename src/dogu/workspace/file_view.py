@@ -119,7 +119,7 @@ def _notebook_slice(content: FileContent, wanted: Wanted) -> NotebookSlice | Non
     return NotebookSlice(part, tuple(pictures))
 
 
-def told(part: LineSlice) -> str:
+def slice_text(part: LineSlice) -> str:
     """Return the slice's text behind the lines that say what is left out, where to go on, and the encoding.
 
     Lone surrogates (stray bytes) become U+FFFD, since no wire can carry them.

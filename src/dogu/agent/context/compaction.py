@@ -27,7 +27,7 @@ from dogu.agent.context.window import ContextFill, estimated_tokens
 from dogu.agent.history import History
 from dogu.agent.session.events import Compacted
 from dogu.contract.content import Text
-from dogu.language import say
+from dogu.language import told
 from dogu.models.contents import RawContent, join_user_contents, user_content
 from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
 from dogu.models.model import Model
@@ -131,7 +131,7 @@ class Compaction:
                 return await self._summarised(before, plan, wishes)
             if is_too_long and plan.shortened:
                 return self._replaced(before, [*plan.older, *plan.kept], Compacted(before, shortened=plan.shortened))
-            return Compacted(before, before, problem=say("There is nothing older that could be summarised."))
+            return Compacted(before, before, problem=told("There is nothing older that could be summarised."))
         finally:
             window = self.limits.window_tokens or _UNKNOWN_WINDOW_TOKENS
             self._not_before = self.fill.tokens + round(window * _GROWTH_SHARE)
@@ -157,7 +157,7 @@ class Compaction:
             return Compacted(before, before, problem=problem)
         contents = _opened(self._opening(summary, plan), plan.kept)
         if _estimate(contents) >= _estimate(self._conversation.history.contents):
-            return Compacted(before, before, problem=say("The summary was longer than what it stands for."))
+            return Compacted(before, before, problem=told("The summary was longer than what it stands for."))
         done = Compacted(before, summarised=len(plan.older), shortened=plan.shortened, summary=summary)
         return self._replaced(before, contents, done)
 
@@ -192,11 +192,11 @@ class Compaction:
             with anyio.fail_after(_TIMEOUT_S):
                 text, finished = await self._ask(asked)
         except ModelError as error:
-            return "", say("The model gave no summary: {reason}", reason=error.message)
+            return "", told("The model gave no summary: {reason}", reason=error.message)
         except TimeoutError:
-            return "", say("The model gave no summary in time.")
+            return "", told("The model gave no summary in time.")
         if finished is None or finished.reason is FinishReason.LENGTH or not text.strip():
-            return "", say("The model gave no whole summary.")
+            return "", told("The model gave no whole summary.")
         return text.strip(), ""
 
     async def _ask(self, asked: str) -> tuple[str, Finished | None]:

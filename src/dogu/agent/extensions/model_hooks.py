@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.language import say
+from dogu.language import told
 from dogu.models.contents import model_content
 from dogu.models.events import (
     Finished,
@@ -90,10 +90,10 @@ class HookedModel:
         for hook in self._hooks.at(Moment.BEFORE_MODEL):
             answer = await self._run(hook, {"llm_request": request})
             if answer.changes_request:
-                self._emit()(Noted(say("The hook {name} wants another request, which isn't made.", name=hook.name)))
+                self._emit()(Noted(told("The hook {name} wants another request, which isn't made.", name=hook.name)))
             if text is None and answer.response is not None:
                 text = answer.response
-                self._emit()(Noted(say("The hook {name} answers in the model's place.", name=hook.name)))
+                self._emit()(Noted(told("The hook {name} answers in the model's place.", name=hook.name)))
         return text
 
     async def _offered(
@@ -107,7 +107,7 @@ class HookedModel:
             if answer.tool_mode == "NONE":
                 return ()
             if answer.tool_mode == "ANY":
-                self._emit()(Noted(say("The hook {name} wants a call made, which can't be forced.", name=hook.name)))
+                self._emit()(Noted(told("The hook {name} wants a call made, which can't be forced.", name=hook.name)))
             if answer.tool_names is not None:
                 is_limited = True
                 names = answer.tool_names
@@ -153,7 +153,7 @@ class HookedModel:
         answer = await self._hooks.run(hook, fields, self._emit())
         if answer.stops or answer.decision == "deny":
             reason = answer.reason or answer.message
-            message = say("The hook {name} stopped the turn: {reason}", name=hook.name, reason=reason)
+            message = told("The hook {name} stopped the turn: {reason}", name=hook.name, reason=reason)
             raise ModelError(ModelErrorKind.BLOCKED, message)
         return answer
 

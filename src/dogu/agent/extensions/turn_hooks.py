@@ -7,7 +7,7 @@ import msgspec
 from dogu.agent.loop import EndReason, RunTurn, TurnEnd, TurnEnded
 from dogu.agent.slash import Said, SlashCommand
 from dogu.contract.content import Content, Text, parts_of, text_of
-from dogu.language import say
+from dogu.language import say, told
 from dogu.runtime.events import Emit, Noted, emit_nothing
 from dogu.runtime.hooks import Hooks
 from dogu.runtime.hooks.config import Moment
@@ -38,7 +38,7 @@ class TurnHooks:
                 return _ended(emit, msgspec.structs.replace(end, reason=EndReason.STOPPED, note=stop))
             if not more:
                 return end
-            emit(Noted(say("A hook sends the model back to work: {reason}", reason=more)))
+            emit(Noted(told("A hook sends the model back to work: {reason}", reason=more)))
             next_end = await run(more, emit)
             end = msgspec.structs.replace(next_end, answers=(*end.answers, *next_end.answers))
         return end
@@ -50,7 +50,7 @@ class TurnHooks:
             answer = await self.hooks.run(hook, {"prompt": prompt}, emit)
             if answer.decision == "deny" or answer.stops:
                 reason = answer.reason or answer.message
-                return [], say("The hook {name} stopped the prompt: {reason}", name=hook.name, reason=reason)
+                return [], told("The hook {name} stopped the prompt: {reason}", name=hook.name, reason=reason)
             if answer.context:
                 context.append(answer.context)
         started, self.hooks.session_context = self.hooks.session_context, []
@@ -64,7 +64,7 @@ class TurnHooks:
             answer = await self.hooks.run(hook, fields, emit)
             if answer.stops:
                 reason = answer.message or answer.reason
-                return "", say("The hook {name} ended the turn: {reason}", name=hook.name, reason=reason)
+                return "", told("The hook {name} ended the turn: {reason}", name=hook.name, reason=reason)
             if answer.decision == "deny":
                 reasons.append(answer.reason)
         return "\n".join(reasons), ""

@@ -29,7 +29,7 @@ from dogu.agent.session.events import (
 from dogu.agent.session.lines import VERSION, InUseError, LineFile
 from dogu.agent.session.secrets import Secrets
 from dogu.agent.session.streams import HeldBack
-from dogu.language import say
+from dogu.language import told
 from dogu.models.events import Usage
 from dogu.runtime.events import CallFinished, Emit
 from dogu.runtime.executor import ChangeRecorder
@@ -173,9 +173,9 @@ class Session:
 
     def _give_up(self, error: Exception) -> None:
         """Stop recording until the next prompt; what is lost until then is told by a gap."""
-        why = error.strerror or str(error) if isinstance(error, OSError) else say("another process writes it")
+        why = error.strerror or str(error) if isinstance(error, OSError) else told("another process writes it")
         if not self._is_broken:
-            self.tell(say("This session can't be recorded ({why}): it goes on, and may not be resumed.", why=why))
+            self.tell(told("This session can't be recorded ({why}): it goes on, and may not be resumed.", why=why))
         self._is_broken = True
 
     def _is_mended(self) -> bool:

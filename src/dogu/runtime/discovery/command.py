@@ -24,7 +24,7 @@ from dogu.contract import (
     ToolFailure,
     ToolResult,
 )
-from dogu.language import say, told
+from dogu.language import told
 from dogu.runtime.discovery.schema import check_arguments, schema_problem
 from dogu.workspace.process.command import KEPT_BYTES, Processes, ProcessResult, ShellCommand
 
@@ -214,7 +214,7 @@ class DiscoveredTool(Tool[JsonObject]):
         shown = json.dumps(args, ensure_ascii=False, indent=2)
         return Confirmation(
             told("Call the discovered tool {name}?", name=self.name),
-            say("{command}\n\nwith\n{arguments}", command=shlex.join(self._argv), arguments=shown),
+            told("{command}\n\nwith\n{arguments}", command=shlex.join(self._argv), arguments=shown),
         )
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:

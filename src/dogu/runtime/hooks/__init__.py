@@ -18,7 +18,7 @@ from dogu.contract.content import Content, Text, parts_of, text_of
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolFailure, ToolResult
-from dogu.language import say, told
+from dogu.language import told
 from dogu.runtime.approval import TurnStoppedError
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import Emit, Noted
@@ -87,7 +87,7 @@ class Hooks:
             if answer.new_input is not None:
                 args = _changed(tool, args, answer)
                 shown = _shown(args)
-                emit(Noted(say("The hook {name} changed the call's arguments: {args}", name=hook.name, args=shown)))
+                emit(Noted(told("The hook {name} changed the call's arguments: {args}", name=hook.name, args=shown)))
                 context.append(f"The user's hook {hook.name} changed the arguments of this call to {shown}")
             if answer.context:
                 context.append(answer.context)
@@ -132,7 +132,7 @@ class Hooks:
         if answer.problem:
             emit(
                 Noted(
-                    say(
+                    told(
                         "The hook {name} failed at {event}: {problem}.",
                         name=hook.name,
                         event=hook.event,
@@ -167,10 +167,10 @@ class Hooks:
         except ToolError as error:
             return HookAnswer(problem=error.message.rstrip("."))
         if result.error or result.signal is not None:
-            ended = result.error.rstrip(".") or say("it was ended by signal {signal}", signal=result.signal)
+            ended = result.error.rstrip(".") or told("it was ended by signal {signal}", signal=result.signal)
             return HookAnswer(problem=ended)
         if result.truncated:
-            return HookAnswer(problem=say("it printed more than can be read"))
+            return HookAnswer(problem=told("it printed more than can be read"))
         return read_answer(hook, result.stdout, result.stderr, result.exit_code)
 
 

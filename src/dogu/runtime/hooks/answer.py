@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import say, told
+from dogu.language import told
 from dogu.runtime.hooks.config import Hook, Moment
 
 _BLOCKS = 2
@@ -44,8 +44,8 @@ def read_answer(hook: Hook, stdout: str, stderr: str, exit_code: int | None) -> 
     if exit_code == _BLOCKS:
         return HookAnswer("deny", stderr.strip()[:_LONGEST_TEXT_CHARS] or told("It gave no reason."))
     if exit_code != 0:
-        said = _first_line(stderr) or say("nothing on standard error")
-        return HookAnswer(problem=say("it ended with exit code {code}: {said}", code=exit_code, said=said))
+        said = _first_line(stderr) or told("nothing on standard error")
+        return HookAnswer(problem=told("it ended with exit code {code}: {said}", code=exit_code, said=said))
     text = stdout.strip()
     if not text:
         return HookAnswer()
@@ -63,7 +63,7 @@ def _plain(hook: Hook, text: str) -> HookAnswer:
     is_context = hook.event in ("UserPromptSubmit", Moment.SESSION_START) and not text.startswith("{")
     if is_context:
         return HookAnswer(context=text[:_LONGEST_TEXT_CHARS])
-    return HookAnswer(problem=say("it printed no JSON object: {said}", said=_first_line(text)))
+    return HookAnswer(problem=told("it printed no JSON object: {said}", said=_first_line(text)))
 
 
 def _of_json(value: Mapping[str, Any]) -> HookAnswer:
@@ -102,7 +102,7 @@ def _of_model(inner: Mapping[str, Any]) -> dict[str, Any]:
         "changes_request": isinstance(inner.get("llm_request"), dict),
         "tool_mode": str(tools.get("mode", "")).upper(),
         "tool_names": frozenset(str(name) for name in listed) if listed else None,
-        "problem": say("its {field} can't be understood", field="llm_response/toolConfig") if is_garbled else "",
+        "problem": told("its {field} can't be understood", field="llm_response/toolConfig") if is_garbled else "",
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 
 _DEFAULT_TIMEOUT_S = 60.0
 _LONGEST_TIMEOUT_S = 600.0
@@ -133,7 +133,7 @@ def read_hooks(files: tuple[HookFile, ...]) -> tuple[list[Hook], list[str]]:
 
 def _unclear_matchers(hooks: list[Hook]) -> list[str]:
     return [
-        say(
+        told(
             "{file}: hooks.{event}: the matcher {matcher} can't be understood: the hook runs for everything.",
             file=hook.file,
             event=hook.event,
@@ -160,19 +160,19 @@ def _moment(event: str) -> Moment:
         return Moment(event)
     except ValueError:
         known = ", ".join([*Moment, *_CLAUDE])
-        raise _BadHookError(say("no hooks run at this event. Those that are run: {known}.", known=known)) from None
+        raise _BadHookError(told("no hooks run at this event. Those that are run: {known}.", known=known)) from None
 
 
 def _hooks_of(file: HookFile, moment: Moment, event: str, definitions: object) -> Iterator[Hook | _BadHookError]:
     if not isinstance(definitions, list):
-        raise _BadHookError(say("takes a list of definitions"))
+        raise _BadHookError(told("takes a list of definitions"))
     for number, definition in enumerate(cast("list[Any]", definitions)):
         place = f"[{number}]"
         group = cast("dict[str, Any]", definition) if isinstance(definition, dict) else {}
         matcher, commands = group.get("matcher", ""), group.get("hooks")
         if not isinstance(commands, list) or not isinstance(matcher, str):
             yield _BadHookError(
-                say('takes {"matcher": "...", "hooks": [{"type": "command", "command": "..."}]}'), place
+                told('takes {"matcher": "...", "hooks": [{"type": "command", "command": "..."}]}'), place
             )
             continue
         for inner, command in enumerate(cast("list[Any]", commands)):
@@ -186,10 +186,10 @@ def _hooks_of(file: HookFile, moment: Moment, event: str, definitions: object) -
 def _hook(file: HookFile, moment: Moment, event: str, matcher: str, written: object) -> Hook:
     fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
     if fields.get("type", "command") != "command":
-        raise _BadHookError(say("only hooks of type command are run, not {type}", type=repr(fields.get("type"))))
+        raise _BadHookError(told("only hooks of type command are run, not {type}", type=repr(fields.get("type"))))
     command = fields.get("command")
     if not isinstance(command, str) or not command.strip():
-        raise _BadHookError(say("command is missing"))
+        raise _BadHookError(told("command is missing"))
     name = fields.get("name")
     shown = name if isinstance(name, str) and name else " ".join(command.split())[:60]
     return Hook(moment, event, command, matcher, _timeout_s(event, fields), shown, file.file, file.is_project)
@@ -200,6 +200,6 @@ def _timeout_s(event: str, fields: Mapping[str, Any]) -> float:
     if value is None:
         return _DEFAULT_TIMEOUT_S
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise _BadHookError(say("timeout takes a number above 0"))
+        raise _BadHookError(told("timeout takes a number above 0"))
     in_seconds = event in _CLAUDE or (event in _SHARED and value < _SHORTEST_IN_MS)
     return min(float(value) if in_seconds else value / 1000, _LONGEST_TIMEOUT_S)

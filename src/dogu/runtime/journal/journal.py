@@ -13,7 +13,7 @@ import anyio
 from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import say, told
+from dogu.language import told
 from dogu.runtime.journal.choice import calls_to_undo, explained
 from dogu.runtime.journal.entries import Change, Entries, Entry, net_changes
 from dogu.runtime.journal.log import (
@@ -313,7 +313,7 @@ class Journal:
         """Note the undo as a call of its own before it changes anything, so that it can be undone too."""
         titles = ", ".join(entry.title or entry.call_id for entry in reversed(chosen))
         number = self._known.last_number + 1
-        title = say("Undo: {titles}", titles=titles)
+        title = told("Undo: {titles}", titles=titles)
         self._now = Record("changes", number, f"undo-{number}", title, self.turn, time.time(), is_undo=True)
         changes: list[ChangeRecord] = []
         contents: list[bytes] = []

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dogu.language import say
+from dogu.language import told
 from dogu.runtime.journal.log import MISSING, ChangeRecord, State
 from dogu.runtime.journal.undo import digest_by_stamp, state_of_file
 
@@ -71,12 +71,12 @@ class Watch:
             return self._snapshots.look()
         except TooManyEntriesError as error:
             self._rests_until_s = time.monotonic() + (time.monotonic() - started_s) * _REST
-            self._too_many = say(
+            self._too_many = told(
                 "The workspace holds more than {error} entries: what commands change can't be undone.", error=error
             )
             raise UnwatchedError(self._too_many) from error
         except OSError as error:
-            message = say(
+            message = told(
                 "The workspace can't be watched ({error}): what commands change can't be undone.", error=error
             )
             raise UnwatchedError(message) from error
@@ -92,7 +92,7 @@ class Watch:
             self._snapshots.load(position)
         except OSError as error:
             raise UnwatchedError(
-                say("What a command changed when dogu was killed is lost ({error}).", error=error)
+                told("What a command changed when dogu was killed is lost ({error}).", error=error)
             ) from error
         return self.look()
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 from dogu.workspace import beneath
 from dogu.workspace.snapshot.folder_events import FolderEvents
 from dogu.workspace.snapshot.index import Index
@@ -124,7 +124,7 @@ class TreeSnapshots:
         if not self._lost:
             return ()
         return (
-            say(
+            told(
                 "{count} files are too large or too many to be kept for undo (limits: {file_mb} MB a file, "
                 "{all_mb} MB in all, {rebuilt_mb} MB in folders such as node_modules).",
                 count=self._lost,

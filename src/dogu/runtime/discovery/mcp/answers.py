@@ -17,7 +17,7 @@ from pydantic import FileUrl
 
 from dogu.contract import Content, Part, Text, ToolError
 from dogu.contract.content import parts_of
-from dogu.language import say, told
+from dogu.language import told
 from dogu.runtime.discovery.mcp.clock import Clock
 from dogu.runtime.discovery.mcp.content import joined_content, part_of
 from dogu.runtime.discovery.mcp.host import Host, SamplingRequest
@@ -75,7 +75,7 @@ class Answering:
         """Ask the person to log in at the address; only while they wait for the server."""
         if not self._clocks:
             return False
-        title = say("The MCP server {server} wants you to log in. Open its address?", server=self._alias)
+        title = told("The MCP server {server} wants you to log in. Open its address?", server=self._alias)
         return isinstance(await self._enquire(Enquiry(title, "", url=address)), Given)
 
     async def open_addresses(self, elicitations: object) -> str:
@@ -97,7 +97,7 @@ class Answering:
         schema = cast("Mapping[str, Any]", params.requested_schema)
         fields = _fields(schema.get("properties"))
         required = tuple(name for name in cast("list[object]", schema.get("required") or []) if isinstance(name, str))
-        title = say("The MCP server {server} asks:", server=self._alias)
+        title = told("The MCP server {server} asks:", server=self._alias)
         answer = await self._enquire(Enquiry(title, params.message, fields, required))
         if not isinstance(answer, Given):
             return _declined(answer)
@@ -109,7 +109,7 @@ class Answering:
         if not re.match(r"https?://[^/\s]", params.url):
             self._tell(told("it asked to open {url!r}, which is no web address: declined", url=params.url[:200]))
             return mcp_types.ElicitResult(action="decline")
-        title = say("The MCP server {server} asks you to open an address:", server=self._alias)
+        title = told("The MCP server {server} asks you to open an address:", server=self._alias)
         answer = await self._enquire(Enquiry(title, params.message, url=params.url))
         return mcp_types.ElicitResult(action="accept") if isinstance(answer, Given) else _declined(answer)
 
@@ -123,7 +123,7 @@ class Answering:
             return mcp_types.ErrorData(code=mcp_types.INVALID_PARAMS, message=message)
         messages = tuple((message.role, _content(message)) for message in params.messages)
         request = SamplingRequest(params.system_prompt or "", messages, params.max_tokens)
-        title = say("The MCP server {server} wants the model to answer this for it:", server=self._alias)
+        title = told("The MCP server {server} wants the model to answer this for it:", server=self._alias)
         answer = await self._enquire(Enquiry(title, _shown(request)))
         if not isinstance(answer, Given):
             return mcp_types.ErrorData(code=_REFUSED, message="The user rejected the sampling request")

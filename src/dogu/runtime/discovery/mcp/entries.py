@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 
 _CALL_TIMEOUT_S = 600.0
 
@@ -131,7 +131,7 @@ def read_entries(
             continue
         for key, message in _unknown_keys(row):
             problems.append(
-                _told(say("MCP server {alias}: {what}.", alias=repr(alias), what=message), where(alias, key))
+                _told(told("MCP server {alias}: {what}.", alias=repr(alias), what=message), where(alias, key))
             )
         try:
             entry = _entry(alias, row)
@@ -140,11 +140,13 @@ def read_entries(
             if any(entry.alias == other.alias for other in entries):
                 raise EntryError(
                     "",
-                    say("another server is called {alias} already, as far as tools' names go", alias=repr(entry.alias)),
+                    told(
+                        "another server is called {alias} already, as far as tools' names go", alias=repr(entry.alias)
+                    ),
                 )
             entries.append(entry)
         except EntryError as error:
-            left_out = say("MCP server {alias} was left out: {problem}.", alias=repr(alias), problem=str(error))
+            left_out = told("MCP server {alias} was left out: {problem}.", alias=repr(alias), problem=str(error))
             problems.append(_told(left_out, where(alias, error.key)))
     return entries, problems
 
@@ -162,10 +164,10 @@ def _unknown_keys(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if near:
             yield (
                 key,
-                say("the key {key} isn't known and has no effect: {near} may be meant", key=repr(key), near=near[0]),
+                told("the key {key} isn't known and has no effect: {near} may be meant", key=repr(key), near=near[0]),
             )
         else:
-            yield key, say("the key {key} isn't known and has no effect", key=repr(key))
+            yield key, told("the key {key} isn't known and has no effect", key=repr(key))
 
 
 def valid_alias(alias: str) -> str:
@@ -178,7 +180,7 @@ def _entry(alias: str, row: Mapping[str, Any]) -> ServerEntry | None:
     """Make the entry; None for one that is switched off. Raises `EntryError`."""
     for key in row:
         if key not in _KEYS and _RESTRICTING.search(key):
-            raise EntryError(key, say("{key} looks like a restriction, and is none that dogu knows", key=repr(key)))
+            raise EntryError(key, told("{key} looks like a restriction, and is none that dogu knows", key=repr(key)))
     raw = _converted(row)
     if raw.disabled:
         return None
@@ -222,23 +224,23 @@ def _check_way(raw: _Raw) -> None:
     """Check that the entry says one way to the server, and one that there is."""
     if raw.type not in _TRANSPORTS:
         known = ", ".join(name for name in _TRANSPORTS if name)
-        raise EntryError("type", say("there is no transport {type}: {known}", type=repr(raw.type), known=known))
+        raise EntryError("type", told("there is no transport {type}: {known}", type=repr(raw.type), known=known))
     ways = [name for name, value in (("command", raw.command), ("url", raw.url), ("httpUrl", raw.http_url)) if value]
     if not ways:
-        raise EntryError("", say("an entry has one of command, url and httpUrl, and it has none"))
+        raise EntryError("", told("an entry has one of command, url and httpUrl, and it has none"))
     if len(ways) > 1:
         both = " and ".join(ways)
-        raise EntryError(ways[1], say("an entry has one of command, url and httpUrl, and it has {both}", both=both))
+        raise EntryError(ways[1], told("an entry has one of command, url and httpUrl, and it has {both}", both=both))
     if raw.type and (_TRANSPORTS[raw.type] == "command") != (ways[0] == "command"):
-        raise EntryError("type", say("the transport {type} doesn't go with {way}", type=repr(raw.type), way=ways[0]))
+        raise EntryError("type", told("the transport {type} doesn't go with {way}", type=repr(raw.type), way=ways[0]))
 
 
 def _check_values(alias: str, raw: _Raw) -> None:
     if not valid_alias(alias):
-        raise EntryError("", say("its name has no letter or digit that a tool's name could begin with"))
+        raise EntryError("", told("its name has no letter or digit that a tool's name could begin with"))
     if raw.timeout is not None and not 0 < raw.timeout <= 86_400_000:
         raise EntryError(
-            "timeout", say("timeout takes milliseconds, up to a day, not {given}", given=f"{raw.timeout:g}")
+            "timeout", told("timeout takes milliseconds, up to a day, not {given}", given=f"{raw.timeout:g}")
         )
     for key, texts in {
         "command": [raw.command],
@@ -247,14 +249,14 @@ def _check_values(alias: str, raw: _Raw) -> None:
         "env": [*raw.env, *map(_text, raw.env.values())],
     }.items():
         if any("\0" in text for text in texts):
-            raise EntryError(key, say("it holds a NUL character"))
+            raise EntryError(key, told("it holds a NUL character"))
     address = raw.url or raw.http_url
     if address and not re.match(r"https?://[^/\s]", address):
         key = "url" if raw.url else "httpUrl"
-        raise EntryError(key, say("{address} is no http or https address", address=repr(address)))
+        raise EntryError(key, told("{address} is no http or https address", address=repr(address)))
     if raw.protocol and not re.fullmatch(r"\d{4}-\d\d-\d\d", raw.protocol):
         raise EntryError(
-            "protocol", say("protocol takes a version such as 2025-11-25, not {given}", given=repr(raw.protocol))
+            "protocol", told("protocol takes a version such as 2025-11-25, not {given}", given=repr(raw.protocol))
         )
 
 

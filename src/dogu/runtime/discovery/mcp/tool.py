@@ -11,7 +11,7 @@ from typing import Any, cast
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolError, ToolResult
-from dogu.language import say, told
+from dogu.language import told
 from dogu.runtime.discovery.mcp.approved import ApprovedDeclarations
 from dogu.runtime.discovery.mcp.content import result_of
 from dogu.runtime.discovery.mcp.server import McpServer
@@ -80,7 +80,7 @@ class McpTool(Tool[JsonObject]):
         if self.kind.changes_nothing:
             return None
         shown = _visible(json.dumps(args, ensure_ascii=False, indent=2))
-        display = say(
+        display = told(
             "The tool `{tool}` of the MCP server `{alias}`\n\nwith\n{shown}",
             tool=_visible(self.remote_name),
             alias=self._server.entry.alias,
@@ -91,7 +91,7 @@ class McpTool(Tool[JsonObject]):
         if before is None or self._server.entry.trust:
             return Confirmation(title, display, proposal=self)
         reason = told("the server has changed what it says of this tool since you approved it")
-        display += f"\n\n{say('Its declaration, before and now:')}\n```diff\n{_diff(before, self._declaration)}```"
+        display += f"\n\n{told('Its declaration, before and now:')}\n```diff\n{_diff(before, self._declaration)}```"
         return Confirmation(title, display, proposal=self, always_ask=True, reasons=(reason,))
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
