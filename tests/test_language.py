@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 
-from dogu.language import PSEUDO, language_of, language_of_locale, say, speak, spoken, told
+from dogu.language import (
+    PSEUDO,
+    joined,
+    language_of,
+    language_of_locale,
+    said,
+    say,
+    sentence,
+    speak,
+    spoken,
+    told,
+)
 from sentences import write_known_catalog
 
 pytestmark = pytest.mark.usefixtures("english_again")
@@ -51,42 +66,80 @@ def test_fields_are_filled_and_braces_without_values_are_literal() -> None:
     assert say('write {"a": 1}') == 'write {"a": 1}'
 
 
-def test_what_was_told_in_english_is_said_in_the_person_s_language() -> None:
-    speak("ja")
+def write_catalog(folder: Path, translations: dict[str, str]) -> Path:
+    catalog = Catalog(locale="ja")
+    for message, text in translations.items():
+        catalog.add(message, text)
+    with (folder / "ja.mo").open("wb") as file:
+        write_mo(file, catalog)
+    return folder
+
+
+@pytest.fixture
+def japanese(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
+    """Speak Japanese of these sentences alone."""
+
+    def begin(translations: dict[str, str]) -> None:
+        monkeypatch.setattr("dogu.language._CATALOGS", str(write_catalog(tmp_path, translations)))
+        speak("ja")
+
+    return begin
+
+
+def test_what_was_told_in_english_is_said_in_the_user_s_language(japanese: Callable[[dict[str, str]], None]) -> None:
     reason = told("{count} minutes late", count=3)
     whole = told("Not read: {reason}.", reason=reason)
     assert whole == "Not read: 3 minutes late."
-    assert say(f"Before. {whole} After.") == "Before. Not read: 3 minutes late. After."
-    key = told("There is no command /{name}. /help lists them.", name="x")
-    translated = say("There is no command /{name}. /help lists them.", name="x")
-    assert say(f"A: {key}!") == f"A: {translated}!"
+    japanese({"{count} minutes late": "{count} 分の遅れ", "Not read: {reason}.": "未読: {reason}。"})
+    assert say(whole) == "未読: 3 分の遅れ。"
+    assert say("Before: {text}", text=whole) == "Before: 未読: 3 分の遅れ。"
 
 
-def test_what_tells_itself_ends() -> None:
-    speak("ja")
-    assert say(told("plain and unknown")) == "plain and unknown"
-    assert say(told("{text}", text="told in itself")) == "told in itself"
-    first = told("{text} again", text="once")
-    assert say(told("{text}", text=first)) == "once again"
+def test_two_templates_with_equal_english_do_not_collide(japanese: Callable[[dict[str, str]], None]) -> None:
+    read, written = told("{count} lines", count=3), told("3 {what}", what="lines")
+    assert read == written
+    japanese({"{count} lines": "{count} 行", "3 {what}": "三 {what}"})
+    assert [say(read), say(written), say(read)] == ["3 行", "三 lines", "3 行"]
 
 
-def test_words_of_ours_in_a_list_are_told_in_english_and_said_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dogu.language._CATALOGS", str(write_known_catalog(tmp_path)))
-    speak("ja")
-    words = ("letter case", "spacing")
-    receipt = told("Matched by {stage} at {where}. Forgiven: {forgiven}.", stage=("near",), where="x", forgiven=words)
-    assert receipt == "Matched by near at x. Forgiven: letter case, spacing."
-    assert say(receipt) == "Matched by near⁂ at x. Forgiven: letter case⁂、spacing⁂.⁂"
+def test_nothing_is_remembered_of_what_was_told(japanese: Callable[[dict[str, str]], None]) -> None:
+    japanese({"{count} lines": "{count} 行"})
+    told("{count} lines", count=3)
+    assert say("3 lines") == "3 lines"
+    assert say("It says: 3 lines") == "It says: 3 lines"
 
 
-def test_a_short_sentence_is_not_found_within_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dogu.language._CATALOGS", str(write_known_catalog(tmp_path)))
-    speak("ja")
-    assert say(told("created")) == "created⁂"
-    assert say("a file named created here.txt") == "a file named created here.txt"
-    assert say("Create {path}?", path="created") == "Create created?⁂"
+def test_messages_put_together_are_still_said(japanese: Callable[[dict[str, str]], None]) -> None:
+    japanese({"No.": "いいえ。", "Stop.": "停止。"})
+    no, stop = sentence("No."), sentence("Stop.")
+    assert joined(" {} ", [no, "a.py", stop]) == "No. {} a.py {} Stop."
+    assert say(joined(" {} ", [no, "a.py", stop])) == "いいえ。 {} a.py {} 停止。"
+    assert say("a.py: " + no + " " + stop) == "a.py: いいえ。 停止。"
+    assert joined(", ", ["a", "b"]) == "a, b"
+    assert type(joined(", ", ["a", "b"])) is str
+
+
+def test_an_error_keeps_what_it_was_told(japanese: Callable[[dict[str, str]], None]) -> None:
+    japanese({"No {thing}.": "{thing} がありません。", "Failed: {error}": "失敗: {error}"})
+    error = ValueError(told("No {thing}.", thing="{file}"))
+    assert say(str(error)) == "{file} がありません。"
+    assert say(told("Failed: {error}", error=error)) == "失敗: {file} がありません。"
+    assert say(pickle.loads(pickle.dumps(error)).args[0]) == "{file} がありません。"
+
+
+def test_words_of_ours_in_a_list_are_told_in_english_and_said_anew(japanese: Callable[[dict[str, str]], None]) -> None:
+    words = (sentence("letter case"), sentence("spacing"), "x")
+    receipt = told("Forgiven: {forgiven}.", forgiven=words)
+    assert receipt == "Forgiven: letter case, spacing, x."
+    japanese({"Forgiven: {forgiven}.": "許容: {forgiven}。", "letter case": "大小", "spacing": "空白"})
+    assert say(receipt) == "許容: 大小、空白、x。"
+
+
+def test_names_are_not_translated(japanese: Callable[[dict[str, str]], None]) -> None:
+    japanese({"created": "作成", "Create {path}?": "{path} を作成?"})
+    assert say(told("created")) == said(told("created")) == "作成"
+    assert said("created") == "created"
+    assert say(told("Create {path}?", path="created")) == "created を作成?"
 
 
 def test_the_pseudo_locale_shows_what_is_known_and_keeps_its_fields(

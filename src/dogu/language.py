@@ -1,8 +1,8 @@
-"""The person's language: every sentence a person sees passes through `say`, which looks it up in gettext's catalogs.
+"""The user's language: every sentence a user sees passes through `say`, which looks it up in gettext's catalogs.
 
-What a model reads stays English. Where one sentence is for both, such as an error, `told` makes the English one and
-remembers what it was made of, so that a door can still `say` it in the person's language. Known to every layer, this
-module knows none. The catalogs are `locale/*.po`; the build compiles them.
+What a model reads stays English. Below the doors a sentence is `told`: an English text that carries its template and
+values, so that it is translated where it is shown, to whoever looks. Known to every layer, this module knows none. The
+catalogs are `locale/*.po`; the build compiles them.
 """
 
 from __future__ import annotations
@@ -12,82 +12,123 @@ import re
 
 TYPE_CHECKING = False  # typing's own costs 8 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 LANGUAGES = ("en", "ja", "ko", "zh-CN", "zh-TW")
 PSEUDO = "pseudo"  # every known sentence in ⟦brackets⟧ with accents: what has none was never translated
 
 _CATALOGS = os.path.join(os.path.dirname(__file__), "locale")
 _IDEOGRAPHIC = ("ja", "zh-CN", "zh-TW")  # they part the words of a list with 、
-_MOST_KEPT = 1_000
-_LONGEST = 20_000  # characters; longer texts are no sentences
-_SHORTEST_WITHIN = 16  # characters; shorter ones may stand in a longer text by chance
 _VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
+class Message(str):
+    """An English sentence that can still be said in another language: its template and values travel with the text.
+
+    A value may itself be a message, or a tuple: a list of words. Without `values`, the template's braces are literal.
+    Whatever makes another text of it (an f-string, `strip`, `join`) leaves plain English: `told` and `joined` put
+    messages together so that each can be said.
+    """
+
+    __slots__ = ("template", "values")
+
+    template: str
+    values: Mapping[str, object] | None
+
+    def __new__(cls, template: str, values: Mapping[str, object] | None = None) -> Message:
+        """Fill in the template in English."""
+        template = _plain(template)
+        known = values and {name: _value(value) for name, value in values.items()}
+        text = template.format(**{name: _in_english(value) for name, value in known.items()}) if known else template
+        message = super().__new__(cls, text)
+        message.template, message.values = template, known
+        return message
+
+    def __str__(self) -> str:
+        return self  # so that an exception's own text, str(error), is still the message it was raised with
+
+    def __add__(self, other: str) -> str:
+        return joined("", (self, other))
+
+    def __radd__(self, other: str) -> str:
+        return joined("", (other, self))
+
+    def __reduce__(self) -> tuple[type, tuple[str, Mapping[str, object] | None]]:
+        return Message, (self.template, self.values)
+
+
 def sentence(text: str) -> str:
-    """Mark a text that stands in a table, so that it comes into the catalogs; `say` it where it is used."""
-    return text
+    """Return a sentence of a table as a `Message`, and mark it for the catalogs."""
+    return Message(text)
 
 
 def told(template: str, /, **values: object) -> str:
-    """Return the sentence in English, for a model as for a person; doors pass it to `say`.
-
-    A value that is a tuple is a list of words of ours, each of them a `sentence`.
-    """
-    sentence = template.format(**{name: _in_english(value) for name, value in values.items()}) if values else template
-    if _spoken != "en" and sentence not in values.values():
-        _kept[sentence] = template, values
-        if len(_kept) > _MOST_KEPT:
-            del _kept[next(iter(_kept))]
-    return sentence
+    """Return the sentence as a `Message`: English, for a model as for a user, which doors show by `say`."""
+    return Message(template, values or None)
 
 
-def was_told(message: str) -> bool:
-    """Tell whether `say` has all of this text in the person's language, because it was `told` lately."""
-    return message in _kept
+def joined(separator: str, parts: Iterable[str]) -> str:
+    """Join texts of which some may be messages; these are still said in the user's language."""
+    texts = list(parts)
+    if not any(isinstance(text, Message) for text in texts):
+        return separator.join(texts)
+    template = separator.replace("{", "{{").replace("}", "}}").join(f"{{part{at}}}" for at in range(len(texts)))
+    return Message(template, {f"part{at}": text for at, text in enumerate(texts)})
+
+
+def plain(text: object) -> str:
+    """Return a message's English text alone; for encoders that want nothing but `str`."""
+    if isinstance(text, Message):
+        return _plain(text)
+    raise NotImplementedError(type(text))
 
 
 def say(message: str, /, **values: object) -> str:
-    """Return `message` in the person's language with its named fields filled in; without values, braces are literal.
+    """Return a message, or a template with its named fields filled in, in the user's language.
 
-    A sentence that was `told` lately is said anew, and so is what was told within it; other text comes back as it is.
+    Without values, braces are literal. A text that is no sentence of ours comes back as it is.
     """
-    if not values:
-        return _formed(*_kept[message]) if message in _kept else _with_told(_translate(message))
-    return _formed(message, values)
+    if values:
+        return _formed(message.template if isinstance(message, Message) else message, values)
+    if isinstance(message, Message):
+        return _formed(message.template, message.values)
+    return _translate(message)
 
 
-def _formed(template: str, values: Mapping[str, object]) -> str:
+def said(text: str) -> str:
+    """Return a text of unknown origin: a message in the user's language, any other as it is."""
+    return say(text) if isinstance(text, Message) else text
+
+
+def _formed(template: str, values: Mapping[str, object] | None) -> str:
     text = _translate(template)
     return text.format(**{name: _said_value(value) for name, value in values.items()}) if values else text
 
 
 def _said_value(value: object) -> object:
-    """Translate a value that is itself a sentence of ours; names of files and the like are what they are."""
+    """Translate a value that is itself a message; names of files and the like are what they are."""
     if isinstance(value, tuple):
-        return ("、" if _spoken in _IDEOGRAPHIC else ", ").join(say(word) for word in _words(value))  # pyright: ignore[reportUnknownArgumentType]  (of whatever is a text)
-    return say(value) if isinstance(value, str) and " " in value else value
+        return ("、" if _spoken in _IDEOGRAPHIC else ", ").join(str(_said_value(word)) for word in _words(value))  # pyright: ignore[reportUnknownArgumentType]  (of whatever)
+    return say(value) if isinstance(value, Message) else value
 
 
 def _in_english(value: object) -> object:
-    return ", ".join(_words(value)) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]  (as above)
+    return ", ".join(map(str, _words(value))) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]  (as above)
 
 
-def _words(value: tuple[object, ...]) -> list[str]:
-    return [str(word) for word in value]
+def _value(value: object) -> object:
+    """A value as a message holds it: what can be recorded, so that a record speaks each reader's language."""
+    if isinstance(value, tuple):
+        return tuple(_value(word) for word in _words(value))  # pyright: ignore[reportUnknownArgumentType]  (as above)
+    return value if isinstance(value, str | int | float) else str(value)
 
 
-def _with_told(text: str) -> str:
-    """Say what was told within a longer text, such as an error joined of several sentences."""
-    for whole, (template, values) in sorted(_kept.items(), key=_longest_first) if len(text) < _LONGEST else ():
-        if len(whole) >= _SHORTEST_WITHIN and whole in text:
-            text = text.replace(whole, _formed(template, values))
-    return text
+def _words(value: tuple[object, ...]) -> tuple[object, ...]:
+    return value
 
 
-def _longest_first(kept: tuple[str, object]) -> int:
-    return -len(kept[0])
+def _plain(text: str) -> str:
+    return str.__str__(text)
 
 
 def speak(language: str) -> None:
@@ -126,7 +167,6 @@ def _untranslated(message: str) -> str:
 
 _translate: Callable[[str], str] = _untranslated
 _spoken = "en"
-_kept: dict[str, tuple[str, dict[str, object]]] = {}  # what was told, the oldest first
 
 
 def _catalog(language: str) -> Callable[[str], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,13 +14,15 @@ import pytest
 from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
 from dogu.agent.session.events import PromptGiven, QuestionAnswered, QuestionAsked, StateChanged, TurnFailed, Within
 from dogu.agent.session.live import Session
+from dogu.agent.session.record import record_file
 from dogu.contract.content import Blob, Text
 from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
+from dogu.language import joined, say, sentence, speak, told
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.runtime.session_folder import KeptSession, SessionFacts
 from dogu.serve.session_export import export_html
 from dogu.serve.session_page import diff_html
@@ -104,6 +107,48 @@ def test_whatever_a_session_holds_the_page_has_its_own_elements_only(tmp_path: P
     names = {name for _, attributes in found.found for name in attributes}
     assert names <= {name for _, attributes in expected.found for name in attributes}
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", page)
+
+
+@pytest.mark.usefixtures("english_again")
+def test_a_record_written_in_one_language_is_exported_in_its_reader_s(tmp_path: Path):
+    speak("ja")
+    asked = told("Create {path}?", path="新.txt")
+    why = told("no command before {word!r}", word=sentence("the end"))
+    found = ToolResult("", joined(" ", [told("No files found"), "x"]))
+    refused = ToolResult.failed(ToolError(ErrorKind.REFUSED, told("it is no line of a record")))
+    kept = session_of(
+        tmp_path,
+        [
+            QuestionAsked("1", "write_file", asked, "", (why,)),
+            *call("glob", found, "2", told("Clear the plan")),
+            Within("3", CallFinished(ToolCall("4", "x", {}), "x", refused)),
+            Noted(why),
+            TurnEnded(TurnEnd(EndReason.STOPPED, "", note=told("Stopped by a hook."))),
+        ],
+    )
+    sentences = (asked, why, told("No files found"), told("Clear the plan"), told("Stopped by a hook."))
+    english, japanese = exported(kept, "en"), exported(kept, "ja")
+    assert [text for text in sentences if escape(text) not in english] == []
+    assert not re.search("[\u3040-\u30ff]", english)
+    assert [text for text in sentences if escape(text) in japanese] == []
+    assert [text for text in sentences if escape(say(text)) not in japanese] == []
+
+
+@pytest.mark.usefixtures("english_again")
+def test_a_record_of_texts_alone_is_shown_as_it_reads(tmp_path: Path):
+    """As every record was before messages stood beside its texts."""
+    kept = session_of(tmp_path, [QuestionAsked("1", "write_file", "Create a.txt?", "", ()), Noted("Some words.")])
+    assert b'"said"' not in Path(record_file(kept.path)).read_bytes()
+    japanese = exported(kept, "ja")
+    assert "Create a.txt?" in japanese
+    assert "Some words." in japanese
+
+
+def exported(kept: KeptSession, language: str) -> str:
+    speak(language)
+    written: list[str] = []
+    export_html(kept, written.append)
+    return "".join(written)
 
 
 def test_the_page_needs_nothing_from_elsewhere_and_its_policy_forbids_it(tmp_path: Path):

@@ -113,7 +113,7 @@ def _check_sandbox(settings: Settings) -> Check:
     if sandbox is None:
         advice = say('Set "tools": {"sandbox": "auto"} to confine commands.')
         return Check("sandbox", Health.POOR, say("switched off"), advice)
-    limits = " ".join(sandbox.limits)
+    limits = " ".join(map(say, sandbox.limits))
     if sandbox.step.value == "none":
         return Check("sandbox", Health.POOR, say(sandbox.describe()), limits)
     is_best = sandbox.step.value in ("bubblewrap", "seatbelt")

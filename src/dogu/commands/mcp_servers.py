@@ -14,7 +14,7 @@ from dogu.app import Options
 from dogu.app.mcp_commands import add_entry, log_in, log_out, look_at, remove_entry
 from dogu.commands.running import run_async
 from dogu.contract import ErrorKind, ToolError
-from dogu.language import say
+from dogu.language import plain, say
 from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def _show(options: Options, space: Namespace, alias: str) -> int:
         states, problems = await look_at(options, alias)
         if space.json:
             answer = {"servers": states, "problems": problems}
-            sys.stdout.write(msgspec.json.format(msgspec.json.encode(answer)).decode() + "\n")
+            sys.stdout.write(msgspec.json.format(msgspec.json.encode(answer, enc_hook=plain)).decode() + "\n")
         else:
             for problem in problems:
-                sys.stderr.write(f"{problem}\n")
+                sys.stderr.write(f"{say(problem)}\n")
             _print_states(states, whole=bool(alias))
         return 0 if all(state.state == "ready" for state in states) and not problems else 1
 
@@ -79,7 +79,8 @@ def _print_states(states: Sequence[ServerState], *, whole: bool) -> None:
         print(say("There are no MCP servers. dogu mcp-servers add adds one."))
     for state in states:
         lines = [f"{state.alias}: {_state(state)}", f"  {state.way}"]
-        lines += [f"  {line}" for line in (*state.problem.splitlines(), state.advice, *state.notes) if line]
+        words = (*say(state.problem).splitlines(), state.advice, *map(say, state.notes))
+        lines += [f"  {line}" for line in words if line]
         for heading, names in (
             (say("tools"), state.tools),
             (say("prompts"), state.prompts),

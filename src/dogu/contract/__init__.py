@@ -1,6 +1,6 @@
 """What a tool is: content, display, errors, result, confirmation, tool, declaration; a tool imports them from here.
 
-`say` is here too, for what a tool tells the person.
+`told` is here too, for what a tool tells the user: a door shows it in their language.
 """
 
 from dogu.contract.confirmation import CallContext, Confirmation
@@ -11,7 +11,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import FunctionTool, function_tool
 from dogu.contract.result import ToolFailure, ToolResult
 from dogu.contract.tool import Kind, Tool
-from dogu.language import say, sentence, told
+from dogu.language import joined, say, sentence, told
 
 __all__ = [
     "Blob",
@@ -36,6 +36,7 @@ __all__ = [
     "ToolFailure",
     "ToolResult",
     "function_tool",
+    "joined",
     "markdown_of",
     "parts_of",
     "say",

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import said, say
 
 
 class FileDiff(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ def markdown_of(display: Display) -> str:
     """Return a Markdown text for a door that knows no class of its own for this display."""
     match display:
         case str():
-            return display
+            return said(display)
         case FileDiff(unified=unified, notes=notes):
             return "\n".join([*map(say, notes), f"```diff\n{unified}```"])
         case TerminalOutput(command=command, output=output, notes=notes):

@@ -10,6 +10,7 @@ import msgspec
 
 from dogu.contract.content import Blob, Content, Part, parts_of, text_of
 from dogu.contract.result import ToolResult
+from dogu.language import plain
 from dogu.models.call_arguments import sound_name
 
 RawContent: TypeAlias = bytes
@@ -91,4 +92,4 @@ def _whole(text: str) -> str:
 
 
 def _encode(role: str, parts: list[dict[str, Any]]) -> RawContent:
-    return msgspec.json.encode({"role": role, "parts": parts})
+    return msgspec.json.encode({"role": role, "parts": parts}, enc_hook=plain)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dogu.contract import ErrorKind
 from dogu.contract.result import ToolFailure
-from dogu.language import say, sentence, spoken, was_told
+from dogu.language import Message, say, sentence, spoken
 
 _SENTENCES = {
     ErrorKind.INVALID_ARGUMENTS: sentence("The call's arguments weren't right."),
@@ -58,7 +58,7 @@ def failure_parts(error: ToolFailure) -> tuple[str, str]:
     said = say(error.message)
     if spoken() == "en":
         return said, ""
-    if was_told(error.message):
+    if isinstance(error.message, Message):
         return f"{said} ({error.kind})", ""
     kind = f"{say(_SENTENCES[error.kind])} ({error.kind})"
     return (f"{kind}\n{said}", "") if error.kind in _TELL_LITTLE else (kind, said)

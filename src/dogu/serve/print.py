@@ -14,7 +14,7 @@ import msgspec
 from dogu.agent.loop import Agent, EndReason, TurnEnd
 from dogu.agent.session.events import Compacted, PromptGiven
 from dogu.contract.content import Content, text_of
-from dogu.language import say
+from dogu.language import said, say
 from dogu.models.events import Finished, ModelError, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.calls import ToolAnswer
 from dogu.runtime.events import CallFinished, CallStarted, Noted
@@ -171,7 +171,7 @@ class _StreamPrinter(_Counting):
                     tool_name=call.name,
                     tool_id=call.call_id,
                     parameters=parameters,
-                    description=description,
+                    description=said(description),
                 )
             case CallFinished(call=call, result=result):
                 answer = ToolAnswer(call, result)

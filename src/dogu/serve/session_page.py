@@ -28,7 +28,7 @@ from dogu.agent.session.events import (
 )
 from dogu.contract.content import Blob, Content, parts_of, text_of
 from dogu.contract.display import Display, FileDiff, TerminalOutput, markdown_of
-from dogu.language import say, sentence
+from dogu.language import said, say, sentence
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.failures import failure_words
@@ -141,7 +141,7 @@ class SessionItems:
         if call.helper is not None:
             call.helper.end()
         name = about.display_name if about else call_id
-        described = call.started.description if call.started else ""
+        described = said(call.started.description) if call.started else ""
         mark, how = _mark(finished)
         args = about.call.args if about else None
         body = [*call.questions]
@@ -218,7 +218,7 @@ def _display(display: Display) -> str:
             status = "" if code in (0, None) else f'<p class="bad">{_text(say("Exit status {code}", code=code))}</p>'
             return _pre(f"$ {command}\n{output}") + status + _lines(notes)
         case str():
-            return f'<div class="text">{_text(display)}</div>' if display else ""
+            return f'<div class="text">{_text(said(display))}</div>' if display else ""
         case _:
             return _pre(markdown_of(display))
 
@@ -261,7 +261,7 @@ def _unfolding(summary: str, body: str, attributes: str = "") -> str:
 
 
 def _lines(texts: Iterable[str]) -> str:
-    return "".join(f'<p class="dim">{_text(text)}</p>' for text in texts)
+    return "".join(f'<p class="dim">{_text(say(text))}</p>' for text in texts)
 
 
 def _pre(text: str) -> str:

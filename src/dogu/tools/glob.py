@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, say, told
+from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolResult, joined, told
 from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
 
@@ -141,7 +141,7 @@ def _listed(args: GlobArgs, asked: str, folder: str, found: FoundFiles) -> ToolR
                 count=count,
             ),
         )
-    shown = " ".join([told("Found {count} matching file(s)", count=count), *map(say, notes)])
+    shown = joined(" ", [told("Found {count} matching file(s)", count=count), *notes])
     return ToolResult("\n".join([header, *paths, *notes]), shown)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, Kind, Tool, ToolResult, say, sentence, told
+from dogu.contract import CallContext, Kind, Tool, ToolResult, joined, sentence, told
 from dogu.workspace.names import shown_name
 from dogu.workspace.search import ContentSearch
 
@@ -113,7 +113,7 @@ def _told(query: SearchQuery, result: SearchResult) -> ToolResult:
     found = _found(query, result)
     blocks = [_block(file) for file in result.files]
     text = "\n".join([f"{found} for {where}:", "---", *blocks, *notes])
-    return ToolResult(text, " ".join(map(say, [found, *notes])))
+    return ToolResult(text, joined(" ", [found, *notes]))
 
 
 def _block(file: FileMatches) -> str:

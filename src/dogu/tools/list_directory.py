@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, Kind, Tool, ToolResult, say, sentence, told
+from dogu.contract import CallContext, Kind, Tool, ToolResult, joined, sentence, told
 from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
 
@@ -89,7 +89,7 @@ class ListDirectory(Tool[ListDirectoryArgs]):
                 ),
             )
         listing = "\n".join([f"Directory listing for {shown_name(path)}:", *lines])
-        shown = " ".join([told("Listed {count} item(s).", count=count), *map(say, notes)])
+        shown = joined(" ", [told("Listed {count} item(s).", count=count), *notes])
         return ToolResult("\n\n".join([listing, "\n".join(notes)]) if notes else listing, shown)
 
     def _rules(self, path: str, respect_git_ignore: bool) -> FolderRules:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dogu.contract.content import Blob, Content, Part, Text
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.workspace.file_choice import ChosenFile, FileChoice, reason_of
 from dogu.workspace.file_view import (
     LARGEST_MEDIA_BYTES,
@@ -100,19 +100,19 @@ class Bundle:
         lines = [
             "### " + told("ReadManyFiles Result (Target Dir: `{folder}`)", folder=self._roots.primary) + "\n",
             told("Successfully read and concatenated content from **{count} file(s)**.", count=len(self._read)) + "\n",
-            f"**{told('Processed Files:')}**",
+            "**" + told("Processed Files:") + "**",
             *_bullets([f"`{shown_name(self._roots.relative(path))}`" for path in self._read]),
         ]
         skipped = self._choice.skipped
         if skipped:
-            lines.append(f"\n**{told('Skipped {count} item(s):', count=len(skipped))}**")
+            lines.append("\n**" + told("Skipped {count} item(s):", count=len(skipped)) + "**")
             lines += _bullets(
-                [f"`{shown_name(name)}` ({told('Reason: {reason}', reason=reason)})" for name, reason in skipped]
+                [f"`{shown_name(name)}` (" + told("Reason: {reason}", reason=reason) + ")" for name, reason in skipped]
             )
         if self._not_reached:
             more = told("{count} more files were not read: the limit is reached.", count=self._not_reached)
-            lines.append(f"\n{more}")
-        return "\n".join(lines)
+            lines.append("\n" + more)
+        return joined("\n", lines)
 
     def _skip(self, path: str, reason: str) -> None:
         self._choice.skipped.append((path, reason))

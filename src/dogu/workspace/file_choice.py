@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence
 from dogu.workspace.glob import FoundFiles, GlobPattern, GlobQuery, PathFilter, split_base
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, Ignore
 from dogu.workspace.roots import Roots
@@ -68,7 +69,7 @@ def reason_of(error: ToolError) -> str:
     """Return a failure in a few words."""
     words = {
         ErrorKind.WRONG_FILE_TYPE: "binary, or not a regular file",
-        ErrorKind.NOT_FOUND: "not found",
+        ErrorKind.NOT_FOUND: sentence("not found"),
         ErrorKind.PERMISSION_DENIED: "permission denied",
         ErrorKind.OUTSIDE_WORKSPACE: "outside the workspace",
         ErrorKind.TOO_LARGE: "larger than 20 MB",

@@ -18,9 +18,11 @@ from dogu.contract.content import Blob, Content, Part, Text
 from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, TodoList, markdown_of
 from dogu.contract.errors import ErrorKind
 from dogu.contract.result import ToolFailure, ToolResult
+from dogu.language import plain
 from dogu.models.events import Finished, FinishReason, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.recorded_messages import messages_data, said_again
 
 _LARGEST_TEXTS_CHARS = 256 * 1024
 _T = TypeVar("_T")
@@ -64,6 +66,14 @@ class EventWriter:
 
     def encode(self, event: object) -> tuple[str, Any] | None:
         """Return the kind and what `msgspec.json` can encode; None for an event that another one holds already."""
+        encoded = self._encode(event)
+        if encoded is None or isinstance(event, ours.Within):
+            return encoded
+        kind, data = encoded
+        said = messages_data(event)
+        return kind, {**msgspec.to_builtins(data, enc_hook=plain), "said": said} if said else data
+
+    def _encode(self, event: object) -> tuple[str, Any] | None:
         kind = _KINDS.get(type(event))
         if kind is not None:
             return kind, event
@@ -151,6 +161,13 @@ class EventReader:
 
     def decode(self, kind: str, data: msgspec.Raw) -> object:
         """Return the event. Raises `msgspec.ValidationError`, `KeyError` or `ValueError` for data that isn't one."""
+        event = self._decode(kind, data)
+        if kind == "within" or b'"said":[[' not in bytes(data):
+            return event
+        fields = msgspec.json.decode(data)
+        return said_again(event, fields["said"]) if "said" in fields else event
+
+    def _decode(self, kind: str, data: msgspec.Raw) -> object:
         if kind in _PLAIN:
             return cast("object", msgspec.json.decode(data, type=_PLAIN[kind]))
         reader = self._readers.get(kind)

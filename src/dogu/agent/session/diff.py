@@ -54,7 +54,7 @@ def _heading(change: NetChange, path: str) -> str:
         told = say("{path}: mode {before} became {now}", path=path, before=f"{before.mode:04o}", now=f"{now.mode:04o}")
     else:
         told = say("changed {path}", path=path)
-    return f"{told} ({change.problem})" if change.problem else told
+    return f"{told} ({say(change.problem)})" if change.problem else told
 
 
 def _relative(path: str, roots: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from dogu.contract.content import Content
 from dogu.contract.display import Display
-from dogu.language import say
+from dogu.language import joined, say
 
 
 class SessionBegun(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class EnquiryMade(msgspec.Struct, frozen=True):
     @property
     def note(self) -> str:
         """What was asked, for the person."""
-        return "\n".join(filter(None, (self.title, self.message, self.url, ", ".join(self.fields.values()))))
+        return joined("\n", filter(None, (self.title, self.message, self.url, ", ".join(self.fields.values()))))
 
 
 class EnquiryAnswered(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ from dogu.agent.session.events import (
 from dogu.agent.session.lines import VERSION, InUseError, LineFile
 from dogu.agent.session.secrets import Secrets
 from dogu.agent.session.streams import HeldBack
-from dogu.language import told
+from dogu.language import plain, told
 from dogu.models.events import Usage
 from dogu.runtime.events import CallFinished, Emit
 from dogu.runtime.executor import ChangeRecorder
@@ -230,9 +230,9 @@ def _answered(question: Question, outcome: Outcome) -> QuestionAnswered:
 def _encode(data: object) -> bytes:
     """Encode as JSON; names of files may hold bytes that are no characters, which JSON can't carry."""
     try:
-        return msgspec.json.encode(data)
+        return msgspec.json.encode(data, enc_hook=plain)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_writable(msgspec.to_builtins(data)))
+        return msgspec.json.encode(_writable(msgspec.to_builtins(data, enc_hook=plain)))
 
 
 def _writable(value: Any) -> Any:

@@ -90,7 +90,8 @@ class _ContextCommands:
             lines += [say("  imports {path}", path=path) for path in file.imported]
         for file in context.told.values():
             lines.append(say("{path}: told when its folder was first touched", path=file.path))
-        return [*(lines or [say("There is no GEMINI.md or AGENTS.md that the model is told.")]), *context.problems]
+        lines = lines or [say("There is no GEMINI.md or AGENTS.md that the model is told.")]
+        return [*lines, *map(say, context.problems)]
 
     def _added(self, text: str) -> str:
         memory = self._memory()

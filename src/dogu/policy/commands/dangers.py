@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from dogu.language import told
+from dogu.language import sentence, told
 from dogu.policy.commands import machine_checks, program_checks, shell_checks
 from dogu.policy.commands.effects import Danger, Effect, Row
 from dogu.policy.commands.git_checks import git_dangers
@@ -99,7 +99,7 @@ def _by_row(row: Row, words: Sequence[Word], subcommand_at: int, subcommand: str
         if any(word.value in _LOOKS_ONLY for word in words[1:2]):
             return
         # A rule that names the subcommand covers it; one that names but the program doesn't.
-        yield Danger(subcommand_at if row.under else 1, row.effect, row.reason)
+        yield Danger(subcommand_at if row.under else 1, row.effect, sentence(row.reason))
         return
     start = subcommand_at + 1 if row.under else 1
     options = row.options.split()
@@ -113,9 +113,8 @@ def _by_row(row: Row, words: Sequence[Word], subcommand_at: int, subcommand: str
         if value == "--" and not row.is_exact:
             return
         if any(_matches(option, text, values, how) for option in options):
-            yield Danger(
-                index, row.effect, told("{option} {reason}", option=text.split("=")[0][:30], reason=row.reason)
-            )
+            reason = told("{option} {reason}", option=text.split("=")[0][:30], reason=sentence(row.reason))
+            yield Danger(index, row.effect, reason)
 
 
 _EXACT, _IN_FULL, _ABBREVIATED = range(3)  # how a program takes its options

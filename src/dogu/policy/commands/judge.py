@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.policy.commands.arithmetic import second_order_danger
 from dogu.policy.commands.dangers import dangers_of, redirect_danger
 from dogu.policy.commands.elsewhere import Elsewhere
@@ -82,7 +82,7 @@ class _Judge:
         reasons += [_of_command(each) for each in self._commands if each.verdict is gate]
         if gate is Decision.ALLOW:
             return Judgement(gate, told("every command in it is allowed"), self._commands)
-        shown = "; ".join(dict.fromkeys(reasons[:3]))
+        shown = joined("; ", dict.fromkeys(reasons[:3]))
         if len(reasons) > 3:
             shown = told("{reasons} (and {count} more)", reasons=shown, count=len(reasons) - 3)
         return Judgement(gate, shown, self._commands)

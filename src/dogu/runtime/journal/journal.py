@@ -13,7 +13,7 @@ import anyio
 from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import told
+from dogu.language import Message, told
 from dogu.runtime.journal.choice import calls_to_undo, explained
 from dogu.runtime.journal.entries import Change, Entries, Entry, net_changes
 from dogu.runtime.journal.log import (
@@ -344,7 +344,7 @@ def _present(reach: Reach, path: str, like: State, where: int) -> tuple[bytes, S
 
 def _writable(text: str) -> str:
     """Return a text that can be encoded: names of files may hold bytes that are no characters."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if isinstance(text, Message) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _unplaced(state: State) -> State:

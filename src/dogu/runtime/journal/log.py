@@ -14,9 +14,12 @@ import zlib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+
+from dogu.language import plain
+from dogu.runtime.recorded_messages import messages_data, said_again
 
 FILE_NAME = "journal.log"
 _HEAD = struct.Struct("<4sIQI")
@@ -80,6 +83,7 @@ class Record(msgspec.Struct, frozen=True):
     numbers: tuple[int, ...] = ()
     position: int = 0
     notes: tuple[str, ...] = ()
+    said: list[Any] = msgspec.field(default_factory=list[Any])  # what the title and notes were made of
 
 
 class JournalLog:
@@ -103,7 +107,8 @@ class JournalLog:
             content_bytes = sum(map(len, contents))
         with self._locked() as descriptor:
             start = self._end_of_whole_records(descriptor)
-            body = msgspec.msgpack.encode(record)
+            record = msgspec.structs.replace(record, said=messages_data(record))
+            body = msgspec.msgpack.encode(record, enc_hook=plain)
             head = _HEAD.pack(_MAGIC, len(body), content_bytes, zlib.crc32(body))
             os.ftruncate(descriptor, start)
             try:
@@ -174,7 +179,8 @@ def _record_at(descriptor: int, offset: int) -> tuple[Record, int, int] | None:
     body = os.pread(descriptor, body_bytes, offset + _HEAD.size)
     if zlib.crc32(body) != checksum:
         return None
-    return msgspec.msgpack.decode(body, type=Record), start, start + data_bytes
+    record = msgspec.msgpack.decode(body, type=Record)
+    return said_again(record, record.said), start, start + data_bytes
 
 
 def _placed(record: Record, start: int) -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dogu.language import say
+from dogu.language import said, say
 from dogu.runtime.journal.entries import Entry
 from dogu.runtime.journal.undo import UndoReport
 from dogu.workspace.visible import visible_line
@@ -27,6 +27,6 @@ def entry_lines(entry: Entry) -> list[str]:
     """Say what a call changed."""
     when = time.strftime("%H:%M:%S", time.localtime(entry.time_s))
     state = f"  {say('(undone)')}" if entry.is_undone else ""
-    lines = [f"{entry.number:>4}  {when}  {visible_line(entry.title or entry.call_id)}{state}"]
+    lines = [f"{entry.number:>4}  {when}  {visible_line(said(entry.title) or entry.call_id)}{state}"]
     lines += [f"        {say(change.what)} {visible_line(change.path)}" for change in entry.changes]
-    return lines + [f"        {note}" for note in entry.notes]
+    return lines + [f"        {say(note)}" for note in entry.notes]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from dogu.language import say
+from dogu.language import said, say
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Outcome, Question
 from dogu.serve.acp.blocks import display_content, locations_of, text_content
 from dogu.serve.acp.peer import ConnectionLostError, Peer, RpcError
@@ -54,9 +54,9 @@ class Asking:
 
     async def enquire(self, enquiry: Enquiry) -> Given | Declined:
         """Put somebody else's wish before the person: a yes or no, or a form."""
-        message = make_visible("\n\n".join(filter(None, (enquiry.title, enquiry.message, enquiry.url))))
+        message = make_visible("\n\n".join(filter(None, (said(enquiry.title), enquiry.message, enquiry.url))))
         if not enquiry.fields:
-            chosen = await self._chosen(self._made_up_call(enquiry.title, message), _yes_or_no())
+            chosen = await self._chosen(self._made_up_call(said(enquiry.title), message), _yes_or_no())
             return Given() if chosen == _ONCE else Declined()
         if not self._has_forms:
             return await self._choose(enquiry, message)
@@ -72,7 +72,7 @@ class Asking:
         name = next(iter(enquiry.fields))
         options = [_option(f"choice-{number}", title, "allow_once") for number, (_, title) in enumerate(choices)]
         options.append(_option(_NO, say("Reject"), "reject_once"))
-        chosen = await self._chosen(self._made_up_call(enquiry.title, message), options)
+        chosen = await self._chosen(self._made_up_call(said(enquiry.title), message), options)
         if not chosen.startswith("choice-"):
             return Declined()
         return Given({name: choices[int(chosen.removeprefix("choice-"))][0]})
@@ -98,11 +98,11 @@ class Asking:
         places = list(locations_of(args, root, display))
         path = places[0]["path"] if places else ""
         told = dict.fromkeys([*question.confirmation.reasons, question.verdict.reason])
-        content = [*display_content(display, path), text_content(make_visible("\n".join(filter(None, told))))]
+        content = [*display_content(display, path), text_content(make_visible("\n".join(map(say, filter(None, told)))))]
         updates = self.updates
         shown_id = updates.shown_id(question.call, question.description) if updates else question.call.call_id
         call: Json = {"toolCallId": shown_id, "status": "pending", "content": content, "rawInput": dict(args)}
-        call["title"] = visible_line(f"{question.confirmation.title} {question.description}")
+        call["title"] = visible_line(f"{said(question.confirmation.title)} {said(question.description)}")
         if places:
             call["locations"] = places
         return call

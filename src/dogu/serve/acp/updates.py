@@ -15,7 +15,7 @@ from dogu.contract.display import TodoList
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
-from dogu.language import say
+from dogu.language import said, say
 from dogu.models.events import FunctionCallEvent, Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
@@ -180,8 +180,8 @@ class Updates:
     def _named(self, name: str, description: str) -> str:
         """What a call is shown as. The kind says what our own tools do; of others' tools the name must."""
         is_others = name in self._registry and self._registry.get(name).kind is Kind.OTHER
-        told = description if name in description or not is_others else f"{name} {description}"
-        return visible_line(told)
+        words = said(description)
+        return visible_line(words if name in words or not is_others else f"{name} {words}")
 
     def _kind(self, name: str) -> str:
         if name not in self._registry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from dogu.contract.errors import ToolError
+from dogu.language import said
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.serve.mcp.caller import caller
 from dogu.serve.mcp.results import writable
@@ -19,7 +20,7 @@ async def enquire_client(enquiry: Enquiry) -> Given | Declined:
         return Declined("No client's call is running.")
     if asking.capabilities.elicitation is None:
         return Declined("This client has no elicitation.")
-    message = writable(make_visible("\n\n".join(filter(None, (enquiry.title, enquiry.message, enquiry.url)))))
+    message = writable(make_visible("\n\n".join(filter(None, (said(enquiry.title), enquiry.message, enquiry.url)))))
     schema = {"type": "object", "properties": dict(enquiry.fields), "required": list(enquiry.required)}
     key = f"enquiry-{hashlib.sha256(message.encode()).hexdigest()[:16]}"
     answer = await asking.elicit(message, schema, key)

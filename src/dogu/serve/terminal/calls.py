@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from dogu.contract import Display, FileDiff, TerminalOutput, ToolResult
 from dogu.contract.result import ToolFailure
-from dogu.language import say
+from dogu.language import said, say
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.serve.failures import failure_parts
 from dogu.serve.terminal.cells import fit, fit_middle, hanging, width_of, wrapped
@@ -63,7 +63,7 @@ class Calls:
         """Take what happened to a call."""
         match event:
             case CallStarted(call=call, display_name=name, description=description):
-                words = _Running(visible_line(name), visible_line(description), time.monotonic())
+                words = _Running(visible_line(name), visible_line(said(description)), time.monotonic())
                 self._running[call.call_id] = words
             case CallOutput(call_id=call_id, text=text):
                 running = self._running.get(call_id)
@@ -160,7 +160,7 @@ class Calls:
                 before = [self._above(count - len(lines))] if count > len(lines) else []
                 return [*before, *lines, *([*notes.split("\n")] if notes else [])], number
             case str():
-                count, lines, is_cut = _first_lines(display)
+                count, lines, is_cut = _first_lines(said(display))
                 number = self.results.keep(title, display) if is_cut or count > len(lines) else 0
                 more = say("… {count} more lines", count=count - len(lines)) if count > len(lines) else ""
                 rows = [row for line in lines for row in wrapped(line, self._columns() - 2).split("\n")]

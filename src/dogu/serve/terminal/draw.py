@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, TodoList
-from dogu.language import say
+from dogu.language import said, say
 from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.code import code_lines
 from dogu.serve.terminal.diff_lines import draw_diff
@@ -22,7 +22,7 @@ def draw(display: Display, style: Style, columns: int = 0, *, whole: bool = Fals
     """
     match display:
         case str():
-            lines = make_visible(display).rstrip("\n").split("\n")
+            lines = make_visible(said(display)).rstrip("\n").split("\n")
         case FileDiff():
             lines = _notes(display.notes, style, columns) + draw_diff(display.unified, style, display.path, columns)
         case TerminalOutput():

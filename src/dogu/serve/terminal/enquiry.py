@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dogu.language import say
+from dogu.language import said, say
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.serve.terminal.screen import Choice, Screen
 from dogu.workspace.visible import make_visible, visible_line
@@ -17,7 +17,8 @@ _FALSE = ("n", "no", "false", "0")
 async def answer_enquiry(screen: Screen, enquiry: Enquiry) -> Given | Declined:
     """Show who asks and what; return what the person filled in, or their no."""
     style = screen.style
-    screen.print(f"{style.paint('?', 'yellow', 'bold')} {style.paint(make_visible(enquiry.title, keep=''), 'bold')}")
+    title = make_visible(said(enquiry.title), keep="")
+    screen.print(f"{style.paint('?', 'yellow', 'bold')} {style.paint(title, 'bold')}")
     if enquiry.message:
         screen.print("\n".join(f"  │ {line}" for line in make_visible(enquiry.message).split("\n")))
     if enquiry.url:

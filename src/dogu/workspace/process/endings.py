@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import sentence, told
+from dogu.language import joined, sentence, told
 from dogu.workspace.process.command import ShellCommand
 
 _ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
@@ -74,5 +74,5 @@ def error_of(command: ShellCommand, facts: Mapping[str, Any]) -> str:
             pass
     if facts["failure"]:
         lost = told("A part of the output could not be kept: {reason}.", reason=facts["failure"])
-        return f"{error} {lost}".strip()
+        return joined(" ", filter(None, (error, lost)))
     return error

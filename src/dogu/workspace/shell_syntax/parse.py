@@ -85,7 +85,7 @@ class Parser:
             stop = self._stop(stops)
             if stop is not None:
                 if is_empty and not may_be_empty:
-                    raise NotBashError(told("no command before {word!r}", word=stop or "the end"))
+                    raise NotBashError(told("no command before {word!r}", word=stop or told("the end")))
                 self._depth -= 1
                 return stop
             self._pipelines()

@@ -91,7 +91,8 @@ class McpTool(Tool[JsonObject]):
         if before is None or self._server.entry.trust:
             return Confirmation(title, display, proposal=self)
         reason = told("the server has changed what it says of this tool since you approved it")
-        display += f"\n\n{told('Its declaration, before and now:')}\n```diff\n{_diff(before, self._declaration)}```"
+        display += "\n\n" + told("Its declaration, before and now:")
+        display += f"\n```diff\n{_diff(before, self._declaration)}```"
         return Confirmation(title, display, proposal=self, always_ask=True, reasons=(reason,))
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
