@@ -48,8 +48,9 @@ async def starts(folder: str) -> None:
         async with LocalProcesses() as processes:
 
             async def once(sandbox: Sandbox = sandbox, processes: LocalProcesses = processes) -> None:
-                order = sandbox.confine([folder], ENVIRONMENT)
-                await processes.run(ShellCommand("true", folder, ENVIRONMENT, confinement=order))
+                confined = sandbox.confine([folder], ENVIRONMENT)
+                order, environment = confined.order, confined.environment
+                await processes.run(ShellCommand("true", folder, environment, confinement=order))
 
             started = time.perf_counter()
             await once()

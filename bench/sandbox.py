@@ -14,8 +14,8 @@ from bench.measure import row
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox.ladder import Step
 
-_PROBES = Path(__file__).parent.parent / "tests" / "workspace" / "sandbox_probes.py"
-_REACH = {Step.NONE: "", Step.SECCOMP: "", Step.LANDLOCK: "37 of 45", Step.BUBBLEWRAP: "44 of 45"}
+_PROBES = Path(__file__).parent.parent / "tests" / "workspace" / "sandbox" / "probes.py"
+_REACH = {Step.NONE: "", Step.SECCOMP: "", Step.LANDLOCK: "40 of 45", Step.BUBBLEWRAP: "45 of 45"}
 
 
 def _probes() -> ModuleType:

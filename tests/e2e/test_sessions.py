@@ -336,7 +336,7 @@ def test_further_roots_belong_to_the_session_but_it_is_not_theirs(two_roots: Pro
 
 
 @pytest.mark.skipif(
-    Sandbox.detect(SandboxSettings(network=False, temporary=False)).step not in (Step.BUBBLEWRAP, Step.LANDLOCK),
+    Sandbox.detect(SandboxSettings(network=False)).step not in (Step.BUBBLEWRAP, Step.LANDLOCK),
     reason="no sandbox here keeps a command in its folder",
 )
 def test_replay_writes_nothing_outside_of_its_copy(program: Program, tmp_path: Path):

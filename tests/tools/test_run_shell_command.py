@@ -20,7 +20,6 @@ from dogu.tools.run_shell_command import RunShellCommand, RunShellCommandArgs, S
 from dogu.workspace.environment import command_environment
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
-from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.ladder import UNCONFINED, Sandbox, Step
 
 pytestmark = [
@@ -160,12 +159,11 @@ async def test_the_question_shows_the_command_and_takes_an_edited_one(tool: RunS
 
 
 @pytest.fixture
-async def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[bool], RunShellCommand]]:
+async def confined(tmp_path: Path) -> AsyncIterator[Callable[[bool], RunShellCommand]]:
     """Make the tool in a sandbox that holds files, with and without a person; only `root` may be written."""
     sandbox = Sandbox.detect()
     if sandbox.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
         pytest.skip("this machine has no sandbox for files")
-    monkeypatch.setattr(places, "_TEMPORARY", ())
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     (tmp_path / "root").mkdir()
     async with LocalProcesses() as processes:
@@ -195,7 +193,39 @@ async def test_the_question_tells_what_it_may_write_and_reach(confined: Confined
     assert question is not None
     assert isinstance(question.display, CommandPreview)
     [reach] = question.display.reasons
-    assert reach == "In the sandbox: it may write in the project and temporary folders, and reach the network."
+    assert reach.startswith("In the sandbox: it may write in the project and a temporary folder, and reach ")
+
+
+async def test_what_the_sandbox_hides_is_told_by_its_name(confined: Confined, tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("for people")
+    result = told(await run_tool(confined(False), command="cat ../notes ../nothing"))
+    assert f"The sandbox hides {tmp_path}/notes" in result or "Permission denied" in result
+    assert "for people" not in result
+
+
+async def test_what_runs_later_is_put_back_and_told(confined: Confined, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / ".git" / "hooks").mkdir(parents=True)
+    (root / ".git" / "config").write_text("[core]\n")
+    command = (
+        "echo x > .git/config; echo x > .git/hooks/pre-commit; mkdir .vscode; echo x > .vscode/tasks.json; echo x > f"
+    )
+    result = told(await run_tool(confined(False), command=command))
+    assert f"The sandbox put back what runs later: {root}/" in result
+    assert (root / ".git" / "config").read_text() == "[core]\n"
+    assert list((root / ".git" / "hooks").iterdir()) == []
+    assert not (root / ".vscode").exists()
+    assert (root / "f").read_text() == "x\n"
+
+
+async def test_a_cloned_repository_stays_and_its_programs_go(confined: Confined, tmp_path: Path) -> None:
+    tool = confined(False)
+    result = told(await run_tool(tool, command="git init -q a && cd a && git remote add origin https://example.com/a"))
+    assert "\nError: (none)\n" in result
+    assert "example.com" in (tmp_path / "root" / "a" / ".git" / "config").read_text()
+    result = told(await run_tool(tool, command="git init -q b && cd b && git config core.fsmonitor ./x"))
+    assert "put back what runs later" in result
+    assert not (tmp_path / "root" / "b" / ".git" / "config").exists()
 
 
 class Person:
@@ -260,7 +290,7 @@ async def test_without_a_person_nothing_runs_outside(confined: Confined, tmp_pat
 async def test_a_change_of_what_runs_later_is_told(tool: RunShellCommand, tmp_path: Path) -> None:
     result = await run_tool(tool, command="mkdir -p .git/hooks; echo x > .git/hooks/pre-commit")
     hook = tmp_path / "root" / ".git" / "hooks" / "pre-commit"
-    assert f"Error: This changed what runs later: {hook.parent}, {hook}." in told(result)
+    assert f"Error: This changed what runs later: {hook}." in told(result)
     assert result.error is None
 
 

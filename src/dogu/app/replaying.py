@@ -92,7 +92,7 @@ async def replay_calls(replay: Replay, settings: Settings) -> AsyncGenerator[Rep
 
 def _find_sandbox() -> Sandbox | None:
     """Find a sandbox in which a command can write the copy alone and reach nothing; None where there is none."""
-    found = Sandbox.detect(SandboxSettings(network=False, temporary=False))
+    found = Sandbox.detect(SandboxSettings(network=False))
     return found if found.step in (Step.BUBBLEWRAP, Step.LANDLOCK) else None
 
 

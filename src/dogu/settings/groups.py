@@ -45,6 +45,7 @@ class SandboxSettings(msgspec.Struct, frozen=True):
     network_is_allowed: bool
     allowed_hosts: tuple[str, ...] | None
     allowed_paths: tuple[str, ...]
+    readable_paths: tuple[str, ...]
 
 
 class SearchSettings(msgspec.Struct, frozen=True):
@@ -163,6 +164,7 @@ def settings_of(merging: Merging, trust: Trust) -> Settings:
             network_is_allowed=value["tools.sandboxNetworkAccess"],
             allowed_hosts=value["tools.sandboxAllowedHosts"],
             allowed_paths=value["tools.sandboxAllowedPaths"],
+            readable_paths=value["tools.sandboxReadablePaths"],
         ),
         search=SearchSettings(value["tools.search.maxMatches"], value["tools.search.timeout"]),
         web=_web_settings(value),

@@ -107,6 +107,7 @@ KEYS: tuple[Key, ...] = (
     _guards("tools.sandboxNetworkAccess", takes.flag, True, _false, "network"),
     _confines("tools.sandboxAllowedHosts", convert=takes.hosts),
     _widens("tools.sandboxAllowedPaths"),
+    _widens("tools.sandboxReadablePaths"),
     _widens("tools.writableProtectedPaths"),
     _limits("tools.shell.timeout", takes.time_limit, None),
     _limits("tools.shell.inactivityTimeout", takes.time_limit, 300.0),

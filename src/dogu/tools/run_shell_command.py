@@ -28,11 +28,12 @@ from dogu.workspace.process.command import IDLE_TIMEOUT_S, Processes, ProcessRes
 
 if TYPE_CHECKING:
     from dogu.workspace.roots import Roots
-    from dogu.workspace.sandbox.ladder import Sandbox
+    from dogu.workspace.sandbox.ladder import Confined, Sandbox
     from dogu.workspace.sandbox.watch import Signature, Watch
 
 _LONGEST_DESCRIPTION_CHARS = 120
 _MOST_SHOWN = 10
+_MOST_READ_CHARS = 20_000  # of each stream, for what looks like a refusal
 _MOST_OFFERS = 2  # a client of MCP has the same question made twice for one answer
 _OUTSIDE = sentence(
     "The sandbox may have refused a part of it before: this runs it once outside, with all that you may do."
@@ -163,67 +164,74 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
 
     async def execute(self, args: RunShellCommandArgs, context: CallContext) -> ToolResult:
         """Run it; cancelled, everything it started is ended first."""
-        from dogu.workspace.sandbox.watch import changes
-
         is_outside = False
         if isinstance(context.approved, ApprovedCommand):
             args, is_outside = context.approved.args, context.approved.is_outside
         directory = self._open_directory(args)
         try:
-            environment, confinement, before = await to_thread.run_sync(self._surroundings, is_outside)
-            command = self._command(args, directory, environment, confinement)
+            confined, before = await to_thread.run_sync(self._surroundings, is_outside)
+            command = self._command(args, directory, confined)
             result = await self._processes.run(command, context.report)
-            after = await to_thread.run_sync(self._watch.snapshot)
+            put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
         finally:
             os.close(directory)
         if is_outside:
             self._offers_left[self._key(args)] = _MOST_OFFERS  # it is known to need it; each time is asked for
             remarks = [told("Ran outside the sandbox, as the user allowed.")]
         else:
-            remarks = self._refusals(args, result)
-        return _told(args, result, [*remarks, *_warnings(changes(before, after))])
+            remarks = self._refusals(args, result, put_back)
+        return _told(args, result, [*remarks, *_warnings(changed)])
 
-    def _command(
-        self,
-        args: RunShellCommandArgs,
-        directory: int,
-        environment: Mapping[str, str],
-        confinement: Mapping[str, Any] | None,
-    ) -> ShellCommand:
+    def _command(self, args: RunShellCommandArgs, directory: int, confined: Confined) -> ShellCommand:
         return ShellCommand(
             args.command,
             directory,
-            environment,
+            confined.environment,
             timeout_s=args.timeout_s or self._limits.timeout_s,
             idle_timeout_s=self._limits.idle_timeout_s,
-            confinement=confinement,
+            confinement=confined.order,
         )
 
-    def _surroundings(
-        self, is_outside: bool
-    ) -> tuple[Mapping[str, str], Mapping[str, Any] | None, dict[str, Signature]]:
+    def _surroundings(self, is_outside: bool) -> tuple[Confined, dict[str, Signature]]:
+        from dogu.workspace.sandbox.ladder import Confined
         from dogu.workspace.sandbox.watch import fixed_places
 
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots.all
-        confinement = None
-        if sandbox is not None and not is_outside:
-            environment = sandbox.environment(environment)
-            confinement = sandbox.confine(roots, environment, fixed_places(roots))
-        return environment, confinement, self._watch.snapshot()
+        before = self._watch.snapshot()
+        if sandbox is None or is_outside:
+            return Confined(None, dict(environment)), before
+        self._watch.keep(before)
+        return sandbox.confine(roots, environment, fixed_places(roots)), before
 
-    def _refusals(self, args: RunShellCommandArgs, result: ProcessResult) -> list[str]:
+    def _looked_after(self, before: dict[str, Signature], is_confined: bool) -> tuple[list[str], list[str]]:
+        """Return what was put back, and what else was changed that runs later."""
+        from dogu.workspace.sandbox.watch import changes
+
+        after = self._watch.snapshot()
+        put_back = self._watch.put_back(before, after) if is_confined else []
+        after = self._watch.snapshot() if put_back else after
+        changed = [path for path in changes(before, after) if not self._watch.starts_nothing(path, after[path])]
+        return put_back, [path for path in changed if path not in put_back]
+
+    def _refusals(self, args: RunShellCommandArgs, result: ProcessResult, put_back: list[str]) -> list[str]:
         sandbox = self._find_sandbox()
-        if sandbox is None or (result.exit_code == 0 and not result.stderr and not result.refused_hosts):
+        if sandbox is None:
             return []
-        refused = sandbox.denial(result.stdout, result.stderr, result.refused_hosts)
+        refused: list[str] = []
+        if put_back:
+            refused.append(told("The sandbox put back what runs later: {shown}.", shown=_listed(put_back)))
+        if result.exit_code != 0 or result.stderr or result.refused_hosts:
+            output = f"{result.stderr[-_MOST_READ_CHARS:]}\n{result.stdout[-_MOST_READ_CHARS:]}"
+            directory = self._roots.locate(args.directory or "")
+            refused += filter(None, [sandbox.denial(output, result.refused_hosts, directory, self._roots.all)])
         if not refused:
             return []
         if self._has_person and self._offers_left.setdefault(self._key(args), _MOST_OFFERS):
             return [
-                refused,
+                *refused,
                 told("If it is needed, call it again unchanged: the user is asked to let it run outside, once."),
             ]
-        return [refused, told("If it is needed, say so in your answer: the user can run it themselves.")]
+        return [*refused, told("If it is needed, say so in your answer: the user can run it themselves.")]
 
     def _key(self, args: RunShellCommandArgs) -> tuple[str, str]:
         return args.command, self._roots.locate(args.directory or "")
@@ -237,12 +245,12 @@ def _no_sandbox() -> None:
 
 
 def _warnings(changed: list[str]) -> list[str]:
-    if not changed:
-        return []
-    shown, more = ", ".join(changed[:_MOST_SHOWN]), len(changed) - _MOST_SHOWN
-    if more > 0:
-        return [told("This changed what runs later: {shown} and {more} more.", shown=shown, more=more)]
-    return [told("This changed what runs later: {shown}.", shown=shown)]
+    return [told("This changed what runs later: {shown}.", shown=_listed(changed))] if changed else []
+
+
+def _listed(paths: list[str]) -> str:
+    shown, more = ", ".join(paths[:_MOST_SHOWN]), len(paths) - _MOST_SHOWN
+    return told("{shown} and {more} more", shown=shown, more=more) if more > 0 else shown
 
 
 def _told(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str]) -> ToolResult:

@@ -13,6 +13,7 @@ from dogu.workspace.launcher import network
 from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
+from workspace.sandbox.probes import PYTHON
 
 pytestmark = [
     pytest.mark.anyio,
@@ -67,9 +68,9 @@ def step(request: pytest.FixtureRequest) -> Step:
 
 
 async def run(processes: LocalProcesses, sandbox: Sandbox, folder: Path, text: str) -> ProcessResult:
-    environment = sandbox.environment(ENVIRONMENT)
-    order = sandbox.confine([str(folder)], environment)
-    return await processes.run(ShellCommand(text, str(folder), environment, timeout_s=30, confinement=order))
+    order = sandbox.confine([str(folder)], ENVIRONMENT)
+    command = ShellCommand(text, str(folder), order.environment, timeout_s=30, confinement=order.order)
+    return await processes.run(command)
 
 
 def of_hosts(step: Step, *hosts: str) -> Sandbox:
@@ -81,12 +82,12 @@ async def test_only_the_hosts_of_the_list_are_reached(
 ) -> None:
     (tmp_path / "ask.py").write_text(ASK)
     sandbox = of_hosts(step, f"127.0.0.1:{server}")
-    ask = f"{sys.executable} ask.py 127.0.0.1"
+    ask = f"{PYTHON} ask.py 127.0.0.1"
     reached = await run(processes, sandbox, tmp_path, f"{ask}:{server}")
     assert (reached.stdout, reached.refused_hosts) == ("reached\n", ()), reached.stderr
-    refused = await run(processes, sandbox, tmp_path, f"{ask}:{server + 1}; {sys.executable} ask.py evil.example:443")
+    refused = await run(processes, sandbox, tmp_path, f"{ask}:{server + 1}; {PYTHON} ask.py evil.example:443")
     assert refused.refused_hosts == ("127.0.0.1", "evil.example")
-    told = sandbox.denial(refused.stdout, refused.stderr, refused.refused_hosts)
+    told = sandbox.denial(refused.stderr, refused.refused_hosts)
     assert told == (
         "The sandbox refused connections to 127.0.0.1, evil.example: "
         f"commands reach only 127.0.0.1:{server} (tools.sandboxAllowedHosts)."
@@ -110,7 +111,7 @@ async def test_commands_reach_what_earlier_ones_started(step: Step, processes: L
         "s.accept()[0].sendall(b'hello')\n"
     )
     sandbox = of_hosts(step, "example.com")
-    text = f"{sys.executable} serve.py > /dev/null 2>&1 & until [ -e is_up ]; do sleep 0.02; done"
+    text = f"{PYTHON} serve.py > /dev/null 2>&1 & until [ -e is_up ]; do sleep 0.02; done"
     await run(processes, sandbox, tmp_path, text)
     assert (await run(processes, sandbox, tmp_path, "cat < /dev/tcp/127.0.0.1/4711")).stdout == "hello"
 
@@ -120,9 +121,9 @@ async def test_an_empty_list_closes_the_network(
 ) -> None:
     (tmp_path / "ask.py").write_text(ASK)
     sandbox = of_hosts(step)
-    result = await run(processes, sandbox, tmp_path, f"{sys.executable} ask.py 127.0.0.1:{server}")
+    result = await run(processes, sandbox, tmp_path, f"{PYTHON} ask.py 127.0.0.1:{server}")
     assert result.refused_hosts == ("127.0.0.1",)
-    assert "no network" in sandbox.denial("", "", result.refused_hosts)
+    assert "no network" in sandbox.denial(result.stderr, result.refused_hosts)
 
 
 async def test_where_a_list_cannot_be_held_the_network_is_closed(
@@ -153,6 +154,6 @@ def test_variables_send_requests_to_the_proxy() -> None:
     assert variables["https_proxy"] == variables["HTTP_PROXY"] == variables["ALL_PROXY"] == "http://127.0.0.1:3128"
     assert variables["NO_PROXY"] == "localhost,127.0.0.1,::1"
     sandbox = Sandbox(Step.BUBBLEWRAP, SandboxSettings(hosts=("localhost:3000",)), 7, "bwrap", has_own_network=True)
-    assert sandbox.environment({"NO_PROXY": "*", "HOME": "/h"})["NO_PROXY"] == ""
+    assert sandbox.confine([], {"NO_PROXY": "*", "HOME": "/h"}).environment["NO_PROXY"] == ""
     assert sandbox.reach.endswith("and reach only localhost:3000.")
     assert "passed on" in " ".join(sandbox.limits)

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.local import LocalProcesses
-from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
-from dogu.workspace.sandbox.watch import fixed_places
+from dogu.workspace.sandbox.watch import Watch, fixed_places
 
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
 
@@ -103,6 +102,16 @@ PROBES: dict[str, str] = {
     "a socket without a file": _connect("AF_UNIX", "SOCK_STREAM", "b'\\\\0dogu-probe-{port}'"),
 }  # fmt: skip
 
+RUNS_LATER = frozenset(
+    {
+        "a hook",
+        "version control's settings",
+        "hooks put in the place of others",
+        "this program's settings in the project",
+        "settings of an editor that aren't there yet",
+    }
+)
+
 
 class Ground(NamedTuple):
     """Where the probes run, made anew for each."""
@@ -155,12 +164,19 @@ async def came_through(sandbox: Sandbox, name: str, folder: Path, processes: Loc
     """Run one probe in a new place; whether it came through."""
     with ground(folder) as place:
         roots = [str(place.project)]
-        temporary = places._TEMPORARY
-        places._TEMPORARY = ("/dev/shm",)  # the place itself lies in one
-        try:
-            order = sandbox.confine(roots, place.environment, fixed_places(roots))
-        finally:
-            places._TEMPORARY = temporary
+        later = _what_runs_later(place.project)
+        watch = Watch(roots)
+        before = watch.snapshot()
+        watch.keep(before)
+        confined = sandbox.confine(roots, place.environment, fixed_places(roots))
         text = PROBES[name].replace("{port}", str(place.port)).replace("{folder}", str(place.folder))
-        command = ShellCommand(text, roots[0], place.environment, timeout_s=20, confinement=order)
-        return "GOT" in (await processes.run(command)).stdout
+        command = ShellCommand(text, roots[0], confined.environment, timeout_s=20, confinement=confined.order)
+        is_through = "GOT" in (await processes.run(command)).stdout
+        watch.put_back(before, watch.snapshot())
+        # Held, too, when it is put back before anything could run it.
+        return is_through and (name not in RUNS_LATER or _what_runs_later(place.project) != later)
+
+
+def _what_runs_later(project: Path) -> dict[str, bytes]:
+    places = (project / ".git" / "config", *(project / ".git" / "hooks").glob("*"), *project.glob(".[gv]*/*"))
+    return {str(path): path.read_bytes() for path in places if path.is_file()}

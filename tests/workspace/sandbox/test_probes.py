@@ -16,19 +16,10 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the ladder is Linux's"),
 ]
 
-NOT_THERE_YET = "settings of an editor that aren't there yet"
-# What `Sandbox.limits` names: modes and times, and what runs later inside a root.
-COME_THROUGH = {
-    Step.BUBBLEWRAP: {NOT_THERE_YET},
-    Step.LANDLOCK: {
-        NOT_THERE_YET,
-        "the mode of a file beside it",
-        "the times of a file beside it",
-        "a hook",
-        "version control's settings",
-        "hooks put in the place of others",
-        "this program's settings in the project",
-    },
+# What `Sandbox.limits` names: modes and times.
+COME_THROUGH: dict[Step, set[str]] = {
+    Step.BUBBLEWRAP: set(),
+    Step.LANDLOCK: {"the mode of a file beside it", "the times of a file beside it"},
 }
 
 

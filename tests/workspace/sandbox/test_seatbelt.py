@@ -61,7 +61,7 @@ def test_macos_takes_it_as_its_step(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     program.touch(mode=0o755)
     sandbox = Sandbox.detect(SandboxSettings(hosts=("example.com",)))
     assert sandbox.step is Step.SEATBELT
-    order = sandbox.confine([str(tmp_path)], {"HOME": str(tmp_path)}) or {}
+    order = sandbox.confine([str(tmp_path)], {"HOME": str(tmp_path)}).order or {}
     assert order["prefix"][0] == str(program)
     assert "network*" not in order["prefix"][2]
     assert "never tried on a Mac" in " ".join(sandbox.limits)

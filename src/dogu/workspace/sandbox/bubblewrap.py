@@ -9,20 +9,26 @@ import msgspec
 
 from dogu.workspace.launcher import inside
 from dogu.workspace.launcher.apply import SECCOMP_NUMBER
+from dogu.workspace.sandbox.places import is_in
 
+_TEMPORARY = ("/tmp", "/var/tmp")
 # Root keeps what makes it root among files, and nothing that reaches past them.
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
 
 
 class View(msgspec.Struct, frozen=True):
-    """What the command sees: all read-only but `writable`, with `hidden` empty and `read_only` fixed inside writable.
+    """What the command sees: an empty tree, with these places in it. All are absolute and exist.
 
-    All are absolute real paths that exist.
+    `readable` are read-only and may be links; `writable` lie over them, `hidden` are empty wherever they would show,
+    `read_only` are fixed inside writable ones. `temporary` is what the machine's temporary folders are to it.
     """
 
+    readable: Sequence[str]
     writable: Sequence[str]
     hidden: Sequence[str]
     read_only: Sequence[str]
+    temporary: str
+    home: str
     network: bool
     own_processes: bool
 
@@ -40,8 +46,8 @@ def find_program(path: str) -> str | None:
 def works(program: str, *, network: bool, own_processes: bool) -> bool:
     """Try it out, about 10 ms: a container may forbid what it needs."""
     nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
-    prefix = _prefix(program, View((), (), (), network=network, own_processes=own_processes))
-    argv = [*prefix, "--", "/bin/sh", "-c", "[ / -ef /proc/self/root ]"]
+    prefix = _prefix(program, network=network, own_processes=own_processes)
+    argv = [*prefix, "--ro-bind", "/", "/", "--", "/bin/sh", "-c", "[ / -ef /proc/self/root ]"]
     try:
         pid = os.posix_spawn(program, argv, {}, file_actions=nothing)
     except OSError:
@@ -50,36 +56,89 @@ def works(program: str, *, network: bool, own_processes: bool) -> bool:
 
 
 def arguments(program: str, view: View) -> list[str]:
-    """Return the words to put before the command; later mounts lie over earlier ones."""
-    words = _prefix(program, view)
-    parents = [path for path in dict.fromkeys(map(os.path.dirname, view.read_only)) if _is_in_any(path, view.writable)]
-    for path in [*view.writable, *parents]:  # a mount of its own can't be renamed, and what is in it with it
-        if path not in ("/dev/shm", "/dev"):
-            words += ["--bind", path, path]
-    for path in view.hidden:
-        if os.path.isdir(path):
-            words += ["--perms", "0700", "--tmpfs", path, "--remount-ro", path]
-        else:
-            words += ["--ro-bind", "/dev/null", path]
-    shown_again = [path for path in view.writable if _is_in_any(path, view.hidden)]
-    for path in [*shown_again, *(path for path in parents if _is_in_any(path, shown_again))]:
-        words += ["--bind", path, path]
-    for path in view.read_only:
-        if path not in view.hidden:
-            words += ["--ro-bind", path, path]
+    """Return the words to put before the command; later mounts lie over earlier ones.
+
+    The tree begins empty: to bind the whole machine and hide parts of it costs twice the time, a remount for each of
+    its mounts.
+    """
+    words = _prefix(program, network=view.network, own_processes=view.own_processes)
+    words += [word for folder in _TEMPORARY if folder not in view.writable for word in _bind(view.temporary, folder)]
+    between = _between(view)
+    words += [word for folder in between for word in ("--tmpfs", folder)]
+    words += _shown(view.readable)
+    if os.path.realpath(view.home) != view.home:
+        words += ["--symlink", os.path.realpath(view.home), view.home]
+    elif not is_in(view.home, view.writable):
+        words += ["--dir", view.home]
+    words += _changed(view)
+    words += [word for folder in ("/", *between) for word in ("--remount-ro", folder)]
     return [*words, "--seccomp", str(SECCOMP_NUMBER), "--", *inside.SHIM]
 
 
-def _prefix(program: str, view: View) -> list[str]:
-    words = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"]
-    if os.geteuid() == 0:
-        words += [word for capability in _ROOT_KEEPS for word in ("--cap-add", capability)]
-    if view.own_processes:
-        words += ["--unshare-pid", "--proc", "/proc"]
-    if not view.network:
-        words += ["--unshare-net"]
+def _between(view: View) -> list[str]:
+    """Return the folders that lead from a temporary folder to a place in it: they aren't the command's to write."""
+    found: dict[str, None] = {}
+    for path in (*view.writable, *view.readable, view.home):
+        for folder in _TEMPORARY:
+            names = path.removeprefix(f"{folder}/").split("/")
+            if folder not in view.writable and _is_below(path, [folder]) and len(names) > 1:
+                found[f"{folder}/{names[0]}"] = None
+    return [path for path in found if path not in view.writable]
+
+
+def _changed(view: View) -> list[str]:
+    """Lay over what is shown: what may be written, what is hidden and fixed in it, what is a root within the hidden."""
+    parents = [path for path in dict.fromkeys(map(os.path.dirname, view.read_only)) if _is_below(path, view.writable)]
+    words: list[str] = []
+    for path in [*sorted(view.writable), *parents]:  # a mount of its own can't be renamed, and what is in it with it
+        words += _bind(path, path)
+    shown = [*map(os.path.realpath, view.readable), *view.writable]
+    hidden = [path for path in view.hidden if is_in(path, shown)]
+    for path in hidden:
+        is_folder = os.path.isdir(path)
+        words += ["--perms", "0700", "--tmpfs", path, "--remount-ro", path] if is_folder else _fix("/dev/null", path)
+    shown_again = [path for path in view.writable if _is_below(path, hidden)]
+    for path in [*shown_again, *(path for path in parents if _is_below(path, shown_again))]:
+        words += _bind(path, path)
+    for path in view.read_only:
+        words += _fix(path, path) if path not in hidden else []
     return words
 
 
-def _is_in_any(path: str, folders: Sequence[str]) -> bool:
+def _bind(source: str, place: str) -> list[str]:
+    return ["--bind", source, place]
+
+
+def _fix(source: str, place: str) -> list[str]:
+    return ["--ro-bind", source, place]
+
+
+def _shown(readable: Sequence[str]) -> list[str]:
+    """Show places as they are spelled: a link among them as a link, any other as what it leads to, at both names."""
+    words: list[str] = []
+    bound: list[str] = []
+    for path in readable:
+        real = os.path.realpath(path)
+        if os.path.islink(path) and is_in(real, bound):
+            words += ["--symlink", os.readlink(path), path]
+            continue
+        for place in dict.fromkeys((path, real)):
+            if not is_in(place, bound):
+                words += ["--ro-bind", real, place]
+                bound.append(place)
+    return words
+
+
+def _prefix(program: str, *, network: bool, own_processes: bool) -> list[str]:
+    words = [program, "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"]
+    if os.geteuid() == 0:
+        words += [word for capability in _ROOT_KEEPS for word in ("--cap-add", capability)]
+    if own_processes:
+        words += ["--unshare-pid"]
+    if not network:
+        words += ["--unshare-net"]
+    return [*words, "--dev", "/dev", *(("--proc", "/proc") if own_processes else ("--ro-bind", "/proc", "/proc"))]
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
     return any(path.startswith(folder.rstrip("/") + "/") for folder in folders)

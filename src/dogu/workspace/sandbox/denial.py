@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -17,6 +18,8 @@ _NETWORK_SIGNATURE = re.compile(
     r"getaddrinfo|\benetunreach\b|\beai_again\b|no route to host|socket: operation not permitted).*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_MISSING = re.compile(r"^.*(?:no such file or directory|\benoent\b).*$", re.IGNORECASE | re.MULTILINE)
+_PATH = re.compile(r"""['"‘`](?P<quoted>[^'"’`\n]+)['"’`]|(?P<plain>(?:~|\.\.|/)[^\s:'"]*)""")
 _LONGEST_LINE_CHARS = 200
 _MOST_HOSTS = 10
 
@@ -34,15 +37,29 @@ def sentence(output: str, *, network: str = "") -> str:
             if not network:
                 return told(
                     "The sandbox may have refused a part of this ({line}): in it commands write only in the project "
-                    "and temporary folders, can't read keys and credentials.",
+                    "and a temporary folder of their own, and read of the home only tools and caches.",
                     line=line,
                 )
             return told(
                 "The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
-                "temporary folders, can't read keys and credentials, and reach {network}.",
+                "a temporary folder of their own, read of the home only tools and caches, and reach {network}.",
                 line=line,
                 network=network,
             )
+    return ""
+
+
+def hidden_sentence(output: str, directory: str, roots: Sequence[str]) -> str:
+    """Say which place that output calls missing is there, outside of the roots; "" where none is."""
+    for line in _MISSING.finditer(output):
+        for match in _PATH.finditer(line[0]):
+            path = os.path.normpath(os.path.join(directory, os.path.expanduser(match["quoted"] or match["plain"])))
+            if os.path.lexists(path) and not any(path == root or path.startswith(f"{root}/") for root in roots):
+                return told(
+                    "The sandbox hides {path}: in it commands see the project, the system and its tools, "
+                    "not what else lies in the home (tools.sandboxReadablePaths).",
+                    path=path,
+                )
     return ""
 
 

@@ -1,8 +1,9 @@
 """The sandbox of shell commands: what the operating system enforces, as a ladder, and what it can't, in words.
 
 bubblewrap with seccomp (and Landlock for signals), else Landlock with seccomp, else seccomp alone; Seatbelt on macOS;
-else nothing, which says so. Readable is everything but secrets, writable the roots and temporary folders, the network
-as set. Above: the shell tool and `dogu doctor`. Below: `launcher.child` puts it into force between fork and exec.
+else nothing, which says so. Readable is an allow list, writable the roots and a temporary folder of their own, the
+network as set: closed, or open to the hosts that the user allows. Above: the shell tool and `dogu doctor`. Below:
+`launcher.child` puts the order into force between fork and exec.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dogu.language import sentence, told
 from dogu.workspace.launcher import landlock, seccomp
 from dogu.workspace.launcher import network as sandbox_network
-from dogu.workspace.launcher.landlock import IOCTL_DEV, READ, READ_DIR, READ_FILE, TRUNCATE, WRITE, WRITE_FILE
+from dogu.workspace.launcher.landlock import IOCTL_DEV, READ, READ_FILE, TRUNCATE, WRITE, WRITE_FILE
 from dogu.workspace.launcher.network import proxy_variables
 from dogu.workspace.sandbox import bubblewrap, places, work
 
+if TYPE_CHECKING:
+    from dogu.workspace.sandbox.bubblewrap import View
+
 UNCONFINED = sentence("Not confined: it may write and reach all that you may.")
-_MOST_READ_CHARS = 20_000
 
 
 class Step(StrEnum):
@@ -37,11 +40,10 @@ class Step(StrEnum):
 
 
 class SandboxSettings(msgspec.Struct, frozen=True):
-    """What a person may set. `network` False cuts it off; `writable` and `readable` add places (absolute paths).
+    """What a user may set. `network` False cuts it off; `writable` and `readable` add places (absolute paths).
 
-    `hosts` are all that an allowed network reaches (`sandbox_hosts`); None: any. `readable` wins over the built-in
-    secrets. `unix_sockets` None: only where no socket would give the machine away. `temporary` False: the machine's
-    temporary folders aren't writable.
+    `hosts` are all that an allowed network reaches (`sandbox_hosts`); None: the user is asked for each. `readable` wins
+    over the built-in secrets. `unix_sockets` None: only where those outside can be kept away.
     """
 
     network: bool = True
@@ -49,7 +51,13 @@ class SandboxSettings(msgspec.Struct, frozen=True):
     writable: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     unix_sockets: bool | None = None
-    temporary: bool = True
+
+
+class Confined(msgspec.Struct, frozen=True):
+    """How to run a command in a sandbox: the order for `ShellCommand.confinement`, and its environment."""
+
+    order: dict[str, Any] | None
+    environment: dict[str, str]
 
 
 class Sandbox(msgspec.Struct, frozen=True):
@@ -59,7 +67,7 @@ class Sandbox(msgspec.Struct, frozen=True):
     settings: SandboxSettings
     landlock_abi: int = 0
     program: str = ""
-    has_own_network: bool = False  # with a list of hosts: whether it can be enforced
+    has_own_network: bool = False  # an empty one, out of which only a proxy leads: what holds a list of hosts
 
     @classmethod
     def detect(
@@ -92,61 +100,100 @@ class Sandbox(msgspec.Struct, frozen=True):
             return cls(Step.BUBBLEWRAP, settings, abi, program, has_own_network)
         return cls(Step.LANDLOCK if abi else Step.SECCOMP, settings, abi, has_own_network=has_own_network)
 
+    @property
+    def holds_all(self) -> bool:
+        """Whether nothing that a command does here can leave: then nobody need be asked before it runs."""
+        return self.step is Step.BUBBLEWRAP and not self._reaches_all
+
     def confine(
-        self, roots: Sequence[str], environment: Mapping[str, str], protected: Iterable[str] = ()
-    ) -> dict[str, Any] | None:
-        """Return the order for `ShellCommand.confinement`; None on the last step.
+        self,
+        roots: Sequence[str],
+        environment: Mapping[str, str],
+        protected: Iterable[str] = (),
+        *,
+        changes_nothing: bool = False,
+    ) -> Confined:
+        """Say how to run a command; on the last step as anywhere.
 
         `roots` are writable; `protected` places in them stay read-only where the step can do that. `environment` tells
-        where the person's home and temporary folders are.
+        where the user's home and tools are. `changes_nothing`: the roots are read-only too, and no host is reached.
         """
         if self.step is Step.NONE:
-            return None
-        hidden = [path for path in places.secrets(environment) if path not in self.settings.readable]
-        sockets = places.sockets(environment, leads_out=self._reaches_all)
-        writable = [
-            *roots,
-            *work.repositories(roots),
-            *(places.temporary_folders(environment) if self.settings.temporary else ()),
-            *self.settings.writable,
-        ]
-        writable = [os.path.realpath(path) for path in writable if os.path.exists(path)]
-        fixed = [os.path.realpath(path) for path in protected]
+            return Confined(None, dict(environment))
+        view = self._view(roots, environment, protected, changes_nothing=changes_nothing)
         if self.step is Step.SEATBELT:
             from dogu.workspace.sandbox.seatbelt import arguments
 
-            return {"prefix": arguments(writable, hidden, sockets, fixed, network=self._has_network)}
-        order: dict[str, Any] = {"seccomp": self._filter(sockets), "is_scoped": self.landlock_abi >= 6}
+            prefix = arguments(view.writable, view.hidden, (), view.read_only, network=view.network)
+            return Confined({"prefix": prefix}, self._environment(environment, view.temporary))
+        order: dict[str, Any] = {"seccomp": self._filter(view), "is_scoped": self.landlock_abi >= 6}
+        temporary = view.temporary
         if self.step is Step.BUBBLEWRAP:
-            order["has_own_processes"] = self.landlock_abi < 6
-            order["outer"] = self._outer(writable, hidden + sockets, fixed)
-        elif self.step is Step.LANDLOCK:
-            order["landlock"] = {"rules": _rules(writable, hidden), "deny_tcp": not self._has_network}
-        if self.has_own_network:
-            order["hosts"] = self.settings.hosts
-        return order
+            from dogu.workspace.sandbox.bubblewrap import arguments as bubblewrap_arguments
 
-    def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment for a command in this sandbox: tools' caches go where it may write, requests out."""
+            order["has_own_processes"] = view.own_processes
+            order["outer"] = bubblewrap_arguments(self.program, view)
+            temporary = "/tmp" if "/tmp" not in view.writable else temporary
+        elif self.step is Step.LANDLOCK:
+            order["landlock"] = {"rules": _rules(view), "deny_tcp": not view.network}
+        if self.has_own_network:
+            order["hosts"] = self.settings.hosts or ()
+        return Confined(order, self._environment(environment, temporary))
+
+    def _view(
+        self,
+        roots: Sequence[str],
+        environment: Mapping[str, str],
+        protected: Iterable[str],
+        *,
+        changes_nothing: bool,
+    ) -> View:
+        from dogu.workspace.sandbox.bubblewrap import View
+
+        temporary = work.private_folder(roots, environment)
+        writable = [*roots, *work.repositories(roots), *self.settings.writable]
+        writable = [os.path.realpath(path) for path in writable if os.path.exists(path)]
+        readable = places.readable(environment, (*self.settings.readable, *(writable if changes_nothing else ())))
+        writable = [temporary] if changes_nothing else [*dict.fromkeys((*writable, temporary))]
+        shown = [*map(os.path.realpath, readable), *writable]
+        hidden = [path for path in places.secrets(environment) if path not in self.settings.readable]
+        return View(
+            readable=readable,
+            writable=writable,
+            hidden=[*hidden, *places.sockets(shown, writable)],
+            read_only=[] if changes_nothing else [os.path.realpath(path) for path in protected],
+            temporary=temporary,
+            home=environment.get("HOME") or os.path.expanduser("~"),
+            network=self._has_network and not changes_nothing,
+            own_processes=self.landlock_abi < 6,
+        )
+
+    def _environment(self, environment: Mapping[str, str], temporary: str) -> dict[str, str]:
+        """Send tools' temporary files and caches where a command may write, and its requests to the proxy."""
         found = dict(environment)
         if self.step in _HOLDING_FILES:
-            found |= work.caches(environment)
+            found |= work.caches(environment, temporary)
         if self.has_own_network:
             from dogu.workspace.sandbox.hosts import AllowedHosts
 
             found |= proxy_variables(AllowedHosts(self.settings.hosts or ()).names_this_machine)
         return found
 
-    def denial(self, stdout: str, stderr: str, refused_hosts: Sequence[str] = ()) -> str:
-        """Say that this sandbox is, or by the looks of its output may be, why a command failed; else ""."""
+    def denial(
+        self, output: str, refused_hosts: Sequence[str] = (), directory: str = "/", roots: Sequence[str] = ()
+    ) -> str:
+        """Say that this sandbox is, or by the looks of its output may be, why a command failed; else "".
+
+        `directory` is where it ran: what it called missing may be hidden.
+        """
         if self.step is Step.NONE:
             return ""
         from dogu.workspace.sandbox import denial as sandbox_denial
 
         if refused_hosts:
             return sandbox_denial.hosts_sentence(refused_hosts, self._network)
-        output = f"{stderr[-_MOST_READ_CHARS:]}\n{stdout[-_MOST_READ_CHARS:]}"
-        return sandbox_denial.sentence(output, network="" if self._reaches_all else self._network)
+        hidden = sandbox_denial.hidden_sentence(output, directory, roots) if self.step is Step.BUBBLEWRAP else ""
+        return hidden or sandbox_denial.sentence(output, network="" if self._reaches_all else self._network)
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -165,7 +212,11 @@ class Sandbox(msgspec.Struct, frozen=True):
         if self.step is Step.NONE:
             return ()
         if self._reaches_all:
-            return (sentence("An allowed network reaches every host."),)
+            return (
+                sentence(
+                    "No network of its own can be made here: it reaches every host, and so each command is asked about."
+                ),
+            )
         if self.has_own_network:
             return (sentence("What is sent to an allowed host can be passed on by it."),)
         if self.settings.network:
@@ -174,7 +225,7 @@ class Sandbox(msgspec.Struct, frozen=True):
 
     @property
     def _reaches_all(self) -> bool:
-        return self.settings.network and self.settings.hosts is None
+        return self.settings.network and self.settings.hosts is None and not self.has_own_network
 
     @property
     def _has_network(self) -> bool:
@@ -186,6 +237,8 @@ class Sandbox(msgspec.Struct, frozen=True):
         """What it reaches, in words."""
         if self.has_own_network and self.settings.hosts:
             return told("only {hosts}", hosts=", ".join(self.settings.hosts))
+        if self.has_own_network and self.settings.hosts is None:
+            return told("only hosts that you allow")
         return told("the network") if self._reaches_all else told("no network")
 
     def describe(self) -> str:
@@ -211,44 +264,34 @@ class Sandbox(msgspec.Struct, frozen=True):
         if self.step not in _HOLDING_FILES:
             return told(UNCONFINED)
         return told(
-            "In the sandbox: it may write in the project and temporary folders{more}, and reach {network}.",
+            "In the sandbox: it may write in the project and a temporary folder{more}, and reach {network}.",
             more="".join(f", {path}" for path in self.settings.writable),
             network=self._network,
         )
 
-    def _filter(self, sockets: Sequence[str]) -> bytes:
+    def _filter(self, view: View) -> bytes:
         families = [seccomp.AF_NETLINK]
-        if self._has_network or self.step is Step.BUBBLEWRAP:
+        if view.network or self.step is Step.BUBBLEWRAP:
             families += [seccomp.AF_INET, seccomp.AF_INET6]
+        # A socket's file is connected to whatever may be written: only a view without it keeps it away.
         may_use_unix = self.settings.unix_sockets
-        if may_use_unix is None:
-            may_use_unix = self.step is Step.BUBBLEWRAP or not any(os.access(path, os.W_OK) for path in sockets)
-        if may_use_unix:
+        if self.step is Step.BUBBLEWRAP if may_use_unix is None else may_use_unix:
             families.append(seccomp.AF_UNIX)
         return seccomp.program(os.uname().machine, tuple(families))
-
-    def _outer(self, writable: list[str], hidden: list[str], protected: list[str]) -> list[str]:
-        from dogu.workspace.sandbox.bubblewrap import View, arguments
-
-        view = View(writable, hidden, protected, network=self._has_network, own_processes=self.landlock_abi < 6)
-        return arguments(self.program, view)
 
 
 _LIMITS: dict[Step, tuple[str, ...]] = {
     Step.BUBBLEWRAP: (
-        sentence("What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards."),
+        sentence("What runs later and isn't there yet (a new .vscode) can be made; it is put back afterwards."),
         sentence("Programs can see which other processes run."),
     ),
     Step.LANDLOCK: (
-        sentence(
-            "Modes, owners and times of the person's files outside the roots can be changed, and names be listed."
-        ),
-        sentence(
-            "What runs later inside a root (.git/hooks, .git/config, .gemini) can be written; it is compared "
-            "afterwards."
-        ),
+        sentence("Modes, owners and times of the user's files outside the roots can be changed."),
+        sentence("What runs later inside a root (.git/hooks, .git/config) can be written; it is put back afterwards."),
+        sentence("Shared memory (/dev/shm) is the machine's."),
         sentence("Programs can see which other processes run."),
-        sentence("Where a socket would give the machine away (docker's), all local sockets are blocked."),
+        sentence("Local sockets can't be used at all."),
+        sentence("So each command is asked about."),
     ),
     Step.SECCOMP: (
         sentence("Files are not protected: commands read and write what you can."),
@@ -256,7 +299,7 @@ _LIMITS: dict[Step, tuple[str, ...]] = {
     ),
     Step.SEATBELT: (
         sentence("This profile was never tried on a Mac: it may hold less than it says, or stop what it shouldn't."),
-        sentence("What runs later and isn't there yet (a new .vscode) can be made; it is compared afterwards."),
+        sentence("Of the home all but secrets is readable."),
     ),
     Step.NONE: (sentence("Nothing is enforced: commands can do whatever you can."),),
 }
@@ -264,10 +307,12 @@ _HOLDING_FILES = (Step.BUBBLEWRAP, Step.LANDLOCK, Step.SEATBELT)
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 
 
-def _rules(writable: Sequence[str], hidden: Sequence[str]) -> list[tuple[bytes, int]]:
-    """Make Landlock's rules: names everywhere, content but for the hidden, writing where it is allowed."""
-    rules = [("/", READ_DIR), *((path, READ) for path in places.cover(hidden))]
-    for root in writable:
-        rules += [(path, READ | WRITE) for path in places.cover(hidden, root)]
+def _rules(view: View) -> list[tuple[bytes, int]]:
+    """Make Landlock's rules: reading what is shown, writing where it is allowed, the hidden left out of both."""
+    rules: list[tuple[str, int]] = []
+    for shown in ("/proc", *view.readable):
+        rules += [(path, READ) for path in places.cover(view.hidden, os.path.realpath(shown))]
+    for root in (*view.writable, "/dev/shm"):
+        rules += [(path, READ | WRITE) for path in places.cover(view.hidden, root)]
     rules += [(f"/dev/{name}", READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV) for name in _DEVICES]
     return [(os.fsencode(path), rights) for path, rights in rules]

@@ -1,20 +1,87 @@
-"""Places a sandboxed command shouldn't reach: secrets, and sockets that give the machine away."""
+"""What a sandboxed command sees of the machine: an allow list, secrets left out of it, and sockets that lead out.
+
+A list of what to hide is never finished, so that the home is shown by what tools need: toolchains, caches, and files of
+settings that hold no secret by their content. A person adds to it by a setting.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-# Relative to a person's home folder; a folder stands for all that is in it.
+# Relative to the home folder; a folder stands for all that is in it.
+_HOME_TOOLS = (
+    # what a person installs for themselves
+    ".local/bin .local/lib .local/include .local/opt .local/pipx .local/share/pipx .local/share/man .local/share/fonts "
+    ".fonts .terminfo .nix-profile .nix-defexpr .local/state/nix .linuxbrew bin "
+    # versions of languages, and what belongs to them
+    ".pyenv .rbenv .nodenv .jenv .rvm .nvm .fnm .local/share/fnm .volta .asdf .local/share/mise .local/share/rtx "
+    ".local/share/uv .local/share/virtualenv .local/share/virtualenvs .virtualenvs .local/share/pnpm .local/share/gem "
+    "miniconda3 anaconda3 mambaforge miniforge3 micromamba .conda/envs .conda/pkgs .rye .pixi .hatch "
+    ".rustup .cargo/bin .cargo/env .cargo/registry .cargo/git go sdk .sdkman .jbang .ghcup .cabal .stack .opam .elan "
+    ".juliaup .julia .deno .bun .dotnet .nuget/packages .m2/repository .m2/wrapper .gradle/caches .gradle/wrapper "
+    ".gradle/jdks .gradle/native .ivy2 .sbt .coursier .gem/ruby .bundle/cache .composer/vendor .config/composer/vendor "
+    ".pub-cache .dart-tool flutter Android/Sdk .android/sdk .hex .mix .kiex perl5 R .Rlibs .local/share/R texmf "
+    ".vcpkg .conan2/p .platformio .espressif .arduino15 .emscripten_cache .wasmtime .wasmer/bin .foundry/bin "
+    ".npm .npm-global .npm-packages .node_modules .yarn .config/yarn/global .pnpm-store .krew/bin .terraform.d/plugins "
+    # caches, each by its name: browsers and accounts keep theirs in the same folder
+    + " ".join(
+        f".cache/{name}"
+        for name in (
+            "pip uv go-build yarn pnpm node node-gyp corepack ms-playwright puppeteer Cypress pypoetry pre-commit "
+            "bazel bazelisk ccache sccache zig deno electron electron-builder typescript huggingface/hub torch "
+            "coursier composer JNA fontconfig virtualenv rattler nix pixi golangci-lint turbo bun hatch prek "
+            "black ruff mypy"
+        ).split()
+    )
+)
+# Files that a tool reads at its start; shown when nothing in them looks like a secret.
+_HOME_SETTINGS = (
+    ".gitconfig .config/git/config .config/git/ignore .config/git/attributes .gitignore .gitignore_global "
+    ".gitattributes .editorconfig .npmrc .yarnrc .yarnrc.yml .config/pnpm/rc .config/pip/pip.conf .pip/pip.conf "
+    ".pydistutils.cfg .config/uv/uv.toml .config/pypoetry/config.toml .config/mise/config.toml .tool-versions "
+    ".condarc .mambarc .gemrc .irbrc .bundle/config .cargo/config .cargo/config.toml .config/go/env .m2/settings.xml "
+    ".gradle/gradle.properties .gradle/init.gradle .mavenrc .sbtopts .config/flake8 .config/pycodestyle "
+    ".config/ruff/ruff.toml .config/black .config/fontconfig/fonts.conf .config/nix/nix.conf .prettierrc .eslintrc "
+    ".stylua.toml .rustfmt.toml .config/rustfmt/rustfmt.toml .clang-format .inputrc .profile .bash_profile .bashrc "
+    ".bash_aliases .zshenv .zprofile .zshrc .Rprofile .Renviron .latexmkrc .perltidyrc .ackrc .ripgreprc .fdignore "
+    ".config/fish/config.fish"
+)
+# Outside the homes: programs, libraries, settings, and what the package managers say is installed.
+_SYSTEM = (
+    "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix /gnu /snap /sys /run/current-system /run/wrappers "
+    "/var/lib/dpkg /var/lib/rpm /var/lib/pacman /var/lib/apt /var/lib/alternatives /var/lib/gems /var/lib/ghc "
+    "/var/lib/texmf /var/lib/snapd/desktop /var/lib/flatpak /var/lib/python /var/cache/fontconfig /var/cache/man "
+    "/home/linuxbrew"
+)
+# Variables that say where a toolchain is; a folder of $PATH stands for its neighbours (lib, share) too.
+_TOOLCHAINS = (
+    "VIRTUAL_ENV CONDA_PREFIX PYENV_ROOT NVM_DIR NVM_BIN VOLTA_HOME COREPACK_HOME PNPM_HOME BUN_INSTALL DENO_INSTALL "
+    "RUSTUP_HOME GOROOT GOPATH GOMODCACHE JAVA_HOME JDK_HOME JRE_HOME M2_HOME MAVEN_HOME GRADLE_HOME KOTLIN_HOME "
+    "SCALA_HOME SDKMAN_DIR ANDROID_HOME ANDROID_SDK_ROOT ANDROID_NDK_HOME DOTNET_ROOT NUGET_PACKAGES GEM_HOME GEM_PATH "
+    "RBENV_ROOT BUNDLE_PATH FLUTTER_ROOT PUB_CACHE OPAMROOT STACK_ROOT MIX_HOME HEX_HOME JULIA_DEPOT_PATH R_HOME "
+    "R_LIBS_USER PLAYWRIGHT_BROWSERS_PATH EMSDK ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR CUDA_HOME CUDA_PATH ROCM_PATH "
+    "POETRY_HOME PIPX_HOME SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS "
+    "GIT_SSL_CAINFO PIP_CERT NIX_SSL_CERT_FILE PYTHONPATH NODE_PATH"
+)
+_TELLS_A_SECRET = re.compile(
+    rb"(?i)pass(?:word|wd|phrase)?\s*[=:>\"' ]|secret|token|api[_-]?key|access[_-]?key|private[_ -]?key|credential|"
+    rb"_auth|authorization|bearer |oauth|cookie|://[^/\s:@]+:[^/\s@]+@|-----BEGIN"
+)
+_MOST_SETTINGS_BYTES = 256 * 1024
+
+# What stays hidden wherever a root or a toolchain would show it. A folder stands for all that is in it.
 _HOME_SECRETS = (
-    ".ssh .gnupg .aws .azure .kube .oci .vault-token .netrc _netrc .git-credentials .pgpass .my.cnf .npmrc .pypirc "
-    ".s3cfg .boto .databrickscfg .htpasswd .password-store .terraform.d/credentials.tfrc.json "
+    ".ssh .gnupg .aws .azure .kube .oci .vault-token .netrc _netrc .git-credentials .pgpass .my.cnf .pypirc .env "
+    ".s3cfg .boto .databrickscfg .htpasswd .password-store .terraform.d/credentials.tfrc.json .terraformrc .wgetrc "
     ".config/gcloud .config/gh .config/hub .config/git/credentials .config/op .config/rclone .config/doctl "
-    ".config/heroku .config/github-copilot .config/containers/auth.json .config/sops .config/age "
-    ".docker/config.json .cargo/credentials .cargo/credentials.toml .gem/credentials "
-    ".composer/auth.json .config/composer/auth.json "
-    ".local/share/keyrings .local/share/kwalletd .local/share/opencode/auth.json "
-    ".gemini .dogu .claude/.credentials.json .claude.json .codex/auth.json .config/openai .config/anthropic "
+    ".config/heroku .config/github-copilot .config/containers/auth.json .config/sops .config/age .config/stripe "
+    ".config/goose .config/Code .config/Cursor .config/VSCodium .local/share/com.vercel.cli .fly .cloudflared "
+    ".docker/config.json .cargo/credentials .cargo/credentials.toml .gem/credentials .nuget/NuGet "
+    ".composer/auth.json .config/composer/auth.json .cache/huggingface/token .huggingface "
+    ".local/share/keyrings .local/share/kwalletd .local/share/opencode/auth.json .local/share/atuin "
+    ".gemini .dogu .claude .claude.json .codex .qwen .cursor .continue .config/openai .config/anthropic "
     ".mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge "
     ".config/vivaldi .config/opera .config/Signal .config/Slack .config/discord snap/firefox snap/chromium "
     ".var/app/org.mozilla.firefox .var/app/com.google.Chrome .electrum .bitcoin .ethereum "
@@ -23,18 +90,9 @@ _HOME_SECRETS = (
 )
 _MACHINE_SECRETS = (
     "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/krb5.keytab "
-    "/etc/ssl/private /etc/kubernetes /etc/rancher /var/lib/kubelet /run/secrets /var/run/secrets /var/lib/docker "
+    "/etc/ssl/private /etc/kubernetes /etc/rancher /etc/NetworkManager/system-connections /etc/wireguard "
+    "/var/lib/kubelet /run/secrets /var/run/secrets /var/lib/docker "
     "/var/lib/containerd /var/lib/sss /var/spool/cron /proc/kcore /proc/kmem /dev/mem /dev/kmem"
-)
-_SOCKETS = (
-    "/run/docker.sock /var/run/docker.sock /run/podman/podman.sock /run/containerd/containerd.sock "
-    "/run/k3s/containerd/containerd.sock /run/crio/crio.sock /run/buildkit/buildkitd.sock /run/snapd.socket "
-    "/var/snap/lxd/common/lxd/unix.socket /var/lib/lxd/unix.socket /run/incus/unix.socket "
-    "/run/libvirt/libvirt-sock /run/systemd/private /run/dbus/system_bus_socket /run/screen /tmp/.X11-unix"
-)
-_SOCKETS_THAT_ASK_OUTSIDE = (
-    "/run/systemd/resolve/io.systemd.Resolve /run/nscd/socket /var/run/nscd/socket /run/avahi-daemon/socket "
-    "/run/cups/cups.sock /run/tailscale/tailscaled.sock /run/postfix /var/spool/postfix/public"
 )
 _NAMED_BY = (
     "GNUPGHOME",
@@ -43,9 +101,23 @@ _NAMED_BY = (
     "AWS_SHARED_CREDENTIALS_FILE",
     "GOOGLE_APPLICATION_CREDENTIALS",
     "NETRC",
-    "NPM_CONFIG_USERCONFIG",
 )
-_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
+
+
+def readable(environment: Mapping[str, str], more: Iterable[str] = ()) -> list[str]:
+    """Return the places outside the roots that a command may read, absolute and existing, as they are spelled.
+
+    The system's folders, toolchains and caches of the home, its settings without secrets, what $PATH and variables
+    name, and `more` of the person's own.
+    """
+    home = environment.get("HOME") or os.path.expanduser("~")
+    named = [*_SYSTEM.split(), *(os.path.join(home, place) for place in _HOME_TOOLS.split())]
+    named += _toolchains(environment, home)
+    named += filter(_holds_no_secret, (os.path.join(home, place) for place in _HOME_SETTINGS.split()))
+    resolver = os.path.realpath("/etc/resolv.conf")
+    named += [resolver] if resolver.startswith("/run/") else []
+    found = [path for path in dict.fromkeys((*named, *more)) if path.startswith("/") and os.path.exists(path)]
+    return _outermost(found)
 
 
 def secrets(environment: Mapping[str, str]) -> list[str]:
@@ -53,29 +125,28 @@ def secrets(environment: Mapping[str, str]) -> list[str]:
     home = environment.get("HOME") or os.path.expanduser("~")
     named: list[str] = [os.path.join(home, place) for place in _HOME_SECRETS.split()] + _MACHINE_SECRETS.split()
     named += [f"/etc/ssh/ssh_host_{kind}_key" for kind in ("rsa", "ecdsa", "ed25519", "dsa")]
+    named += [path for path in (os.path.join(home, each) for each in _HOME_SETTINGS.split()) if _holds_secret(path)]
     if os.path.realpath(home) != "/root" and os.geteuid() != 0:
         named.append("/root")
     named += [environment[name] for name in _NAMED_BY if environment.get(name)]
-    return _existing(named)
+    return [path for path in _existing(named) if os.access(path, os.R_OK)]
 
 
-def sockets(environment: Mapping[str, str], *, leads_out: bool = True) -> list[str]:
-    """Return the sockets, and folders of sockets, that exist and let a command act outside its sandbox.
-
-    Containers' and the system's services, the person's session (desktop, terminal multiplexer) and key agent; where the
-    network isn't to lead out (`leads_out`), also what asks there in a command's name, for names and for print.
-    """
-    user = os.getuid()
-    more = "" if leads_out else _SOCKETS_THAT_ASK_OUTSIDE
-    named: list[str] = [*_SOCKETS.split(), *more.split(), f"/run/user/{user}", f"/tmp/tmux-{user}", f"/tmp/dbus-{user}"]
-    named += [environment.get("XDG_RUNTIME_DIR", ""), environment.get("SSH_AUTH_SOCK", "")]
-    named.append(environment.get("DOCKER_HOST", "").removeprefix("unix://"))
-    return _existing(named)
+def sockets(shown: Sequence[str], roots: Sequence[str]) -> list[str]:
+    """Return the local sockets that somebody listens at in the `shown` places outside the roots: each a way out."""
+    try:
+        with open("/proc/net/unix", "rb") as file:
+            rows = file.read().split(b"\n")
+    except OSError:
+        return []
+    named = {os.fsdecode(row.split(b" ", 7)[-1].strip()) for row in rows if b" /" in row}
+    real = {os.path.realpath(path) for path in named}
+    return sorted(path for path in real if is_in(path, shown) and not is_in(path, roots) and os.path.exists(path))
 
 
-def temporary_folders(environment: Mapping[str, str]) -> list[str]:
-    """Return the folders for temporary files, those that exist."""
-    return _existing([environment.get("TMPDIR", ""), *_TEMPORARY])
+def is_in(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of the folders or lies below one."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def cover(hidden: Iterable[str], top: str = "/") -> list[str]:
@@ -86,6 +157,49 @@ def cover(hidden: Iterable[str], top: str = "/") -> list[str]:
     hidden_paths = set(hidden)
     ancestors = {parent for path in hidden_paths for parent in _parents(path)}
     return [*_covered(top, hidden_paths, ancestors)]
+
+
+def _toolchains(environment: Mapping[str, str], home: str) -> Iterator[str]:
+    for name in _TOOLCHAINS.split():
+        for path in environment.get(name, "").split(":"):
+            if path.startswith("/") and not is_in(home, [os.path.normpath(path)]):
+                yield os.path.normpath(path)
+    for folder in environment.get("PATH", "").split(":"):
+        path = os.path.normpath(folder)
+        if not path.startswith("/") or is_in(home, [path]):
+            continue
+        prefix = os.path.dirname(path)
+        is_of_a_toolchain = os.path.basename(path) in ("bin", "sbin") and not is_in(home, [prefix]) and prefix != "/"
+        yield prefix if is_of_a_toolchain and os.path.basename(prefix) != ".local" else path
+
+
+def _holds_no_secret(path: str) -> bool:
+    content = _content(path)
+    return content is not None and not _TELLS_A_SECRET.search(content)
+
+
+def _holds_secret(path: str) -> bool:
+    content = _content(path)
+    return content is not None and bool(_TELLS_A_SECRET.search(content))
+
+
+def _content(path: str) -> bytes | None:
+    """A file's content, without its comments; None for what is no file of a person's settings."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_MOST_SETTINGS_BYTES + 1)
+    except OSError:
+        return None
+    return content if len(content) <= _MOST_SETTINGS_BYTES else b"-----BEGIN"
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Leave out what lies in another of the paths."""
+    found: list[str] = []
+    for path in sorted(paths):
+        if not found or not is_in(path, found[-1:]):
+            found.append(path)
+    return found
 
 
 def _covered(path: str, hidden: set[str], ancestors: set[str]) -> Iterable[str]:

@@ -1,7 +1,8 @@
 """What runs later, compared before and after a command: hooks, version control's and editors' settings, start-up files.
 
-A sandbox can't keep a command from making a new `.git/hooks/pre-commit` in a folder it may write; this tells it.
-Looks as far as `MOST_FOLDERS` and `DEEPEST` levels below each root, skipping folders of packages.
+A sandbox can't keep a command from making a new `.git/hooks/pre-commit` in a folder it may write: this tells it, and
+puts back what no command has to do with. Looks as far as `MOST_FOLDERS` and `DEEPEST` levels below each root, skipping
+folders of packages.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from dogu.workspace.protected import protected_reason
+from dogu.workspace.sandbox import putting_back
 from dogu.workspace.sandbox.work import repositories
 
 MOST_FOLDERS = 400
@@ -21,6 +23,26 @@ DEEPEST = 3
 _SETTLED_NS = 100_000_000  # two changes within a clock's tick leave one time stamp
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "target", "vendor", ".venv", "venv"})
 _IN_GIT = ("hooks", "config", "config.worktree", "info/attributes")
+# No command has to do with these: what becomes of them is undone. The rest (a build server's, say) also comes with a
+# branch that is checked out, and is told.
+_PUT_BACK = frozenset(
+    {".gemini", ".dogu", ".vscode", ".idea", ".zed", ".fleet", ".run", ".vimrc", ".nvimrc", ".exrc", ".nvim.lua"}
+    | {".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"}
+    | {".zlogin", ".envrc", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".claude", ".codex", ".cursor"}
+)
+
+_FIXED = (
+    ".gemini",
+    ".dogu",
+    ".agents/skills",
+    ".vscode",
+    ".idea",
+    ".envrc",
+    ".bashrc",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+)
 
 Signature = tuple[int, int, int, int]
 
@@ -31,6 +53,7 @@ class Watch:
     def __init__(self, roots: Sequence[str]) -> None:
         self._roots = roots
         self._listings: dict[str, tuple[int, list[str], list[str]]] = {}
+        self._contents: dict[str, tuple[Signature, bytes]] = {}
 
     def snapshot(self) -> dict[str, Signature]:
         """Return what identifies the state of each protected file, by absolute path; a few milliseconds."""
@@ -44,6 +67,51 @@ class Watch:
                     except OSError:
                         continue
         return found
+
+    def keep(self, snapshot: dict[str, Signature]) -> None:
+        """Keep the content of what `put_back` may have to write, as it is at a snapshot; reads only what is new."""
+        for path, signature in snapshot.items():
+            known = self._contents.get(path)
+            if not stat.S_ISREG(signature[3]) or (known and known[0] == signature) or not _is_put_back(path):
+                continue
+            content = putting_back.read(path, self._places)
+            if content is not None:
+                self._contents[path] = (signature, content)
+
+    def put_back(self, before: dict[str, Signature], after: dict[str, Signature]) -> list[str]:
+        """Undo what a command did to places that no command has to do with; return their paths, sorted.
+
+        New settings of a repository that start nothing (a clone's) stay.
+        """
+        undone: list[str] = []
+        for path in changes(before, after):
+            if not _is_put_back(path) or self.starts_nothing(path, after[path]):
+                continue
+            if path not in before:
+                if not (stat.S_ISDIR(after[path][3]) and _is_in_git(path)):
+                    undone += [path] if putting_back.remove(path, self._places) else []
+            elif path in self._contents and self._contents[path][0] == before[path]:
+                signature, content = self._contents[path]
+                undone += [path] if putting_back.write(path, self._places, content, signature[3]) else []
+        for path in sorted(after.keys() - before.keys(), reverse=True):  # folders that have become empty
+            if stat.S_ISDIR(after[path][3]) and _is_put_back(path) and not _is_in_git(path):
+                undone += [path] if putting_back.remove(path, self._places) else []
+        return sorted(undone)
+
+    @property
+    def _places(self) -> list[str]:
+        return [*self._roots, *repositories(self._roots)]
+
+    def starts_nothing(self, path: str, signature: Signature) -> bool:
+        """Whether this is what `git init`, `clone` and `remote add` leave: settings that start nothing."""
+        if not _is_in_git(path) or os.path.basename(path) not in ("config", ".git") or not stat.S_ISREG(signature[3]):
+            return False
+        if os.path.basename(path) == ".git":  # a worktree's or a submodule's; what it names is looked at by itself
+            return path not in self._contents
+        from dogu.workspace.sandbox.git_settings import is_harmless
+
+        content, known = putting_back.read(path, self._places), self._contents.get(path)
+        return content is not None and is_harmless(content, known[1] if known else b"")
 
     def _protected(self, root: str) -> Iterator[str]:
         waiting = deque([(root, 0)])
@@ -81,16 +149,45 @@ def _signature(status: os.stat_result) -> Signature:
 def changes(before: dict[str, Signature], after: dict[str, Signature]) -> list[str]:
     """Return the paths that are new or different, sorted; what was removed runs no more. Git's samples don't count."""
     return sorted(
-        path for path, signature in after.items() if before.get(path) != signature and not path.endswith(".sample")
+        path
+        for path, signature in after.items()
+        if before.get(path) != signature
+        and not path.endswith(".sample")
+        and not (path.endswith("/hooks") and stat.S_ISDIR(signature[3]))
     )
 
 
 def fixed_places(roots: Sequence[str]) -> list[str]:
     """Return the places right in the roots that no command needs to write, those that exist: for read-only mounts."""
-    named = (".git/hooks", ".git/config", ".gemini", ".dogu", ".vscode", ".bashrc", ".profile", ".zshrc", ".zshenv")
-    paths = [os.path.join(root, name) for root in roots for name in named]
-    paths += [os.path.join(repository, name) for repository in repositories(roots) for name in ("hooks", "config")]
+    paths = [os.path.join(root, name) for root in roots for name in _FIXED]
+    for repository in [*(os.path.join(root, ".git") for root in roots), *repositories(roots)]:
+        paths += _fixed_in_git(repository) if os.path.isdir(repository) else [repository]
     return [path for path in paths if os.path.exists(path) and not os.path.islink(path)]
+
+
+def _fixed_in_git(repository: str) -> Iterator[str]:
+    """Yield a repository's places that name programs, and its submodules' and worktrees'."""
+    yield from (os.path.join(repository, name) for name in (*_IN_GIT, "modules.config"))
+    for name, is_folder in _entries(os.path.join(repository, "worktrees")):
+        if is_folder:
+            yield os.path.join(repository, "worktrees", name, "config.worktree")
+    waiting = [os.path.join(repository, "modules")]
+    while waiting:
+        folder = waiting.pop()
+        for name, is_folder in _entries(folder):
+            path = os.path.join(folder, name)
+            if is_folder and os.path.isfile(os.path.join(path, "HEAD")):
+                yield from _fixed_in_git(path)
+            elif is_folder:  # a submodule's name may hold slashes
+                waiting.append(path)
+
+
+def _is_in_git(path: str) -> bool:
+    return "/.git/" in path or path.endswith("/.git")
+
+
+def _is_put_back(path: str) -> bool:
+    return _is_in_git(path) or not _PUT_BACK.isdisjoint(path.lower().split("/"))
 
 
 def _sorted_out(folder: str) -> tuple[list[str], list[str]]:

@@ -1,8 +1,10 @@
-"""What ordinary work needs outside the roots: a worktree's repository, and caches of a sandbox's own."""
+"""What ordinary work needs outside the roots: a worktree's repository, a temporary folder and caches of its own."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 
 # Tools that fail without a cache they can write; what they share between projects stays unwritten, and unpoisoned.
@@ -38,18 +40,37 @@ def repositories(roots: Sequence[str]) -> list[str]:
     return found
 
 
-def caches(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return variables that send tools' caches to a temporary folder of this user, where they name none themselves."""
-    temporary = environment.get("TMPDIR") or "/tmp"
-    folder = os.path.join(temporary, f"dogu-caches-{os.getuid()}")
+def private_folder(roots: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return a folder for temporary files that is these roots' and this user's alone, made if it isn't there.
+
+    It outlives a command, whose successors find what it left, and caches in it outlive a session.
+    """
+    temporary = os.path.realpath(environment.get("TMPDIR") or "/tmp")
+    name = hashlib.sha256("\0".join(roots).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        status = os.lstat(folder)
-    except OSError:
-        return {}
+        shared = _own_folder(os.path.join(temporary, f"dogu-{os.getuid()}"))
+        return _own_folder(os.path.join(shared, name))
+    except OSError:  # somebody else was there first: then it is a new one each time
+        return os.path.realpath(tempfile.mkdtemp(prefix="dogu-", dir=temporary))
+
+
+def caches(environment: Mapping[str, str], temporary: str) -> dict[str, str]:
+    """Return variables that send temporary files and tools' caches to a folder, but what names its own cache."""
+    found = {name: temporary for name in ("TMPDIR", "TMP", "TEMP") if name == "TMPDIR" or name in environment}
+    folder = os.path.join(temporary, "dogu-caches")
+    return found | {name: os.path.join(folder, place) for name, place in _CACHES.items() if name not in environment}
+
+
+def _own_folder(path: str) -> str:
+    """Make a folder for this user alone. Raises `OSError` where the name is somebody else's, or a link."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    status = os.lstat(path)
     if status.st_uid != os.getuid() or status.st_mode & 0o170077 != 0o040000:
-        return {}
-    return {name: os.path.join(folder, place) for name, place in _CACHES.items() if name not in environment}
+        raise PermissionError(path)
+    return path
 
 
 def _line(path: str) -> str:
