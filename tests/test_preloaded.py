@@ -36,6 +36,9 @@ def test_a_script_that_fails_says_so(tmp_path: Path, python_with_mcp: list[str])
     done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith("ValueError: why\n")
+    words = [*python_with_mcp, script(tmp_path, "import sys; sys.exit('no')")]
+    done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "no\n")
 
 
 def test_a_script_ends_with_the_one_started(tmp_path: Path, python_with_mcp: list[str]) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -179,7 +178,9 @@ async def test_more_folders_are_roots_too(program: Program):
         assert server.requests[1].responses[0]["response"]["output"] == "there"
 
 
-async def test_a_clients_mcp_server_is_connected_for_that_session(program: Program, tmp_path: Path):
+async def test_a_clients_mcp_server_is_connected_for_that_session(
+    program: Program, tmp_path: Path, python_with_mcp: list[str]
+):
     server_file = tmp_path / "server.py"
     server_file.write_text(
         "from mcp.server import MCPServer\nimport os\nserver = MCPServer('sums')\n"
@@ -188,8 +189,8 @@ async def test_a_clients_mcp_server_is_connected_for_that_session(program: Progr
     )
     config = schema.McpServerStdio(
         name="sums",
-        command=sys.executable,
-        args=[str(server_file)],
+        command=python_with_mcp[0],
+        args=[*python_with_mcp[1:], str(server_file)],
         env=[schema.EnvVariable(name="MARK", value="$HOME")],
     )
     editor = Editor("allow-once")

@@ -33,9 +33,15 @@ server.run("stdio")
 
 
 @pytest.fixture
-def settings(program: Program, tmp_path: Path) -> dict[str, Any]:
+def sums(tmp_path: Path, python_with_mcp: list[str]) -> list[str]:
+    """The command line of a server."""
     (tmp_path / "server.py").write_text(SERVER)
-    found = {"mcpServers": {"sums": {"command": sys.executable, "args": [str(tmp_path / "server.py")]}}}
+    return [*python_with_mcp, str(tmp_path / "server.py")]
+
+
+@pytest.fixture
+def settings(program: Program, sums: list[str]) -> dict[str, Any]:
+    found = {"mcpServers": {"sums": {"command": sums[0], "args": sums[1:]}}}
     write_settings(program.home, found)
     return found
 
@@ -100,9 +106,11 @@ server.run("stdio")
 '''
 
 
-def test_a_prompt_that_its_server_lists_late_is_waited_for(program: Program, tmp_path: Path):
+def test_a_prompt_that_its_server_lists_late_is_waited_for(
+    program: Program, tmp_path: Path, python_with_mcp: list[str]
+):
     (tmp_path / "late.py").write_text(LATE_PROMPTS)
-    late = {"command": sys.executable, "args": [str(tmp_path / "late.py")]}
+    late = {"command": python_with_mcp[0], "args": [*python_with_mcp[1:], str(tmp_path / "late.py")]}
     write_settings(program.home, {"mcpServers": {"late": late}})
     with FakeGemini(["Hello, Ada."]) as server:
         environ = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": server.base_url}
@@ -183,8 +191,7 @@ def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings:
     done = program.run("mcp-servers", "test", "sums")
     assert done.returncode == 0
     assert b"\n  sums__add\n    Add two numbers.\n" in done.stdout
-    (tmp_path / "broken.py").write_text("import sys; sys.exit('no licence')")
-    settings["mcpServers"]["sums"]["args"] = [str(tmp_path / "broken.py")]
+    (tmp_path / "server.py").write_text("import sys; sys.exit('no licence')")
     write_settings(program.home, settings)
     done = program.run("mcp-servers", "test", "sums")
     assert done.returncode == 1
@@ -195,13 +202,12 @@ def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings:
     assert b"There is no MCP server nobody: sums." in done.stderr
 
 
-def test_a_server_is_added_used_and_removed_and_the_file_s_own_text_stays(program: Program, tmp_path: Path):
-    (tmp_path / "server.py").write_text(SERVER)
+def test_a_server_is_added_used_and_removed_and_the_file_s_own_text_stays(program: Program, sums: list[str]):
     file = program.home / ".dogu" / "settings.json"
     file.parent.mkdir(exist_ok=True)
     file.write_text('{\n  // mine\n  "ui": {"language": "en"}, /* and this */\n}\n')
     before = file.read_text()
-    words = ["add", "sums", "--env", "A=b c", "--timeout", "5000", "--", sys.executable, str(tmp_path / "server.py")]
+    words = ["add", "sums", "--env", "A=b c", "--timeout", "5000", "--", *sums]
     done = program.run("mcp-servers", *words)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"Added sums to ")

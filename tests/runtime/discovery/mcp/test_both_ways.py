@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -107,14 +107,32 @@ else:
 '''
 
 
+@dataclass(frozen=True)
+class Peer:
+    """A server's command line, and a folder for what meets it."""
+
+    folder: Path
+    command: list[str]
+
+
+@pytest.fixture
+def peer(tmp_path: Path, python_with_mcp: list[str]) -> Peer:
+    (tmp_path / "server.py").write_text(SERVER)
+    return Peer(tmp_path, [*python_with_mcp, str(tmp_path / "server.py")])
+
+
 @contextmanager
-def over_http(script: Path) -> Generator[str]:
+def row_of(peer: Peer, generation: str) -> Generator[dict[str, Any]]:
+    """Give the settings of the server: one of 2025 over standard streams, or one of 2026 over HTTP, which it starts."""
+    if generation == "2025":
+        yield {"command": peer.command[0], "args": peer.command[1:]}
+        return
     with subprocess.Popen(
-        [sys.executable, str(script), "http"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [*peer.command, "http"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            yield {"httpUrl": process.stdout.readline().strip()}
         finally:
             process.kill()
 
@@ -139,14 +157,12 @@ class Opened:
 
 @asynccontextmanager
 async def opened(
-    tmp_path: Path, generation: str, enquire: Enquire = ask_nobody, sample: Sample | None = None
+    peer: Peer, generation: str, enquire: Enquire = ask_nobody, sample: Sample | None = None
 ) -> AsyncGenerator[Opened]:
-    script = tmp_path / "server.py"
-    script.write_text(SERVER)
-    (tmp_path / "root").mkdir()
-    options = dogu.Options(root=str(tmp_path / "root"), home=str(tmp_path / "home"), approval_mode="yolo")
-    with over_http(script) as address:
-        row = {"command": sys.executable, "args": [str(script)]} if generation == "2025" else {"httpUrl": address}
+    root, home = peer.folder / "root", peer.folder / "home"
+    root.mkdir()
+    options = dogu.Options(root=str(root), home=str(home), approval_mode="yolo")
+    with row_of(peer, generation) as row:
         entries, _ = read_entries({"whole": row})
         with anyio.fail_after(60):
             async with dogu.open_runtime(options) as runtime:
@@ -163,8 +179,8 @@ GENERATIONS = pytest.mark.parametrize("generation", ["2025", "2026"])
 
 
 @GENERATIONS
-async def test_the_generation_is_the_one_meant(tmp_path: Path, generation: str):
-    async with opened(tmp_path, generation) as found:
+async def test_the_generation_is_the_one_meant(peer: Peer, generation: str):
+    async with opened(peer, generation) as found:
         assert [server.protocol[:4] for server in found.servers] == [generation]
 
 
@@ -179,7 +195,7 @@ async def test_the_generation_is_the_one_meant(tmp_path: Path, generation: str):
     ],
 )
 async def test_a_form_is_asked_at_the_door_and_its_answer_reaches_the_server(
-    tmp_path: Path, generation: str, answer: Given | Declined, told: str
+    peer: Peer, generation: str, answer: Given | Declined, told: str
 ):
     asked: list[Enquiry] = []
 
@@ -187,7 +203,7 @@ async def test_a_form_is_asked_at_the_door_and_its_answer_reaches_the_server(
         asked.append(enquiry)
         return answer
 
-    async with opened(tmp_path, generation, enquire) as found:
+    async with opened(peer, generation, enquire) as found:
         assert await found.call("greet") == told
     (enquiry,) = asked
     assert enquiry.title == "The MCP server whole asks:"
@@ -197,13 +213,13 @@ async def test_a_form_is_asked_at_the_door_and_its_answer_reaches_the_server(
 
 
 @GENERATIONS
-async def test_the_roots_are_told(tmp_path: Path, generation: str):
-    async with opened(tmp_path, generation) as found:
-        assert await found.call("where") == (tmp_path / "root").as_uri()
+async def test_the_roots_are_told(peer: Peer, generation: str):
+    async with opened(peer, generation) as found:
+        assert await found.call("where") == (peer.folder / "root").as_uri()
 
 
 @GENERATIONS
-async def test_sampling_is_asked_and_then_answered_by_the_model(tmp_path: Path, generation: str):
+async def test_sampling_is_asked_and_then_answered_by_the_model(peer: Peer, generation: str):
     asked: list[Enquiry] = []
     sampled: list[SamplingRequest] = []
 
@@ -215,7 +231,7 @@ async def test_sampling_is_asked_and_then_answered_by_the_model(tmp_path: Path, 
         sampled.append(request)
         return Sampled("2", "a-model")
 
-    async with opened(tmp_path, generation, enquire, sample) as found:
+    async with opened(peer, generation, enquire, sample) as found:
         assert await found.call("think") == "a-model: 2"
     assert asked[0].title == "The MCP server whole wants the model to answer this for it:"
     assert asked[0].message == "[system] Be short.\n[user] 1 + 1?"
@@ -223,20 +239,20 @@ async def test_sampling_is_asked_and_then_answered_by_the_model(tmp_path: Path, 
 
 
 @GENERATIONS
-async def test_sampling_that_is_declined_never_reaches_the_model(tmp_path: Path, generation: str):
+async def test_sampling_that_is_declined_never_reaches_the_model(peer: Peer, generation: str):
     async def enquire(_enquiry: Enquiry) -> Declined:
         return Declined()
 
     async def sample(_request: SamplingRequest) -> Sampled:
         raise AssertionError("the model was asked")
 
-    async with opened(tmp_path, generation, enquire, sample) as found:
+    async with opened(peer, generation, enquire, sample) as found:
         assert "rejected" in await found.call("think")
 
 
 @GENERATIONS
-async def test_a_tool_that_comes_later_is_there_later(tmp_path: Path, generation: str):
-    async with opened(tmp_path, generation) as found:
+async def test_a_tool_that_comes_later_is_there_later(peer: Peer, generation: str):
+    async with opened(peer, generation) as found:
         assert await found.call("grow") == "grown"
         for _ in range(2000):
             if "whole__grown" in found.runtime.registry:
@@ -246,8 +262,8 @@ async def test_a_tool_that_comes_later_is_there_later(tmp_path: Path, generation
 
 
 @GENERATIONS
-async def test_a_resource_named_in_a_prompt_is_read_into_it(tmp_path: Path, generation: str):
-    async with opened(tmp_path, generation) as found:
+async def test_a_resource_named_in_a_prompt_is_read_into_it(peer: Peer, generation: str):
+    async with opened(peer, generation) as found:
         content = await found.reader("Sum up @whole:text://a, please.")
         assert text_of(content) == (
             "Sum up @whole:text://a, please.\n\nThe resource whole:text://a named above:\n[text://a]\nthe text a"
@@ -255,8 +271,8 @@ async def test_a_resource_named_in_a_prompt_is_read_into_it(tmp_path: Path, gene
 
 
 @GENERATIONS
-async def test_a_resource_of_bytes_is_a_blob(tmp_path: Path, generation: str):
-    async with opened(tmp_path, generation) as found:
+async def test_a_resource_of_bytes_is_a_blob(peer: Peer, generation: str):
+    async with opened(peer, generation) as found:
         content = await found.reader("What is @whole:data://logo?")
         assert isinstance(content, list)
         assert [(part.media_type, part.data) for part in content if not isinstance(part, Text)] == [
@@ -264,22 +280,22 @@ async def test_a_resource_of_bytes_is_a_blob(tmp_path: Path, generation: str):
         ]
 
 
-async def test_what_names_no_server_stays_a_word_and_a_missing_resource_is_told(tmp_path: Path):
-    async with opened(tmp_path, "2025") as found:
+async def test_what_names_no_server_stays_a_word_and_a_missing_resource_is_told(peer: Peer):
+    async with opened(peer, "2025") as found:
         assert await found.reader("mail a@b:c and @none:text://a") == "mail a@b:c and @none:text://a"
         assert "failed in reading nope://x" in text_of(await found.reader("@whole:nope://x"))
 
 
-async def test_an_excluded_reader_reads_nothing(tmp_path: Path):
-    async with opened(tmp_path, "2025") as found:
+async def test_an_excluded_reader_reads_nothing(peer: Peer):
+    async with opened(peer, "2025") as found:
         rules = found.runtime.policy.rules
         found.runtime.policy._rules = type(rules).from_lists(exclude=["read_mcp_resource"])
         assert "exclude read_mcp_resource" in text_of(await found.reader("@whole:text://a"))
 
 
 @GENERATIONS
-async def test_a_prompt_is_a_slash_command_with_arguments(tmp_path: Path, generation: str):
-    async with opened(tmp_path, generation) as found:
+async def test_a_prompt_is_a_slash_command_with_arguments(peer: Peer, generation: str):
+    async with opened(peer, generation) as found:
         command = found.slash.get("whole:review")
         assert command is not None
         assert (command.help, command.arguments) == ("Review a file.", "path=... [tone=...]")

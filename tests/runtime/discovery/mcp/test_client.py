@@ -101,10 +101,16 @@ else:
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> str:
+def script(tmp_path: Path, python_with_mcp: list[str]) -> list[str]:
+    """The command line of the server."""
     path = tmp_path / "real_server.py"
     path.write_text(REAL_SERVER)
-    return str(path)
+    return [*python_with_mcp, str(path)]
+
+
+def by_itself(script: list[str]) -> list[str]:
+    """Return the command line that starts the same with nothing loaded before."""
+    return [sys.executable, script[-1]]
 
 
 @asynccontextmanager
@@ -124,13 +130,15 @@ async def opened(
                 yield runtime
 
 
-def stdio(script: str, **more: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": [script], **more}
+def stdio(script: list[str], **more: Any) -> dict[str, Any]:
+    return {"command": script[0], "args": script[1:], **more}
 
 
 @contextmanager
-def process_over_http(script: str, transport: str, port: str = "0") -> Generator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, script, transport, port]
+def process_over_http(
+    script: list[str], transport: str, port: str = "0"
+) -> Generator[tuple[subprocess.Popen[str], str]]:
+    command = [*script, transport, port]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
@@ -140,7 +148,7 @@ def process_over_http(script: str, transport: str, port: str = "0") -> Generator
 
 
 @contextmanager
-def over_http(script: str, transport: str) -> Generator[str]:
+def over_http(script: list[str], transport: str) -> Generator[str]:
     with process_over_http(script, transport) as (_, address):
         yield address
 
@@ -151,8 +159,8 @@ async def result_of(runtime: Runtime, name: str, /, **args: Any) -> ToolResult:
 
 @pytest.mark.requirement("api.custom.mcp_tools")
 @pytest.mark.requirement("api.custom.mcp_prefix")
-async def test_a_server_s_tools_are_there_under_its_name_and_work(tmp_path: Path, script: str):
-    async with opened(tmp_path, {"real": stdio(script)}) as runtime:
+async def test_a_server_s_tools_are_there_under_its_name_and_work(tmp_path: Path, script: list[str]):
+    async with opened(tmp_path, {"real": stdio(by_itself(script))}) as runtime:
         names = [tool.name for tool in runtime.registry if "__" in tool.name]
         assert names[:2] == ["real__add", "real__picture"]
         declaration = runtime.registry.get("real__add").declaration
@@ -164,7 +172,7 @@ async def test_a_server_s_tools_are_there_under_its_name_and_work(tmp_path: Path
         assert runtime.notes == ()
 
 
-async def test_every_kind_of_block_reaches_the_model(tmp_path: Path, script: str):
+async def test_every_kind_of_block_reaches_the_model(tmp_path: Path, script: list[str]):
     async with opened(tmp_path, {"real": stdio(script)}) as runtime:
         parts = (await result_of(runtime, "real__blocks")).llm_content
     assert parts == [
@@ -179,14 +187,14 @@ async def test_every_kind_of_block_reaches_the_model(tmp_path: Path, script: str
 @pytest.mark.parametrize(
     ("transport", "key", "path"), [("http", "httpUrl", "/mcp"), ("http", "url", "/mcp"), ("sse", "url", "/sse")]
 )
-async def test_servers_over_http_work_as_well(tmp_path: Path, script: str, transport: str, key: str, path: str):
+async def test_servers_over_http_work_as_well(tmp_path: Path, script: list[str], transport: str, key: str, path: str):
     with over_http(script, transport) as address:
         async with opened(tmp_path, {"far": {key: address + path}}) as runtime:
             assert runtime.notes == ()
             assert (await result_of(runtime, "far__add", a=2, b=3)).llm_content == "5"
 
 
-async def test_a_failure_said_by_the_server_is_a_failure(tmp_path: Path, script: str):
+async def test_a_failure_said_by_the_server_is_a_failure(tmp_path: Path, script: list[str]):
     async with opened(tmp_path, {"real": stdio(script)}) as runtime:
         result = await result_of(runtime, "real__fail")
     assert result.error is not None
@@ -194,7 +202,7 @@ async def test_a_failure_said_by_the_server_is_a_failure(tmp_path: Path, script:
     assert "no such luck" in result.error.message
 
 
-async def test_arguments_are_checked_before_the_server_sees_them(tmp_path: Path, script: str):
+async def test_arguments_are_checked_before_the_server_sees_them(tmp_path: Path, script: list[str]):
     async with opened(tmp_path, {"real": stdio(script)}) as runtime:
         result = await result_of(runtime, "real__add", a="two", b=3)
     assert result.error is not None
@@ -202,15 +210,15 @@ async def test_arguments_are_checked_before_the_server_sees_them(tmp_path: Path,
 
 
 async def test_a_server_sees_a_clean_environment_and_what_its_entry_names(
-    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, script: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
-    async with opened(tmp_path, {"real": stdio(script, env={"MINE": 5})}) as runtime:
+    async with opened(tmp_path, {"real": stdio(by_itself(script), env={"MINE": 5})}) as runtime:
         assert (await result_of(runtime, "real__variable", name="GEMINI_API_KEY")).llm_content == "None"
         assert (await result_of(runtime, "real__variable", name="MINE")).llm_content == "5"
 
 
-async def test_progress_is_shown_while_it_comes(tmp_path: Path, script: str):
+async def test_progress_is_shown_while_it_comes(tmp_path: Path, script: list[str]):
     told: list[str] = []
 
     def emit(event: object) -> None:
@@ -234,7 +242,7 @@ async def wait_for(path: Path, text: str) -> None:
     raise TimeoutError(path)
 
 
-async def test_cancellation_reaches_the_server_which_lives_on(tmp_path: Path, script: str):
+async def test_cancellation_reaches_the_server_which_lives_on(tmp_path: Path, script: list[str]):
     mark = tmp_path / "mark"
     async with opened(tmp_path, {"real": stdio(script)}) as runtime:
         async with anyio.create_task_group() as group:
@@ -249,7 +257,7 @@ async def test_cancellation_reaches_the_server_which_lives_on(tmp_path: Path, sc
         assert (await result_of(runtime, "real__add", a=1, b=1)).llm_content == "2"
 
 
-async def test_a_call_past_its_time_limit_is_told_and_cancelled(tmp_path: Path, script: str):
+async def test_a_call_past_its_time_limit_is_told_and_cancelled(tmp_path: Path, script: list[str]):
     mark = tmp_path / "mark"
     async with opened(tmp_path, {"real": stdio(script, timeout=500)}) as runtime:
         result = await result_of(runtime, "real__hang", path=str(mark))
@@ -259,7 +267,7 @@ async def test_a_call_past_its_time_limit_is_told_and_cancelled(tmp_path: Path, 
         await wait_for(mark, "cancelled")
 
 
-async def test_a_call_asks_and_shows_what_is_sent_unless_the_server_is_trusted(tmp_path: Path, script: str):
+async def test_a_call_asks_and_shows_what_is_sent_unless_the_server_is_trusted(tmp_path: Path, script: list[str]):
     asked: list[Question] = []
 
     async def confirm(question: Question) -> Outcome:
@@ -276,7 +284,7 @@ async def test_a_call_asks_and_shows_what_is_sent_unless_the_server_is_trusted(t
     assert '"a": 2' in str(asked[0].confirmation.display)
 
 
-async def test_always_holds_for_that_tool_alone(tmp_path: Path, script: str):
+async def test_always_holds_for_that_tool_alone(tmp_path: Path, script: list[str]):
     asked: list[str] = []
 
     async def confirm(question: Question) -> Outcome:
@@ -290,7 +298,7 @@ async def test_always_holds_for_that_tool_alone(tmp_path: Path, script: str):
     assert asked == ["real__add", "real__picture"]
 
 
-async def test_only_the_tools_the_entry_lets_in_are_there(tmp_path: Path, script: str):
+async def test_only_the_tools_the_entry_lets_in_are_there(tmp_path: Path, script: list[str]):
     servers = {
         "one": stdio(script, includeTools=["add", "fail"], excludeTools=["fail"]),
         "two": stdio(script, excludeTools=["add"]),
@@ -302,12 +310,12 @@ async def test_only_the_tools_the_entry_lets_in_are_there(tmp_path: Path, script
     assert "two__picture" in names
 
 
-async def test_nothing_waits_for_a_slow_server_and_its_tools_come_later(tmp_path: Path, script: str):
+async def test_nothing_waits_for_a_slow_server_and_its_tools_come_later(tmp_path: Path, script: list[str]):
     slow = tmp_path / "slow.py"
     slow.write_text(
         f"import os, sys, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)\n" + REAL_SERVER
     )
-    servers = {"slow": stdio(str(slow)), "real": stdio(script)}
+    servers = {"slow": stdio([*script[:-1], str(slow)]), "real": stdio(script)}
     async with opened(tmp_path, servers, wait_s=8) as runtime:
         assert "real__add" in runtime.registry
         assert "slow__add" not in runtime.registry
@@ -324,9 +332,10 @@ async def test_nothing_waits_for_a_slow_server_and_its_tools_come_later(tmp_path
 
 @pytest.mark.parametrize(("transport", "path"), [("http", "/mcp"), ("sse", "/sse")])
 async def test_a_far_server_that_dies_in_a_call_fails_it_at_once_and_is_met_again(
-    tmp_path: Path, script: str, transport: str, path: str
+    tmp_path: Path, script: list[str], transport: str, path: str
 ):
     mark = tmp_path / "mark"
+    script = by_itself(script)  # it must be gone, with its port, as soon as it is killed
     with process_over_http(script, transport) as (process, address):
         async with opened(tmp_path, {"far": {"url": address + path}}) as runtime:
             results: list[ToolResult] = []
@@ -346,7 +355,7 @@ async def test_a_far_server_that_dies_in_a_call_fails_it_at_once_and_is_met_agai
                 assert (await result_of(runtime, "far__add", a=2, b=3)).llm_content == "5"
 
 
-async def test_an_error_of_the_caller_s_own_comes_out_as_it_was(tmp_path: Path, script: str):
+async def test_an_error_of_the_caller_s_own_comes_out_as_it_was(tmp_path: Path, script: list[str]):
     with pytest.raises(KeyError, match="mine"):
         async with opened(tmp_path, {"real": stdio(script)}):
             raise KeyError("mine")
@@ -354,7 +363,7 @@ async def test_an_error_of_the_caller_s_own_comes_out_as_it_was(tmp_path: Path, 
 
 @pytest.mark.requirement("api.registry.mcp")
 @pytest.mark.requirement("api.custom.mcp_setting")
-async def test_the_settings_start_servers(tmp_path: Path, script: str):
+async def test_the_settings_start_servers(tmp_path: Path, script: list[str]):
     home = tmp_path / "home"
     (home / ".dogu").mkdir(parents=True)
     settings = {"mcpServers": {"real": stdio(script), "bad": {"url": "x", "command": "y"}}}
@@ -417,7 +426,7 @@ def test_long_names_stay_apart():
     assert tool_name("a", "x" * 300 + "1") != tool_name("a", "x" * 300 + "2")
 
 
-def test_declarations_can_be_sent(tmp_path: Path, script: str):
+def test_declarations_can_be_sent(tmp_path: Path, script: list[str]):
     async def look() -> bytes:
         async with opened(tmp_path, {"real": stdio(script)}) as runtime:
             return msgspec.json.encode(runtime.registry.declarations)
