@@ -61,9 +61,9 @@ docs: setup-dev
 unit: setup-dev
 	$(PYTEST) -n auto --dist worksteal -m "not conformance"
 
-# Without a program started as a process.
+# What costs little of the unit tests (tests/conftest.py says what is left out), for each save.
 test-fast: setup-dev
-	$(PYTEST) -m "not conformance" --ignore=tests/e2e
+	$(PYTEST) --fast
 
 conformance: setup-dev
 	$(PYTEST) -m conformance

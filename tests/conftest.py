@@ -18,9 +18,23 @@ from processes import end_all_in, hear_signals
 
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fast", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
-LOCALE = Path(__file__).resolve().parent.parent / "src" / "dogu" / "locale"
+TESTS = Path(__file__).resolve().parent
+LOCALE = TESTS.parent / "src" / "dogu" / "locale"
+# What `--fast` leaves out: what starts programs, asks the kernel much, or is a long table. The rest costs 1 s of 10.
+SLOW = frozenset(
+    """
+    conformance e2e agent/extensions policy/commands runtime/discovery runtime/hooks workspace/launcher
+    workspace/process workspace/sandbox
+    test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_examples.py
+    test_examples_extensions.py test_preloaded.py test_processes.py test_requirements.py test_startup.py
+    tools/test_background_jobs.py tools/test_bombs.py tools/test_races.py tools/test_run_shell_command.py
+    workspace/test_atomic_write.py workspace/test_beneath.py workspace/test_edit_match_laws.py
+    workspace/test_power_loss.py workspace/test_walk.py workspace/web
+    """.split()
+)
 _MCP_SERVER = ("mcp.server.mcpserver", "mcp.server.mcpserver.resolve", "mcp.server.elicitation", "uvicorn")
 _FAILED = pytest.StashKey[bool]()
 
@@ -28,6 +42,8 @@ _FAILED = pytest.StashKey[bool]()
 def pytest_configure(config: pytest.Config) -> None:
     """Hear signals as in a terminal, and let the catalogs be those of the sources, also where nothing was installed."""
     hear_signals()
+    if config.getoption("--fast"):
+        settings.load_profile("fast")
     if not hasattr(config, "workerinput"):  # a worker of xdist comes after its controller
         for catalog in LOCALE.glob("*.po"):
             compile_catalog(catalog)
@@ -57,6 +73,14 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--release", action="store_true", help="insist on what may otherwise wait, such as translations")
+    parser.addoption("--fast", action="store_true", help="leave out what is slow, and try fewer examples of each law")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what is slow."""
+    if config.getoption("--fast") and collection_path.relative_to(TESTS).as_posix() in SLOW:
+        return True
+    return None
 
 
 @pytest.hookimpl(wrapper=True)
