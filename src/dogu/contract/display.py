@@ -24,6 +24,12 @@ class FileDiff(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class PatchDiff(msgspec.Struct, frozen=True):
+    """A change to several files at once, in the order given; a file that goes has an empty `new_text`."""
+
+    files: tuple[FileDiff, ...]
+
+
 class TerminalOutput(msgspec.Struct, frozen=True):
     """A command and what it printed; escape sequences are already harmless."""
 
@@ -55,7 +61,7 @@ class TodoList(msgspec.Struct, frozen=True):
     todos: tuple[Todo, ...]
 
 
-Display: TypeAlias = str | FileDiff | TerminalOutput | CommandPreview | TodoList
+Display: TypeAlias = str | FileDiff | PatchDiff | TerminalOutput | CommandPreview | TodoList
 
 
 def markdown_of(display: Display) -> str:
@@ -65,6 +71,8 @@ def markdown_of(display: Display) -> str:
             return said(display)
         case FileDiff(unified=unified, notes=notes):
             return "\n".join([*map(say, notes), f"```diff\n{unified}```"])
+        case PatchDiff(files=files):
+            return "\n".join(f"{file.path}\n{markdown_of(file)}" for file in files)
         case TerminalOutput(command=command, output=output, notes=notes):
             return "\n".join([f"```\n$ {command}\n{output}\n```", *map(say, notes)])
         case CommandPreview(command=command, directory=directory, reasons=reasons):

@@ -103,6 +103,39 @@ class AtomicWriter:
                 if old is not None:
                     self._close(old.descriptor)
 
+    def remove(self, place: Place, check: Callable[[OldFile | None], None]) -> None:
+        """Remove the file at `place`; `check` and what is raised are as for `write`, FileNotFoundError beside them."""
+        with self._locked(place) as folder:
+            old = self._look(folder, place)
+            try:
+                check(old)
+                if old is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
+                self._take_away(folder, place, old)
+            finally:
+                if old is not None:
+                    self._close(old.descriptor)
+
+    def _take_away(self, folder: int, place: Place, old: OldFile) -> None:
+        # Under another name first: what another program put there between our look and now is seen, and goes back.
+        with self._temporary(folder, place) as name:
+            self._move(folder, place.name, name)
+            try:
+                self._check_unchanged(folder, name, place, old)
+                self._sync(folder)
+            except BaseException:
+                self._move(folder, name, place.name)
+                raise
+
+    def _move(self, folder: int, old: str, new: str) -> None:
+        try:
+            self._syscalls.rename_to_new(folder, old, new)
+        except OSError as error:
+            if error.errno not in _CANNOT_EXCHANGE:
+                raise
+            self._syscalls.link(folder, old, new)
+            self._syscalls.unlink(folder, old)
+
     @contextmanager
     def _locked(self, place: Place) -> Generator[int]:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import BinaryIO, Literal, Protocol
 
@@ -44,7 +44,7 @@ class FileContent(msgspec.Struct, frozen=True):
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """One write: `path` absolute and without links; `old` and `old_mode` None for a new file.
+    """One write: `path` absolute and without links; `old` and `old_mode` None for a new file, `new` for one that goes.
 
     `made` are the folders made for it, absolute, outermost first. `old` can be read until `before_write` returns;
     `new_digest` is that of `new`.
@@ -52,7 +52,7 @@ class FileChange(msgspec.Struct, frozen=True):
 
     path: str
     old: OldFile | None
-    new: bytes
+    new: bytes | None
     old_mode: int | None = None
     made: tuple[str, ...] = ()
     new_digest: str = ""
@@ -100,6 +100,10 @@ class Files(Protocol):
         Raises `ToolError` (STALE when it isn't as expected, PROTECTED when the place is protected and
         `protected_reason` hasn't been asked about it, ...); then nothing has changed.
         """
+        ...
+
+    def remove(self, path: str, expected: str) -> None:
+        """Remove a regular file that still has this digest, durably. Raises as `write`, and NOT_FOUND."""
         ...
 
     def seen_digest(self, path: str) -> str | None:
@@ -207,6 +211,21 @@ class LocalFiles:
                 beneath.close(place.parent)
             self._seen[place.path] = digest
 
+    def remove(self, path: str, expected: str) -> None:
+        """Remove a regular file; see `Files.remove`."""
+        located = self._roots.locate(path)
+        with self._lock:
+            place = self._roots.place(located)
+            try:
+                self._refuse_untold(place)
+                with self._observed() as observe:
+                    self._writer.remove(place, lambda old: observe(place, old, None, "", expected))
+            except OSError as error:
+                raise explain(error, located) from error
+            finally:
+                beneath.close(place.parent)
+            self._seen.pop(place.path, None)
+
     def seen_digest(self, path: str) -> str | None:
         """Return the digest this session knows; see `Files.seen_digest`."""
         return self._seen.get(self._roots.real(path)) if self._seen else None
@@ -242,26 +261,35 @@ class LocalFiles:
             raise ToolError(ErrorKind.PROTECTED, message)
 
     def _write_at(self, place: Place, data: bytes, digest: str, expected: str | None) -> None:
+        with self._observed() as observe:
+            self._writer.write(place, data, lambda old: observe(place, old, data, digest, expected))
+
+    @contextmanager
+    def _observed(self) -> Generator[_Observe]:
+        """Tell the observers of one change before it is made, and afterwards how it ended."""
         told: list[FileChange] = []
 
-        def check(old: OldFile | None) -> None:
+        def observe(place: Place, old: OldFile | None, new: bytes | None, digest: str, expected: str | None) -> None:
             found = old.digest if old else ""
             _check_expected(place.path, found, expected)
             if found == digest:
                 return
             mode = stat.S_IMODE(old.status.st_mode) if old else None
-            told.append(FileChange(place.path, old, data, mode, place.made, digest))
+            told.append(FileChange(place.path, old, new, mode, place.made, digest))
             for observer in self._observers:
                 observer.before_write(told[0])
 
         done = False
         try:
-            self._writer.write(place, data, check)
+            yield observe
             done = True
         finally:
             if told:
                 for observer in self._observers:
                     observer.after_write(told[0], done)
+
+
+_Observe = Callable[[Place, OldFile | None, bytes | None, str, str | None], None]
 
 
 def _check_expected(path: str, found: str, expected: str | None) -> None:

@@ -131,7 +131,7 @@ class Journal:
             if change.old is not None:
                 old = State("file", change.old_mode or 0, change.old.status.st_size, change.old.digest, where=0)
             mode = UNKNOWN_MODE if change.old_mode is None else change.old_mode
-            new = State("file", mode, len(change.new), change.new_digest)
+            new = MISSING if change.new is None else State("file", mode, len(change.new), change.new_digest)
             outside = not any(change.path.startswith(f"{root.rstrip('/')}/") for root in self._roots.all)
             made = [ChangeRecord(os.fsencode(path), MISSING, _NEW_FOLDER, outside) for path in change.made]
             written = ChangeRecord(os.fsencode(change.path), old, new, outside)

@@ -1,0 +1,239 @@
+"""What a patch would do to files: each one's very bytes and diff, or why none of it can be; and doing it, all or none.
+
+Above: the tool `apply_patch`. Below: `patch` (the format), `edit_match` (where a hunk belongs), `files`, `text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dogu.contract.display import FileDiff
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
+from dogu.workspace.diff import unified_diff
+from dogu.workspace.edit_match import Edit, Refusal, match_edit, receipt, refusal_error, refuse_omission
+from dogu.workspace.edit_match.result import Replacement, lie_apart
+from dogu.workspace.files import FileContent, Files
+from dogu.workspace.media import HEAD_BYTES, is_binary
+from dogu.workspace.patch import Addition, Deletion, Hunk, Operation, Update
+from dogu.workspace.roots import Roots
+from dogu.workspace.text import decode
+from dogu.workspace.text.change import base_of, change_text, create_text, read_text
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One file to write or remove; what it must still be, and what it is then.
+
+    `path` is absolute. `data` is None for a file that goes, `old` None for one that isn't there yet; `told` is what the
+    model will hear. `display` is None where another step's shows it (the old name of a file that moves).
+    """
+
+    path: str
+    data: bytes | None
+    old: FileContent | None
+    told: str
+    display: FileDiff | None
+
+    @property
+    def expected(self) -> str:
+        """The digest the file must still have, as in `Files.write`."""
+        return self.old.digest if self.old else ""
+
+
+def plan_patch(files: Files, roots: Roots, operations: Sequence[Operation]) -> tuple[Step, ...]:
+    """Work out every file's new bytes; nothing is written. Raises `ToolError` that names the file and the hunk."""
+    steps: list[Step] = []
+    for operation in operations:
+        path = roots.locate(operation.path)
+        match operation:
+            case Addition(text=text):
+                steps.append(_addition(files, roots, path, text))
+            case Deletion():
+                steps.append(_deletion(files, roots, path))
+            case Update(hunks=hunks, moved_to=moved_to):
+                steps += _update(files, roots, path, hunks, moved_to)
+    places = [roots.real(step.path) for step in steps]
+    if len(set(places)) < len(places):
+        message = "Nothing was written: two of the patch's paths are the same file. Put its changes under one path."
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
+    # What goes, goes last: until then every failure leaves all content where it is.
+    return tuple(sorted(steps, key=lambda step: step.data is None))
+
+
+def carry_out(files: Files, steps: Sequence[Step]) -> None:
+    """Write and remove, in this order; where one fails, those before it are taken back. Raises `ToolError`."""
+    done: list[Step] = []
+    for step in steps:
+        try:
+            _do(files, step)
+        except ToolError as error:
+            left = _take_back(files, done)
+            what = f" These could not be put back: {', '.join(left)}." if left else " Every other file is as it was."
+            raise ToolError(error.kind, f"The patch was not applied. {error.message}{what}") from error
+        done.append(step)
+
+
+def _do(files: Files, step: Step) -> None:
+    if step.data is None:
+        files.remove(step.path, step.expected)
+    else:
+        mode = step.old.mode if step.old else None
+        files.write(step.path, step.data, step.expected, mode=mode)
+
+
+def _take_back(files: Files, done: Sequence[Step]) -> list[str]:
+    """Undo steps, the last one first; return the paths for which that failed."""
+    left: list[str] = []
+    for step in reversed(done):
+        try:
+            if step.old is None:
+                files.remove(step.path, files.seen_digest(step.path) or "")
+            else:
+                expected = "" if step.data is None else files.seen_digest(step.path)
+                files.write(step.path, step.old.data, expected, mode=step.old.mode)
+        except ToolError:
+            left.append(step.path)
+    return left
+
+
+def _addition(files: Files, roots: Roots, path: str, text: str) -> Step:
+    if files.exists(path):
+        message = f"Nothing was written: {path} exists already. Change it with `*** Update File: `."
+        raise ToolError(ErrorKind.ALREADY_EXISTS, message)
+    refuse_omission(path, text)
+    change = create_text(path, text, roots.relative(path), f"Created {path}.")
+    return Step(path, change.data, None, change.told, change.display)
+
+
+def _deletion(files: Files, roots: Roots, path: str) -> Step:
+    content = files.read(path, remember=False)
+    shown = roots.relative(path)
+    if is_binary(content.data[:HEAD_BYTES]):
+        notes = (told("A binary file of {bytes} bytes goes.", bytes=len(content.data)),)
+        return Step(path, None, content, f"Deleted {path}.", FileDiff(shown, "", "", "", notes))
+    old = decode(content.data).text
+    return Step(path, None, content, f"Deleted {path}.", FileDiff(shown, old, "", unified_diff(old, "", shown)))
+
+
+def _update(files: Files, roots: Roots, path: str, hunks: Sequence[Hunk], moved_to: str) -> list[Step]:
+    target = roots.locate(moved_to) if moved_to else path
+    if moved_to and files.exists(target):
+        message = f"Nothing was written: {target}, where {path} should move, exists already."
+        raise ToolError(ErrorKind.ALREADY_EXISTS, message)
+    if not hunks:
+        return _move(files, roots, path, target)
+    content, text = read_text(files, path)
+    edits = [_place(path, text.text, hunk) for hunk in hunks]
+    replacements = sorted((piece for edit in edits for piece in edit.replacements), key=lambda piece: piece[:2])
+    if not lie_apart([piece[:2] for piece in replacements]):
+        message = f"Nothing was written: hunks of {path} change the same lines. Make one hunk of them."
+        raise ToolError(ErrorKind.AMBIGUOUS_MATCH, message)
+    data = text.splice(replacements)
+    how = tuple(filter(None, (receipt(edit, False) for edit in edits)))
+    done = f"Moved {path} to {target} and changed it" if moved_to else f"Changed {path}"
+    told = " ".join((f"{done} ({len(hunks)} hunk{'s' * (len(hunks) > 1)}).", *how))
+    shown = roots.relative(path) if not moved_to else f"{roots.relative(path)} => {roots.relative(target)}"
+    added = "\n".join(piece.body for piece in replacements)
+    change = change_text(base_of(content, text), data, shown, told, how, added=added)
+    if not moved_to:
+        return [Step(path, change.data, content, told, change.display)]
+    return _moved(content, target, Step(path, change.data, content, told, change.display))
+
+
+def _move(files: Files, roots: Roots, path: str, target: str) -> list[Step]:
+    content = files.read(path, remember=False)
+    note = told("Moved, its content unchanged.")
+    shown = f"{roots.relative(path)} => {roots.relative(target)}"
+    done = f"Moved {path} to {target}."
+    return _moved(content, target, Step(path, content.data, content, done, FileDiff(shown, "", "", "", (note,))))
+
+
+def _moved(content: FileContent, target: str, step: Step) -> list[Step]:
+    new = msgspec.structs.replace(step, path=target, old=None)
+    return [new, Step(content.path, None, content, "", None)]
+
+
+def _place(path: str, text: str, hunk: Hunk) -> Edit:
+    """Find the one place a hunk means. Raises `ToolError`: a hunk that could belong in two places is no guess."""
+    if not hunk.old:
+        return _insertion(path, text, hunk)
+    found = match_edit(text, *_fitted(text, hunk), 1)
+    if isinstance(found, Refusal):
+        below = _below_headers(text, hunk)
+        if below is not None:
+            start, end = below
+            within = match_edit(text[start:end], *_fitted(text[:end], hunk), 1)
+            if isinstance(within, Edit):
+                return _shifted(within, start, text.count("\n", 0, start))
+        error = refusal_error(path, found, 1)
+        message = f"Nothing was written. The hunk in line {hunk.line} of the patch: {error.message}"
+        raise ToolError(error.kind, message)
+    return found
+
+
+def _fitted(text: str, hunk: Hunk) -> tuple[str, str]:
+    """A hunk's lines all end; the file's last one need not."""
+    if hunk.old not in text and not text.endswith("\n"):
+        return hunk.old.removesuffix("\n"), hunk.new.removesuffix("\n")
+    return hunk.old, hunk.new
+
+
+def _below_headers(text: str, hunk: Hunk) -> tuple[int, int] | None:
+    """Return where the block lies that the hunk's headers open, or where the file's end is; None if that is unclear."""
+    if hunk.at_end:
+        old = hunk.old if text.endswith("\n") else hunk.old.removesuffix("\n")
+        return (len(text) - len(old), len(text)) if text.endswith(old) else None
+    span = (0, len(text)) if hunk.headers else None
+    for header in hunk.headers:
+        span = _block(text, header, span) if span else None
+    return span
+
+
+def _block(text: str, header: str, within: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the lines that the one line reading `header` opens: itself and what is indented deeper, blanks between."""
+    at, found = within[0], list[int]()
+    lines = text[slice(*within)].splitlines(keepends=True)
+    starts: list[int] = []
+    for line in lines:
+        starts.append(at)
+        at += len(line)
+    found = [index for index, line in enumerate(lines) if line.strip() == header.strip()]
+    if len(found) != 1:
+        return None
+    depth = _depth(lines[found[0]])
+    for index in range(found[0] + 1, len(lines)):
+        # A closing bracket at the header's own depth still belongs to it.
+        if lines[index].strip() and _depth(lines[index]) <= depth and lines[index].strip()[0] not in ")]}":
+            return starts[found[0]], starts[index]
+    return starts[found[0]], at
+
+
+def _depth(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
+
+
+def _insertion(path: str, text: str, hunk: Hunk) -> Edit:
+    """Put lines in that no line of the file stands beside: at the file's end, or behind the header's line."""
+    refuse_omission(path, hunk.new)
+    ending = "\r\n" if "\r\n" in text else "\n"
+    body = hunk.new.replace("\n", ending)
+    if not hunk.headers:
+        at, lead = len(text), "" if not text or text.endswith("\n") else ending
+        return Edit("exact", (Replacement(at, at, f"{lead}{body}"),), ((text.count("\n") + 1,) * 2,))
+    span = _below_headers(text, hunk)
+    if span is None:
+        message = (
+            f"Nothing was written. The hunk in line {hunk.line} of the patch only adds lines, and {path} has no single "
+            f"line {hunk.headers[-1]!r} to add them below. Give the lines around them as context."
+        )
+        raise ToolError(ErrorKind.NO_MATCH, message)
+    at = text.find("\n", span[0], span[1]) + 1 or span[1]
+    lead = "" if text[:at].endswith("\n") else ending
+    return Edit("exact", (Replacement(at, at, f"{lead}{body}"),), ((text.count("\n", 0, at) + 1,) * 2,))
+
+
+def _shifted(edit: Edit, chars: int, lines: int) -> Edit:
+    moved = tuple(Replacement(start + chars, end + chars, body) for start, end, body in edit.replacements)
+    return Edit(edit.stage, moved, tuple((first + lines, last + lines) for first, last in edit.lines), edit.forgiven)
