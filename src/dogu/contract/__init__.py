@@ -6,7 +6,16 @@
 from dogu.contract.confirmation import CallContext, Confirmation
 from dogu.contract.content import Blob, Content, Part, Text, parts_of, text_of
 from dogu.contract.declaration import FunctionDeclaration, JsonObject
-from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, Todo, TodoList, markdown_of
+from dogu.contract.display import (
+    CommandPreview,
+    Display,
+    FileDiff,
+    PatchDiff,
+    TerminalOutput,
+    Todo,
+    TodoList,
+    markdown_of,
+)
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import FunctionTool, function_tool
 from dogu.contract.result import ToolFailure, ToolResult
@@ -27,6 +36,7 @@ __all__ = [
     "JsonObject",
     "Kind",
     "Part",
+    "PatchDiff",
     "TerminalOutput",
     "Text",
     "Todo",

@@ -27,7 +27,7 @@ from dogu.agent.session.events import (
     Within,
 )
 from dogu.contract.content import Blob, Content, parts_of, text_of
-from dogu.contract.display import Display, FileDiff, TerminalOutput, markdown_of
+from dogu.contract.display import Display, FileDiff, PatchDiff, TerminalOutput, markdown_of
 from dogu.language import said, say, sentence
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
@@ -155,7 +155,7 @@ class SessionItems:
             shown = _pre(msgspec.json.format(msgspec.json.encode(args)).decode())
             body.append(_unfolding(_text(say("Arguments")), shown))
         summary = f'<span class="{how}">{mark}</span> <code>{_text(name)}</code> {_text(described)}'
-        is_open = finished is not None and isinstance(finished.result.return_display, FileDiff)
+        is_open = finished is not None and isinstance(finished.result.return_display, FileDiff | PatchDiff)
         self._write(_unfolding(summary, "".join(body), " data-item open" if is_open else " data-item"))
 
 
@@ -214,6 +214,8 @@ def _display(display: Display) -> str:
     match display:
         case FileDiff(path=path, unified=unified, notes=notes):
             return f"<p><code>{_text(path)}</code></p>{_lines(notes)}{diff_html(unified) if unified else ''}"
+        case PatchDiff(files=files):
+            return "".join(map(_display, files))
         case TerminalOutput(command=command, output=output, exit_code=code, notes=notes):
             status = "" if code in (0, None) else f'<p class="bad">{_text(say("Exit status {code}", code=code))}</p>'
             return _pre(f"$ {command}\n{output}") + status + _lines(notes)

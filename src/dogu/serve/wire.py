@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from dogu.contract.content import Blob, Content, Part
-from dogu.contract.display import Display, FileDiff, TodoList, markdown_of
+from dogu.contract.display import Display, FileDiff, PatchDiff, TodoList, markdown_of
 from dogu.contract.result import ToolResult
 
 
@@ -41,6 +41,8 @@ def display_json(display: Display) -> Any:
                 "newContent": display.new_text,
                 "notes": list(display.notes),
             }
+        case PatchDiff(files=files):
+            return {"files": [display_json(file) for file in files]}
         case TodoList(todos=todos):
             return {"todos": [{"description": todo.text, "status": todo.status} for todo in todos]}
         case _:

@@ -85,8 +85,12 @@ class AtomicWriter:
         self._syscalls = syscalls or Syscalls()
         self._pending = pending or PendingWrites(None)
 
-    def write(self, place: Place, data: bytes, check: Callable[[OldFile | None], None]) -> None:
+    def write(
+        self, place: Place, data: bytes, check: Callable[[OldFile | None], None], *, mode: int | None = None
+    ) -> None:
         """Make `place` hold `data`; `check` is told what is there (None: nothing) and may raise to stop it.
+
+        A new file has the permission bits `mode`, or those that the umask leaves.
 
         A file already equal isn't touched. Raises OSError or `ToolError` (STALE when it changes meanwhile,
         WRONG_FILE_TYPE, PERMISSION_DENIED); then nothing has changed.
@@ -96,7 +100,7 @@ class AtomicWriter:
             try:
                 check(old)
                 if old is None:
-                    self._create(folder, place, data)
+                    self._create(folder, place, data, mode)
                 elif not old.holds(data):
                     self._replace(folder, place, data, old)
             finally:
@@ -179,9 +183,11 @@ class AtomicWriter:
         except _InPlaceError:
             self._write_in_place(folder, place, data, old)
 
-    def _create(self, folder: int, place: Place, data: bytes) -> None:
+    def _create(self, folder: int, place: Place, data: bytes, mode: int | None) -> None:
         with self._temporary(folder, place) as name:
             self._fill(folder, name, data, 0o666, None)
+            if mode is not None:
+                os.chmod(name, mode, dir_fd=folder)
             try:
                 self._name_new(folder, name, place.name)
             except FileExistsError as error:

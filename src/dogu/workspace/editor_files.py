@@ -101,11 +101,13 @@ class EditorWriter(AtomicWriter):
         super().__init__(PendingWrites(pending), self._own)
         self._editor = editor
 
-    def write(self, place: Place, data: bytes, check: Callable[[OldFile | None], None]) -> None:
+    def write(
+        self, place: Place, data: bytes, check: Callable[[OldFile | None], None], *, mode: int | None = None
+    ) -> None:
         """Make `place` hold `data`, and the editor show it; `check` is told what the editor has. See `AtomicWriter`."""
         text = self._text_for(data)
-        if text is None:
-            super().write(place, data, check)
+        if text is None or mode is not None:
+            super().write(place, data, check, mode=mode)
             return
         with self._locked(place) as folder:
             old = self._look(folder, place)
@@ -156,7 +158,7 @@ class EditorWriter(AtomicWriter):
             if failure is not None:
                 raise failure
             if now is None:
-                self._create(folder, place, data)
+                self._create(folder, place, data, None)
             else:
                 self._replace(folder, place, data, now)
         finally:

@@ -93,8 +93,8 @@ class Files(Protocol):
         """Say what `path` names, links followed inside the roots; never opens it for reading."""
         ...
 
-    def write(self, path: str, data: bytes, expected: str | None) -> None:
-        """Replace or create the file, atomically and durably, making parents.
+    def write(self, path: str, data: bytes, expected: str | None, *, mode: int | None = None) -> None:
+        """Replace or create the file, atomically and durably, making parents; `mode` is that of a new file.
 
         `expected` is the digest the file must still have, `""` for "must not exist", None for "whatever it is".
         Raises `ToolError` (STALE when it isn't as expected, PROTECTED when the place is protected and
@@ -191,7 +191,7 @@ class LocalFiles:
             return "file"
         return "directory" if stat.S_ISDIR(mode) else "other"
 
-    def write(self, path: str, data: bytes, expected: str | None) -> None:
+    def write(self, path: str, data: bytes, expected: str | None, *, mode: int | None = None) -> None:
         """Replace or create the file; see `Files.write`."""
         located = self._roots.locate(path)
         with self._lock:
@@ -199,7 +199,7 @@ class LocalFiles:
             place = self._roots.place(located, create=True)
             try:
                 self._refuse_untold(place)
-                self._write_at(place, data, digest, expected)
+                self._write_at(place, data, digest, expected, mode)
             except BaseException as error:
                 self._roots.remove_folders(place.made)
                 if isinstance(error, RestoreError):
@@ -260,9 +260,9 @@ class LocalFiles:
             message = f"Protected place, and nobody was asked about it: {place.path}: {reason} Try again."
             raise ToolError(ErrorKind.PROTECTED, message)
 
-    def _write_at(self, place: Place, data: bytes, digest: str, expected: str | None) -> None:
+    def _write_at(self, place: Place, data: bytes, digest: str, expected: str | None, mode: int | None) -> None:
         with self._observed() as observe:
-            self._writer.write(place, data, lambda old: observe(place, old, data, digest, expected))
+            self._writer.write(place, data, lambda old: observe(place, old, data, digest, expected), mode=mode)
 
     @contextmanager
     def _observed(self) -> Generator[_Observe]:

@@ -5,6 +5,7 @@ Above: the tool `apply_patch`. Below: `patch` (the format), `edit_match` (where 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import msgspec
@@ -27,7 +28,8 @@ class Step(msgspec.Struct, frozen=True):
     """One file to write or remove; what it must still be, and what it is then.
 
     `path` is absolute. `data` is None for a file that goes, `old` None for one that isn't there yet; `told` is what the
-    model will hear. `display` is None where another step's shows it (the old name of a file that moves).
+    model will hear. `display` is None where another step's shows it (the old name of a file that moves). `mode` are the
+    permission bits of a new file.
     """
 
     path: str
@@ -35,6 +37,7 @@ class Step(msgspec.Struct, frozen=True):
     old: FileContent | None
     told: str
     display: FileDiff | None
+    mode: int | None = None
 
     @property
     def expected(self) -> str:
@@ -79,8 +82,7 @@ def _do(files: Files, step: Step) -> None:
     if step.data is None:
         files.remove(step.path, step.expected)
     else:
-        mode = step.old.mode if step.old else None
-        files.write(step.path, step.data, step.expected, mode=mode)
+        files.write(step.path, step.data, step.expected, mode=step.mode)
 
 
 def _take_back(files: Files, done: Sequence[Step]) -> list[str]:
@@ -107,7 +109,17 @@ def _addition(files: Files, roots: Roots, path: str, text: str) -> Step:
     return Step(path, change.data, None, change.told, change.display)
 
 
+def _refuse_link(roots: Roots, path: str) -> None:
+    """Refuse to remove by a link's name what the link leads to."""
+    folder, name = os.path.split(path)
+    real = roots.real(path)
+    if real != os.path.join(roots.real(folder), name):
+        message = f"Nothing was written: {path} is a symbolic link to {real}. Name that file, or use run_shell_command."
+        raise ToolError(ErrorKind.WRONG_FILE_TYPE, message)
+
+
 def _deletion(files: Files, roots: Roots, path: str) -> Step:
+    _refuse_link(roots, path)
     content = files.read(path, remember=False)
     shown = roots.relative(path)
     if is_binary(content.data[:HEAD_BYTES]):
@@ -119,6 +131,8 @@ def _deletion(files: Files, roots: Roots, path: str) -> Step:
 
 def _update(files: Files, roots: Roots, path: str, hunks: Sequence[Hunk], moved_to: str) -> list[Step]:
     target = roots.locate(moved_to) if moved_to else path
+    if moved_to:
+        _refuse_link(roots, path)
     if moved_to and files.exists(target):
         message = f"Nothing was written: {target}, where {path} should move, exists already."
         raise ToolError(ErrorKind.ALREADY_EXISTS, message)
@@ -133,25 +147,23 @@ def _update(files: Files, roots: Roots, path: str, hunks: Sequence[Hunk], moved_
     data = text.splice(replacements)
     how = tuple(filter(None, (receipt(edit, False) for edit in edits)))
     done = f"Moved {path} to {target} and changed it" if moved_to else f"Changed {path}"
-    told = " ".join((f"{done} ({len(hunks)} hunk{'s' * (len(hunks) > 1)}).", *how))
-    shown = roots.relative(path) if not moved_to else f"{roots.relative(path)} => {roots.relative(target)}"
+    said = " ".join((f"{done} ({len(hunks)} hunk{'s' * (len(hunks) > 1)}).", *how))
+    notes = (*how, told("Moved from {path}.", path=roots.relative(path))) if moved_to else how
     added = "\n".join(piece.body for piece in replacements)
-    change = change_text(base_of(content, text), data, shown, told, how, added=added)
+    change = change_text(base_of(content, text), data, roots.relative(target), said, notes, added=added)
     if not moved_to:
-        return [Step(path, change.data, content, told, change.display)]
-    return _moved(content, target, Step(path, change.data, content, told, change.display))
+        return [Step(path, change.data, content, said, change.display)]
+    return _moved(content, target, Step(path, change.data, content, said, change.display))
 
 
 def _move(files: Files, roots: Roots, path: str, target: str) -> list[Step]:
     content = files.read(path, remember=False)
-    note = told("Moved, its content unchanged.")
-    shown = f"{roots.relative(path)} => {roots.relative(target)}"
-    done = f"Moved {path} to {target}."
-    return _moved(content, target, Step(path, content.data, content, done, FileDiff(shown, "", "", "", (note,))))
+    shown = FileDiff(roots.relative(target), "", "", "", (told("Moved from {path}.", path=roots.relative(path)),))
+    return _moved(content, target, Step(path, content.data, content, f"Moved {path} to {target}.", shown))
 
 
 def _moved(content: FileContent, target: str, step: Step) -> list[Step]:
-    new = msgspec.structs.replace(step, path=target, old=None)
+    new = msgspec.structs.replace(step, path=target, old=None, mode=content.mode)
     return [new, Step(content.path, None, content, "", None)]
 
 
@@ -219,10 +231,7 @@ def _insertion(path: str, text: str, hunk: Hunk) -> Edit:
     refuse_omission(path, hunk.new)
     ending = "\r\n" if "\r\n" in text else "\n"
     body = hunk.new.replace("\n", ending)
-    if not hunk.headers:
-        at, lead = len(text), "" if not text or text.endswith("\n") else ending
-        return Edit("exact", (Replacement(at, at, f"{lead}{body}"),), ((text.count("\n") + 1,) * 2,))
-    span = _below_headers(text, hunk)
+    span = _below_headers(text, hunk) if hunk.headers else (len(text), len(text))
     if span is None:
         message = (
             f"Nothing was written. The hunk in line {hunk.line} of the patch only adds lines, and {path} has no single "
@@ -230,8 +239,9 @@ def _insertion(path: str, text: str, hunk: Hunk) -> Edit:
         )
         raise ToolError(ErrorKind.NO_MATCH, message)
     at = text.find("\n", span[0], span[1]) + 1 or span[1]
-    lead = "" if text[:at].endswith("\n") else ending
-    return Edit("exact", (Replacement(at, at, f"{lead}{body}"),), ((text.count("\n", 0, at) + 1,) * 2,))
+    lead = "" if at == 0 or text[at - 1] == "\n" else ending
+    line = text.count("\n", 0, at) + 1
+    return Edit("exact", (Replacement(at, at, f"{lead}{body}"),), ((line, line),))
 
 
 def _shifted(edit: Edit, chars: int, lines: int) -> Edit:

@@ -15,7 +15,7 @@ from dogu.agent.history import AllReplaced, ContentAdded, CutBack, LastReplaced
 from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
 from dogu.agent.session import events as ours
 from dogu.contract.content import Blob, Content, Part, Text
-from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, TodoList, markdown_of
+from dogu.contract.display import CommandPreview, Display, FileDiff, PatchDiff, TerminalOutput, TodoList, markdown_of
 from dogu.contract.errors import ErrorKind
 from dogu.contract.result import ToolFailure, ToolResult
 from dogu.language import plain
@@ -52,6 +52,7 @@ _PLAIN: dict[str, type] = {
 _KINDS = {event_type: kind for kind, event_type in _PLAIN.items()}
 _DISPLAYS: dict[str, type] = {
     "diff": FileDiff,
+    "patch": PatchDiff,
     "terminal": TerminalOutput,
     "command": CommandPreview,
     "todos": TodoList,
@@ -136,6 +137,8 @@ def _question(event: ours.QuestionAsked) -> dict[str, Any]:
     display = event.display
     if isinstance(display, FileDiff):
         display = _without_texts(display)
+    elif isinstance(display, PatchDiff):
+        display = PatchDiff(tuple(map(_without_texts, display.files)))
     names = {"call_id": event.call_id, "tool": event.tool, "title": event.title}
     return {**names, "display": display_data(display), "reasons": event.reasons}
 
@@ -222,6 +225,9 @@ def display_data(display: Display) -> Any:
     """Return the display as JSON; the texts of a large diff are left out, its unified form stays."""
     if isinstance(display, FileDiff) and len(display.old_text or "") + len(display.new_text) > _LARGEST_TEXTS_CHARS:
         display = _without_texts(display)
+    elif isinstance(display, PatchDiff):
+        texts = sum(len(file.old_text or "") + len(file.new_text) for file in display.files)
+        display = PatchDiff(tuple(map(_without_texts, display.files))) if texts > _LARGEST_TEXTS_CHARS else display
     for kind, display_type in _DISPLAYS.items():
         if isinstance(display, display_type):
             return {kind: display}

@@ -98,7 +98,10 @@ class Asking:
         places = list(locations_of(args, root, display))
         path = places[0]["path"] if places else ""
         told = dict.fromkeys([*question.confirmation.reasons, question.verdict.reason])
-        content = [*display_content(display, path), text_content(make_visible("\n".join(map(say, filter(None, told)))))]
+        content = [
+            *display_content(display, root, path),
+            text_content(make_visible("\n".join(map(say, filter(None, told))))),
+        ]
         updates = self.updates
         shown_id = updates.shown_id(question.call, question.description) if updates else question.call.call_id
         call: Json = {"toolCallId": shown_id, "status": "pending", "content": content, "rawInput": dict(args)}

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from dogu.contract.content import Blob, Content, Part, Text, parts_of
-from dogu.contract.display import Display, FileDiff, TodoList, markdown_of
+from dogu.contract.display import Display, FileDiff, PatchDiff, TodoList, markdown_of
 from dogu.workspace.visible import make_visible
 
 Json = dict[str, Any]
@@ -43,8 +43,11 @@ def _block(part: Part) -> Json:
     return {"type": "resource", "resource": resource}
 
 
-def display_content(display: Display, path: str = "") -> Iterator[Json]:
-    """Give what a person is shown, as content of a tool call; `path` is the absolute one of a diff's file."""
+def display_content(display: Display, root: str, path: str = "") -> Iterator[Json]:
+    """Give what a person is shown, as content of a tool call; `path` is the absolute one of a diff's file.
+
+    Paths of a patch are below `root`, absolute.
+    """
     match display:
         case FileDiff(old_text=old_text, new_text=new_text, notes=notes):
             diff: Json = {"type": "diff", "path": path or display.path, "newText": new_text}
@@ -53,6 +56,9 @@ def display_content(display: Display, path: str = "") -> Iterator[Json]:
             yield diff
             if notes:
                 yield text_content(make_visible("\n".join(notes)))
+        case PatchDiff(files=files):
+            for file in files:
+                yield from display_content(file, root, os.path.join(root, file.path))
         case TodoList():
             return
         case _:

@@ -207,7 +207,7 @@ class Updates:
 
     def _result_content(self, call: ToolCall, result: ToolResult) -> Iterator[Json]:
         named = _path_of(call.args or {})
-        yield from display_content(result.return_display, os.path.join(self.root, named) if named else "")
+        yield from display_content(result.return_display, self.root, os.path.join(self.root, named) if named else "")
         if result.error is not None and result.error.kind is ErrorKind.DECLINED:
             return
         if isinstance(result.llm_content, str):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from dogu.contract.content import Blob, Part, Text, parts_of, text_of
-from dogu.contract.display import FileDiff, TerminalOutput
+from dogu.contract.display import FileDiff, PatchDiff, TerminalOutput
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
 from dogu.runtime.registry import AnyTool
@@ -88,6 +88,9 @@ def _structured(result: ToolResult) -> dict[str, Any] | None:
         case FileDiff(path=path, unified=unified, notes=notes):
             diff, _ = middle_left_out(writable(unified))
             return {"result": text, "path": writable(path), "diff": diff, "notes": [writable(note) for note in notes]}
+        case PatchDiff(files=files):
+            diff, _ = middle_left_out(writable("".join(file.unified for file in files)))
+            return {"result": text, "paths": [writable(file.path) for file in files], "diff": diff}
         case _:
             return None
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dogu.contract import Display, FileDiff, TerminalOutput, ToolResult
+from dogu.contract import Display, FileDiff, PatchDiff, TerminalOutput, ToolResult
 from dogu.contract.result import ToolFailure
 from dogu.language import said, say
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
@@ -153,6 +153,11 @@ class Calls:
                 counts = style.paint(f"+{_count(display, '+')} -{_count(display, '-')}", "dim")
                 shown = [counts] if was_shown else folded(lines, style, _DIFF_LINES)
                 return ([*notes.split("\n")] if notes and not was_shown else []) + shown, number
+            case PatchDiff(files=files):
+                lines = draw(display, style, self._columns() - 2, whole=True).split("\n")
+                counts = [f"{file.path} +{_count(file, '+')} -{_count(file, '-')}" for file in files]
+                shown = [style.paint(make_visible(line, keep=""), "dim") for line in counts] if was_shown else lines
+                return folded(shown, style, _DIFF_LINES), self.results.keep(title, display)
             case TerminalOutput():
                 count, lines, is_cut = _last_lines(display.output)
                 notes = draw(replace(display, output=""), style, self._columns() - 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dogu.contract.display import CommandPreview, Display, FileDiff, TerminalOutput, TodoList
+from dogu.contract.display import CommandPreview, Display, FileDiff, PatchDiff, TerminalOutput, TodoList
 from dogu.language import said, say
 from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.code import code_lines
@@ -24,7 +24,13 @@ def draw(display: Display, style: Style, columns: int = 0, *, whole: bool = Fals
         case str():
             lines = make_visible(said(display)).rstrip("\n").split("\n")
         case FileDiff():
-            lines = _notes(display.notes, style, columns) + draw_diff(display.unified, style, display.path, columns)
+            lines = _diff(display, style, columns)
+        case PatchDiff(files=files):
+            lines = [
+                line
+                for file in files
+                for line in (style.paint(make_visible(file.path, keep=""), "bold"), *_diff(file, style, columns))
+            ]
         case TerminalOutput():
             lines = make_visible(display.output).rstrip("\n").split("\n") if display.output.strip() else []
             lines += _notes(display.notes, style, columns)
@@ -44,6 +50,10 @@ def folded(lines: list[str], style: Style, most: int = MOST_LINES) -> list[str]:
     tail = most - head
     left_out = say("… {count} lines left out …", count=len(lines) - head - tail)
     return [*lines[:head], style.paint(left_out, "dim"), *lines[-tail:]]
+
+
+def _diff(diff: FileDiff, style: Style, columns: int) -> list[str]:
+    return _notes(diff.notes, style, columns) + draw_diff(diff.unified, style, diff.path, columns)
 
 
 def _notes(notes: tuple[str, ...], style: Style, columns: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dogu.contract import Display
-from dogu.contract.display import CommandPreview, FileDiff, TerminalOutput, TodoList
+from dogu.contract.display import CommandPreview, FileDiff, PatchDiff, TerminalOutput, TodoList
 from dogu.language import say
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.style import Style
@@ -55,6 +55,8 @@ def _chars_of(display: Display) -> int:
             return len(display)
         case FileDiff():
             return len(display.unified) + len(display.new_text) + len(display.old_text or "")
+        case PatchDiff(files=files):
+            return sum(map(_chars_of, files))
         case TerminalOutput():
             return len(display.output) + len(display.command)
         case CommandPreview():
