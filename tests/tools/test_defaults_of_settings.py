@@ -56,3 +56,56 @@ async def test_the_model_is_told(runtime: dogu.Runtime):
     assert declared["grep_search"]["max_matches"]["description"].endswith("Default: 3.")
     assert declared["glob"]["respect_git_ignore"]["default"] is False
     assert declared["glob"]["respect_git_ignore"]["description"].endswith("Default: false.")
+
+
+async def tools_with(tmp_path: Path, settings: str) -> set[str]:
+    (tmp_path / "root").mkdir()
+    file = tmp_path / "settings.json"
+    file.write_text(settings)
+    options = dogu.Options(root=str(tmp_path / "root"), home=str(tmp_path / "home"), settings_file=str(file))
+    async with dogu.open_runtime(options) as opened:
+        return {tool.name for tool in opened.registry}
+
+
+@pytest.mark.parametrize(
+    ("settings", "there"),
+    [
+        ("{}", {"replace"}),
+        ('{"model": {"name": "gpt-5.6-codex"}}', {"replace", "apply_patch"}),
+        ('{"model": {"name": "gpt-4o"}}', {"replace"}),
+        ('{"model": {"name": "gpt-5.6"}, "tools": {"edit": {"format": "replace"}}}', {"replace"}),
+        ('{"tools": {"edit": {"format": "patch"}}}', {"apply_patch"}),
+        ('{"tools": {"edit": {"format": "lines"}}}', {"edit_lines"}),
+    ],
+)
+async def test_the_format_of_edits_is_the_models_or_what_was_set(
+    tmp_path: Path, settings: str, there: set[str]
+) -> None:
+    assert await tools_with(tmp_path, settings) & {"replace", "apply_patch", "edit_lines"} == there
+
+
+@pytest.mark.parametrize(
+    ("excluded", "gone"),
+    [
+        ("replace", {"replace", "apply_patch", "edit_notebook"}),
+        ("write_file", {"write_file", "apply_patch"}),
+        ("run_shell_command", {"run_shell_command", "background_jobs", "stop_background_job"}),
+    ],
+)
+async def test_what_does_the_same_goes_with_an_excluded_tool(tmp_path: Path, excluded: str, gone: set[str]) -> None:
+    settings = f'{{"model": {{"name": "gpt-5"}}, "excludeTools": ["{excluded}"]}}'
+    tools = await tools_with(tmp_path, settings)
+    assert not tools & gone
+    assert {"read_file", "glob"} <= tools
+
+
+async def test_reading_shows_tags_where_lines_are_edited_by_them(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/a").write_text("x\n")
+    file = tmp_path / "settings.json"
+    file.write_text('{"tools": {"edit": {"format": "lines"}}}')
+    options = dogu.Options(root=str(tmp_path / "root"), home=str(tmp_path / "home"), settings_file=str(file))
+    async with dogu.open_runtime(options) as opened:
+        shown = await answer(opened, "read_file", path="a")
+    assert shown.endswith("|x\n")
+    assert shown.startswith("1:")

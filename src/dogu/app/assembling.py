@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dogu.app.built_in import Parts, Powers, built_in_tools
+from dogu.app.built_in import Parts, Powers, built_in_tools, tool_exists
 from dogu.app.extending import skill_tools
 from dogu.app.keeping import memory_file
 from dogu.app.mcp_servers import offer_on_demand
@@ -65,7 +65,7 @@ async def assemble(
         memory = partial(memory_file, options, settings, journal)
         ask = PersonAsked()
         parts = Parts(roots, files, processes, memory, powers or Powers(), confirm is not None, options.processes, ask)
-        built_in = [tool for tool in built_in_tools(settings, parts) if rules.tool_exists(tool.name)]
+        built_in = [tool for tool in built_in_tools(settings, parts) if tool_exists(rules, tool.name)]
         built_in += skill_tools(options, settings, roots, rules, lambda: runtime.policy)
         registry = ToolRegistry([*built_in, *tools])
         notes = ((folder.problem,) if folder.problem else ()) + _put_right(pending, roots)

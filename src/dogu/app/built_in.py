@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from dogu.settings import Settings
 
 if TYPE_CHECKING:
     from dogu.app.web import Web
+    from dogu.policy.rules import Rules
     from dogu.tools.ask_user import AskPerson
     from dogu.tools.run_subagent import RunTask
     from dogu.workspace.edit_match.repair import Repair
@@ -66,7 +68,6 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
     from dogu.tools.list_directory import ListDirectory
     from dogu.tools.read_file import ReadFile
     from dogu.tools.read_many_files import ReadManyFiles
-    from dogu.tools.replace import Replace
     from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
     from dogu.tools.run_subagent import RunSubagent
     from dogu.tools.save_memory import SaveMemory
@@ -87,13 +88,13 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
 
     return [
         ListDirectory(roots).with_defaults(respect_git_ignore=respects_git),
-        ReadFile(files, roots, partial(_hidden_from_models, roots)),
+        ReadFile(files, roots, partial(_hidden_from_models, roots), tags_lines=settings.tools.edit_format == "lines"),
         ReadManyFiles(files, roots, partial(_why_ignored, roots)).with_defaults(respect_git_ignore=respects_git),
         Glob(roots).with_defaults(respect_git_ignore=respects_git),
         GrepSearch(ContentSearch(roots, time_limit_s=settings.search.timeout_s)).with_defaults(
             respect_git_ignore=respects_git, max_matches=settings.search.max_matches
         ),
-        Replace(files, roots, parts.powers.repair),
+        *_edit_tools(settings, parts),
         WriteFile(files, roots),
         EditNotebook(files, roots),
         RunShellCommand(
@@ -113,6 +114,41 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         RunSubagent(parts.powers.subagent),
         SaveMemory(parts.memory, parts.powers.memory_saved),
     ]
+
+
+_GOES_WITH = {
+    "apply_patch": ("replace", "write_file"),
+    "edit_lines": ("replace",),
+    "edit_notebook": ("replace",),
+    "background_jobs": ("run_shell_command",),
+    "stop_background_job": ("run_shell_command",),
+}
+"""Tools that do what others do, or serve them: they go where one of those is excluded."""
+
+_TRAINED_ON_PATCHES = re.compile(r"(?:.*/)?(?:gpt-[5-9]|codex|o[134]\b)")
+
+
+def tool_exists(rules: Rules, name: str) -> bool:
+    """Whether the lists let a built-in tool exist; one that does what an excluded tool does isn't a way round it."""
+    return rules.tool_exists(name) and not any(map(rules.is_excluded, _GOES_WITH.get(name, ())))
+
+
+def _edit_tools(settings: Settings, parts: Parts) -> list[AnyTool]:
+    """Make the tools for editing in the format that was set, or that the model knows best."""
+    from dogu.tools.apply_patch import ApplyPatch
+    from dogu.tools.edit_lines import EditLines
+    from dogu.tools.replace import Replace
+
+    replace = Replace(parts.files, parts.roots, parts.powers.repair)
+    match settings.tools.edit_format:
+        case "lines":
+            return [EditLines(parts.files, parts.roots)]
+        case "patch":
+            return [ApplyPatch(parts.files, parts.roots)]
+        case "auto" if _TRAINED_ON_PATCHES.match(settings.model.name):
+            return [replace, ApplyPatch(parts.files, parts.roots)]
+        case _:
+            return [replace]
 
 
 def _hidden_from_models(roots: Roots, path: str) -> Reason:

@@ -17,7 +17,8 @@ class ToolSettings(msgspec.Struct, frozen=True):
     """Which tools exist and may run. `core` None: no restriction; empty: nothing is allowed.
 
     Entries are a tool's name or `run_shell_command(WORDS)`, in the tools' own names. `approval_mode` is one of `plan`,
-    `default`, `auto_edit`, `yolo`. Commands are empty when not set.
+    `default`, `auto_edit`, `yolo`. Commands are empty when not set. `edit_format` is one of `auto`, `replace`, `patch`,
+    `lines`.
     """
 
     core: tuple[str, ...] | None
@@ -28,6 +29,7 @@ class ToolSettings(msgspec.Struct, frozen=True):
     discovery_command: str
     call_command: str
     writable_protected_paths: tuple[str, ...]
+    edit_format: str
 
 
 class ShellSettings(msgspec.Struct, frozen=True):
@@ -206,6 +208,7 @@ def _tool_settings(value: Mapping[str, Any]) -> ToolSettings:
         discovery_command=value["tools.discoveryCommand"],
         call_command=value["tools.callCommand"],
         writable_protected_paths=value["tools.writableProtectedPaths"],
+        edit_format=value["tools.edit.format"],
     )
 
 

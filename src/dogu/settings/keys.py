@@ -120,6 +120,7 @@ KEYS: tuple[Key, ...] = (
         reach=Reach.ALWAYS,
     ),
     _limits("tools.search.timeout", takes.number(0.1, 1e5), 30.0),
+    Key("tools.edit.format", takes.one_of("auto", "replace", "patch", "lines"), "auto", reach=Reach.ALWAYS),
     Key("web.fetch", takes.one_of("auto", "own"), "auto"),
     Key("web.search", takes.one_of("auto", "gemini", "searxng", "brave"), "auto"),
     Key("web.searxngUrl", takes.text, ""),

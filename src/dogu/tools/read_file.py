@@ -49,8 +49,14 @@ class ReadFile(Tool[ReadFileArgs]):
     kind = Kind.READ
     aliases = {"absolute_path": "path", "file_path": "path"}
 
-    def __init__(self, files: Files, roots: Roots, why_ignored: Callable[[str], str]) -> None:
-        """`why_ignored` says of an absolute path which rules hide it; those of `.geminiignore` are `gemini`."""
+    def __init__(
+        self, files: Files, roots: Roots, why_ignored: Callable[[str], str], *, tags_lines: bool = False
+    ) -> None:
+        """`why_ignored` says of an absolute path which rules hide it; those of `.geminiignore` are `gemini`.
+
+        With `tags_lines` each line of a text is shown behind its tag, for `edit_lines`.
+        """
+        self._tags_lines = tags_lines
         self._files = files
         self._roots = roots
         self._why_ignored = why_ignored
@@ -139,7 +145,8 @@ class ReadFile(Tool[ReadFileArgs]):
         if part.first and not part.lines:
             raise _past_the_end(part, path)
         pictures = view.pictures if isinstance(view, NotebookSlice) else ()
-        return ToolResult([Text(slice_text(part)), *pictures] if pictures else slice_text(part), _display(part, shown))
+        text = slice_text(part, tagged=self._tags_lines and part is view)
+        return ToolResult([Text(text), *pictures] if pictures else text, _display(part, shown))
 
 
 def _line_number(raw: dict[str, Any], name: str) -> int | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import media
+from dogu.workspace import line_tags, media
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.lines import LineSlice, slice_of_bytes, slice_of_stream
 from dogu.workspace.os_errors import explain
@@ -119,12 +119,15 @@ def _notebook_slice(content: FileContent, wanted: Wanted) -> NotebookSlice | Non
     return NotebookSlice(part, tuple(pictures))
 
 
-def slice_text(part: LineSlice) -> str:
+def slice_text(part: LineSlice, *, tagged: bool = False) -> str:
     """Return the slice's text behind the lines that say what is left out, where to go on, and the encoding.
+
+    With `tagged` each line stands behind its tag (see `line_tags`).
 
     Lone surrogates (stray bytes) become U+FFFD, since no wire can carry them.
     """
-    text, stray = _LONE_SURROGATE.subn("\ufffd", "".join(part.lines))
+    lines = line_tags.tagged(part.lines, part.first + 1) if tagged else "".join(part.lines)
+    text, stray = _LONE_SURROGATE.subn("\ufffd", lines)
     notes = [_truncation(part)] if part.lines and not part.is_whole else []
     if part.encoding.codec != "utf-8":
         notes.append(f"[Encoding: {part.encoding.label}]")

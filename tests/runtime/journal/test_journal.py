@@ -91,6 +91,29 @@ async def test_a_write_is_undone_to_the_byte_and_the_mode(session: Session):
     assert session.tree() == before
 
 
+async def test_a_removed_file_comes_back_to_the_byte_and_the_mode(session: Session):
+    session.path("f").write_bytes(b"old\xff")
+    session.path("f").chmod(0o640)
+    before = session.tree()
+    async with session.journal.call("d", "Delete f", snapshot=False):
+        await to_thread.run_sync(session.files.remove, "f", session.files.read("f").digest)
+    assert session.tree() == {}
+    assert session.journal.undo().done
+    assert session.tree() == before
+    assert session.journal.undo().done
+    assert session.tree() == {}
+
+
+async def test_a_file_that_changed_is_not_removed(session: Session):
+    session.path("f").write_bytes(b"old")
+    digest = session.files.read("f").digest
+    session.path("f").write_bytes(b"new")
+    with pytest.raises(ToolError) as stale:
+        session.files.remove("f", digest)
+    assert stale.value.kind is ErrorKind.STALE
+    assert session.path("f").read_bytes() == b"new"
+
+
 async def test_a_name_that_is_no_text_is_written_and_undone(session: Session):
     name = os.fsdecode(b"n\xff")
     await session.write(name, b"new", call_id="\ud800")
