@@ -27,6 +27,8 @@ OURS = re.compile(
 )
 """Every escape sequence that dogu writes."""
 
+_BEGUN = re.compile("\x1b(?:\\[[0-9;? ]*|\\][^\x07\x1b]*\x1b?)?$")
+
 
 class Terminal:
     """A pseudo-terminal with an emulator behind it. `raw` is everything the program wrote."""
@@ -102,7 +104,13 @@ class Terminal:
         return self.child.exitstatus
 
     def foreign_escapes(self) -> set[str]:
-        """Return the control characters that were written and aren't part of one of our own sequences."""
+        """Return the control characters that were written and aren't part of one of our own sequences.
+
+        What was read may end within a sequence, above all on a busy machine: its rest is read first.
+        """
+        deadline = time.monotonic() + _DEADLINE_S
+        while _BEGUN.search(self.raw) and time.monotonic() < deadline and self.read():
+            pass
         left = OURS.sub("", self.raw)
         return {character for character in left if ord(character) < 32 or 127 <= ord(character) < 160} - set("\r\n\a\t")
 

@@ -55,6 +55,27 @@ async def test_all_frames_since_the_last_good_one_are_mended_once(answering: Sig
     assert answering.misdrawn() is None
 
 
+async def test_an_answer_that_comes_late_tells_what_was_misdrawn_and_nothing_is_held_up_for_it(answering: Sightings):
+    late = frame("late\n")
+    answering.drawn(late, is_busy=True)
+    late.asked_at -= 1
+    assert not answering.is_waiting()
+    answering.drawn(frame("later\n"), is_busy=False)
+    answering.told(NARROW, WIDE)
+    misdrawn = answering.misdrawn()
+    assert misdrawn is not None
+    assert [each.printed for each in misdrawn.frames] == ["late\n", "later\n"]
+
+
+async def test_an_answer_that_never_comes_is_given_up(answering: Sightings):
+    lost = frame("lost\n")
+    answering.drawn(lost, is_busy=True)
+    lost.asked_at -= 60
+    assert answering.drawn(frame(), is_busy=False) == ""
+    answering.told(NARROW, WIDE)  # late at last, and of a frame that is forgotten
+    assert answering.misdrawn() is None
+
+
 async def test_the_size_it_says_holds_until_the_system_knows_another(answering: Sightings):
     answering.drawn(frame(), is_busy=True)
     answering.told(NARROW, WIDE)

@@ -22,7 +22,8 @@ QUESTION = "\x1b7\x1b[999;999H\x1b[6n\x1b8"
 
 ANSWER = re.compile("\x1b\\[(\\d{1,4});(\\d{1,4})R")
 ANSWER_BEGUN = re.compile("\x1b\\[\\d{1,4}(?:;\\d{0,4})?$")
-_LONGEST_S = 0.5
+_LONGEST_S = 0.5  # so long a frame waits for the answers to those before it
+_FORGOTTEN_S = 5.0  # a busy machine answers late, and what was drawn wrong is to be found out even then
 
 
 class Frame(msgspec.Struct):
@@ -64,11 +65,15 @@ class Sightings:
         return bool(self._waiting) or self._first_asked_at > 0
 
     def is_waiting(self, longest_s: float = _LONGEST_S) -> bool:
-        """Tell whether an answer is still to be waited for, so long at most; those that take too long are given up."""
-        while self._waiting and time.monotonic() - self._waiting[0].asked_at > _LONGEST_S:
+        """Tell whether an answer is still to be waited for, so long at most; it counts when it comes later, too."""
+        self._forget()
+        return bool(self._waiting) and time.monotonic() - self._waiting[0].asked_at < longest_s
+
+    def _forget(self) -> None:
+        """Give up the answers that take too long: a terminal may have become mute."""
+        while self._waiting and time.monotonic() - self._waiting[0].asked_at > _FORGOTTEN_S:
             self._base = self._waiting.popleft()
             self._late += 1
-        return bool(self._waiting) and time.monotonic() - self._waiting[0].asked_at < longest_s
 
     def size(self, known: Size) -> Size:
         """Return the terminal's size: what it said itself, until what the system says of it changes."""
@@ -84,7 +89,8 @@ class Sightings:
 
     def drawn(self, frame: Frame, *, is_busy: bool) -> str:
         """Take a frame; return the question to write after it, empty where none is needed."""
-        if self._answers and (is_busy or self.is_waiting()):
+        self._forget()
+        if self._answers and (is_busy or self._waiting):
             frame.asked_at = time.monotonic()
             self._waiting.append(frame)
             return QUESTION
