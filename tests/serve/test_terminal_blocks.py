@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.serve.terminal.blocks import Block, Blocks
 from dogu.serve.terminal.cells import width_of
 from dogu.serve.terminal.markdown import markdown_lines
-from dogu.serve.terminal.stream import AnswerStream
+from dogu.serve.terminal.stream import AnswerStream, Block, Blocks
 from dogu.serve.terminal.style import Style
 
 PLAIN, COLORED = Style(has_color=False), Style(has_color=True, has_many=True)

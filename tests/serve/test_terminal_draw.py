@@ -12,8 +12,8 @@ from dogu.contract.result import ToolResult
 from dogu.models.events import Finished, FinishReason, Retrying, TextDelta
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.serve.terminal.calls import KeptResults
 from dogu.serve.terminal.draw import draw
-from dogu.serve.terminal.kept import KeptResults
 from dogu.serve.terminal.show import Show
 from dogu.serve.terminal.style import Style
 

@@ -12,8 +12,7 @@ from prompt_toolkit.document import Document
 from dogu.agent.at_paths import at_paths
 from dogu.agent.slash import Said, SlashCommand, SlashCommands
 from dogu.contract import Blob
-from dogu.serve.terminal.completion import InputCompleter, quoted
-from dogu.serve.terminal.file_index import FileIndex
+from dogu.serve.terminal.completion import FileIndex, InputCompleter, quoted
 from dogu.serve.terminal.message import Draft
 from dogu.serve.terminal.prompt_history import FolderHistory
 from dogu.serve.terminal.screen import Message

@@ -14,7 +14,7 @@ from dogu.policy.verdict import Decision, JudgedCommand, Verdict
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Question
 from dogu.serve.terminal.confirm import TerminalConfirm
-from dogu.serve.terminal.diff_lines import draw_diff
+from dogu.serve.terminal.draw import draw_diff
 from dogu.serve.terminal.screen import Choice, Doings, Message
 from dogu.serve.terminal.style import Style
 

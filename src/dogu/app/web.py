@@ -97,7 +97,7 @@ class Web:
     def _client(self, *hosts: str) -> WebClient:
         from dogu.workspace.web.address import HostRules
         from dogu.workspace.web.client import WebClient, WebLimits
-        from dogu.workspace.web.proxy import environment_proxy
+        from dogu.workspace.web.connect import environment_proxy
 
         web = self._settings.web
         limits = WebLimits(total_s=web.timeout_s)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.workspace.web.address import HostRules, why_not_public
-from dogu.workspace.web.names import is_look_alike, shown_url
+from dogu.workspace.web.reader import is_look_alike, shown_url
 from dogu.workspace.web.url import MOST_URLS, join_url, parse_url, raw_url, urls_in
 
 

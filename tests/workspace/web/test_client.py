@@ -16,8 +16,8 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.testing.wire_server import Reply, WireRequest
 from dogu.workspace.web.address import HostRules
 from dogu.workspace.web.client import WebClient
-from dogu.workspace.web.failure import WebAnswer
 from dogu.workspace.web.inflate import Inflating
+from dogu.workspace.web.page import WebAnswer
 from dogu.workspace.web.url import parse_url
 from workspace.web.server import PUBLIC, LoopbackWeb, page, raw, redirect
 

@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogu.contract import Blob, ErrorKind, ToolError
-from dogu.workspace.web.charset import text_of
-from dogu.workspace.web.failure import WebAnswer
-from dogu.workspace.web.html import read_html
-from dogu.workspace.web.nesting import is_nested_too_deeply
-from dogu.workspace.web.page import read_answer
+from dogu.workspace.web.html import is_nested_too_deeply, read_html
+from dogu.workspace.web.page import WebAnswer, read_answer, text_of
 from dogu.workspace.web.url import parse_url
 
 JAPANESE = "東京の天気は晴れです。明日は雨が降るでしょう。カタカナもあります。"

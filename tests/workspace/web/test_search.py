@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from dogu.contract import ErrorKind, ToolError
+from dogu.workspace.web.connect import environment_proxy
 from dogu.workspace.web.grounding import Source, source_list, with_citations
-from dogu.workspace.web.proxy import environment_proxy
 from dogu.workspace.web.search import Brave, SearXNG
 from dogu.workspace.web.url import parse_url
 from workspace.web.server import LoopbackWeb, page

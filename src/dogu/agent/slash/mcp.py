@@ -9,7 +9,7 @@ from functools import partial
 from dogu.agent.slash import Said, Send, SlashCommand
 from dogu.contract import Content, ToolError
 from dogu.language import say
-from dogu.runtime.discovery.mcp.offers import Prompt, PromptArgument
+from dogu.runtime.discovery.mcp.content import Prompt, PromptArgument
 
 Get = Callable[[Prompt, Mapping[str, str]], Awaitable[Content]]
 """Asks the server for a prompt with these arguments. Raises `ToolError`."""

@@ -1,4 +1,7 @@
-"""Tool calls: a line each while they run and when they have ended, with what can be opened counted."""
+"""Tool calls: a line each while they run and when they have ended.
+
+What was folded can be opened: by number, within a bound on memory.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,71 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dogu.contract import Display, FileDiff, PatchDiff, TerminalOutput, ToolResult
+from dogu.contract import Display, ToolResult
+from dogu.contract.display import CommandPreview, FileDiff, PatchDiff, TerminalOutput, TodoList
 from dogu.contract.result import ToolFailure
 from dogu.language import said, say
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.serve.failures import failure_parts
 from dogu.serve.terminal.cells import fit, fit_middle, hanging, width_of, wrapped
-from dogu.serve.terminal.diff_lines import draw_diff
-from dogu.serve.terminal.draw import draw, folded
-from dogu.serve.terminal.kept import KeptResults
+from dogu.serve.terminal.draw import draw, draw_diff, folded
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible, strip_escapes, visible_line
+
+_MOST_CHARS = 6_000_000
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """One thing that can be opened: its title is painted."""
+
+    title: str
+    display: Display
+
+
+class KeptResults:
+    """Numbers results from 1; the oldest are forgotten once six million characters are kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Kept] = {}
+        self._chars = 0
+        self.last = 0
+
+    def keep(self, title: str, display: Display) -> int:
+        """Keep a result; return its number."""
+        self.last += 1
+        self._kept[self.last] = Kept(title, display)
+        self._chars += _chars_of(display)
+        while self._chars > _MOST_CHARS and len(self._kept) > 1:
+            oldest = next(iter(self._kept))
+            self._chars -= _chars_of(self._kept.pop(oldest).display)
+        return self.last
+
+    def opened(self, number: int, style: Style, columns: int = 0) -> str:
+        """Return the whole of a result, painted; a sentence where there is none of that number."""
+        kept = self._kept.get(number)
+        if kept is None:
+            if 0 < number <= self.last:
+                return say("Number {number} is no longer kept here; `dogu sessions show` has it.", number=number)
+            return say("There is no result {number} to open; the last one is {last}.", number=number, last=self.last)
+        whole = draw(kept.display, style, columns, whole=True)
+        return f"{style.paint(f'#{number}', 'dim')} {kept.title}\n{whole or say('(nothing was printed)')}"
+
+
+def _chars_of(display: Display) -> int:
+    match display:
+        case str():
+            return len(display)
+        case FileDiff():
+            return len(display.unified) + len(display.new_text) + len(display.old_text or "")
+        case PatchDiff(files=files):
+            return sum(map(_chars_of, files))
+        case TerminalOutput():
+            return len(display.output) + len(display.command)
+        case CommandPreview():
+            return len(display.command)
+        case TodoList():
+            return sum(len(todo.text) for todo in display.todos)
+
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAIL_CHARS = 4_000

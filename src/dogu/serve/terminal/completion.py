@@ -1,16 +1,170 @@
-"""What can be completed at the input box: `/` commands and their arguments, `@` files."""
+"""What can be completed at the input box: `/` commands and their arguments, `@` files.
+
+The workspace's file names are walked in the background and searched in a few milliseconds however many there are. They
+are stretches of bytes, not texts: 200,000 of them take some 10 MB. Both the walk and a search let the interpreter's
+lock go every millisecond or two, so that keys are echoed while they run.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from importlib import import_module
+from typing import Any
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from dogu.agent.slash import SlashCommands
-from dogu.serve.terminal.file_index import FileIndex
 from dogu.workspace.visible import visible_line
+
+_CHUNK_BYTES = 64 * 1024
+_MOST_CANDIDATES = 3_000
+_MOST_FILES = 2_000_000
+_PAUSE_AFTER_S = 0.003
+_STALE_AFTER_S = 20.0
+_MOST_NEAR = 20_000
+
+
+class FileIndex:
+    """The names below one root, folders with a final slash. `look_again` is cheap: it walks only when that's due."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._chunks: list[bytes] = []
+        self._walked_at = 0.0
+        self._lock = threading.Lock()
+
+    def look_again(self) -> None:
+        """Walk the tree unless it was walked just now; blocks."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if time.monotonic() - self._walked_at > _STALE_AFTER_S or not self._walked_at:
+                self._walk()
+                self._walked_at = time.monotonic()
+        finally:
+            self._lock.release()
+
+    def find(self, wanted: str, most: int = 50) -> list[str]:
+        """Return the paths that fit what was typed, the best first."""
+        wanted = wanted.lstrip("./") if wanted.startswith("./") else wanted
+        if not wanted:
+            return self._top(most)
+        found = list(self._candidates(wanted))
+        ranked = nsmallest(most, found, key=lambda path: _rank(path, wanted.lower()))
+        if len(ranked) < 3 and len(wanted) >= 4:
+            ranked += [path for path in self._near(wanted, most) if path not in ranked]
+        return ranked
+
+    def _walk(self) -> None:
+        from dogu.workspace.ignore import Ignore
+        from dogu.workspace.walk import Walk
+
+        chunks: list[bytes] = []
+        names: list[bytes] = []
+        size = count = 0
+        started = time.monotonic()
+        is_first = not self._chunks
+        try:
+            descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            ignore = Ignore(self._root)
+            walk = Walk(ignore, ignore.root_rules(descriptor))
+            for folder in walk.folders(descriptor):
+                base = os.fsencode(folder.path)
+                own = [base + os.fsencode(name) for name in folder.kept(folder.names, walk.counts)]
+                names += [base, *own] if base else own
+                count += len(own) + 1
+                size += sum(map(len, own)) + len(base)
+                if size > _CHUNK_BYTES:
+                    chunks.append(_joined(names))
+                    names, size = [], 0
+                    if is_first:
+                        self._chunks = list(chunks)
+                if time.monotonic() - started > _PAUSE_AFTER_S:
+                    time.sleep(0.001)
+                    started = time.monotonic()
+                if count > _MOST_FILES:
+                    break
+        finally:
+            os.close(descriptor)
+        self._chunks = [*chunks, _joined(names)]
+
+    def _top(self, most: int) -> list[str]:
+        paths = (path for chunk in self._chunks for path in _paths(chunk))
+        near = nsmallest(most, (path for path, _ in zip(paths, range(_MOST_NEAR), strict=False)), key=_depth)
+        return sorted(near, key=_depth)
+
+    def _candidates(self, wanted: str) -> Iterator[str]:
+        re2: Any = import_module("re2")
+        letters = [re.escape(letter) for letter in wanted]
+        between = r"[^\n]*?"
+        pattern = re2.compile(f"(?i)[^\n]*?{between.join(letters)}[^\n]*")
+        exact = re2.compile(f"(?i)[^\n]*{re.escape(wanted)}[^\n]*")
+        count = 0
+        for way in (exact, pattern):
+            for chunk in self._chunks:
+                for match in way.finditer(chunk):
+                    count += 1
+                    yield os.fsdecode(match.group(0))
+                if count > _MOST_CANDIDATES:
+                    return
+                time.sleep(0)  # let the lock go: a key may wait
+            if count:
+                return
+
+    def _near(self, wanted: str, most: int) -> list[str]:
+        """Return paths whose names are a slip of the finger away."""
+        from rapidfuzz import fuzz, process
+
+        found: list[tuple[float, str]] = []
+        for chunk in self._chunks:
+            paths = _paths(chunk)
+            names = [path.rstrip("/").rpartition("/")[2].lower() for path in paths]
+            matches = process.extract(wanted.lower(), names, scorer=fuzz.ratio, score_cutoff=70, limit=most)
+            found += [(-score, paths[at]) for _name, score, at in matches]
+            time.sleep(0)
+        return [path for _score, path in nsmallest(most, found)]
+
+
+def _joined(names: list[bytes]) -> bytes:
+    return b"\n".join(name for name in names if name and b"\n" not in name)
+
+
+def _paths(chunk: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in chunk.split(b"\n") if name]
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.rstrip("/").count("/"), path
+
+
+def _rank(path: str, wanted: str) -> tuple[int, int, str]:
+    """Order: the name begins with it, holds it, the path holds it, its letters; shorter first."""
+    folded = path.lower()
+    name = folded.rstrip("/").rpartition("/")[2]
+    if name.startswith(wanted):
+        kind = 0
+    elif wanted in name:
+        kind = 1
+    elif wanted in folded:
+        kind = 2
+    else:
+        kind = 3 if _is_spread(name, wanted) else 4
+    return kind, len(path), path
+
+
+def _is_spread(name: str, wanted: str) -> bool:
+    letters = iter(name)
+    return all(letter in letters for letter in wanted)
+
 
 _AT = re.compile(r"""(?:^|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]*)|'([^'\n]*)|((?:\\.|[^\s\\"'`])*))$""")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@~=%-]*[A-Za-z0-9_/+@~=%-]")

@@ -24,11 +24,9 @@ from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
 from dogu.serve.terminal.draw import draw
-from dogu.serve.terminal.feed import Feed
-from dogu.serve.terminal.inbox import Inbox
-from dogu.serve.terminal.own_commands import AT_ONCE, own_commands
+from dogu.serve.terminal.feed import Feed, Inbox
+from dogu.serve.terminal.own_commands import AT_ONCE, ShellLines, own_commands
 from dogu.serve.terminal.screen import Doings, Message, Screen
-from dogu.serve.terminal.shell_line import ShellLines
 from dogu.serve.terminal.show import Show
 from dogu.workspace.visible import make_visible, visible_line
 

@@ -39,8 +39,7 @@ from dogu.serve.terminal.asking import Asking
 from dogu.serve.terminal.cells import fit, indented
 from dogu.serve.terminal.input_keys import input_keys
 from dogu.serve.terminal.message import Draft
-from dogu.serve.terminal.paper import FrameOutput, Paper
-from dogu.serve.terminal.replies import ASK_BACKGROUND, ReplyInput
+from dogu.serve.terminal.paper import ASK_BACKGROUND, FrameOutput, Paper, ReplyInput
 from dogu.serve.terminal.screen import Choice, Doings, Message
 from dogu.serve.terminal.style import Style
 

@@ -10,9 +10,8 @@ import msgspec
 
 from dogu.agent.slash import SlashCommands
 from dogu.serve.terminal.cells import use_wide_ambiguous
-from dogu.serve.terminal.code import lexer_of
-from dogu.serve.terminal.completion import InputCompleter
-from dogu.serve.terminal.file_index import FileIndex
+from dogu.serve.terminal.completion import FileIndex, InputCompleter
+from dogu.serve.terminal.draw import lexer_of
 from dogu.serve.terminal.live_screen import LiveScreen
 from dogu.serve.terminal.prompt_history import FolderHistory
 from dogu.serve.terminal.screen import Screen

@@ -16,8 +16,8 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.workspace.media import HEAD_BYTES, sniff
 from dogu.workspace.web.address import HostRules
 from dogu.workspace.web.connect import CheckedBackend, CheckedTransport, dial_by_system, resolve_by_system
-from dogu.workspace.web.failure import WebAnswer, explained, told_wait_s, unanswered
 from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating, UnaskedError, encoding_of
+from dogu.workspace.web.page import WebAnswer, explained, told_wait_s, unanswered
 from dogu.workspace.web.url import WebUrl, join_url
 
 if TYPE_CHECKING:

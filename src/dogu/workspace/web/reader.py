@@ -1,7 +1,11 @@
-"""Reads several addresses at once, each on its own: one that fails doesn't cost the others."""
+"""Reads several addresses at once, each on its own: one that fails doesn't cost the others.
+
+Here an address is also shown: an international host name that a reader could take for another is said to be one.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,12 +15,39 @@ from anyio import to_thread
 from dogu.contract import Part, Text, ToolError, parts_of
 from dogu.language import told
 from dogu.workspace.web.client import WebClient
-from dogu.workspace.web.names import is_look_alike, shown_url
 from dogu.workspace.web.page import read_answer
 from dogu.workspace.web.url import WebUrl, raw_url, urls_in
 
 if TYPE_CHECKING:
     from dogu.workspace.web.page import WebPage
+
+_LIKE_LATIN = frozenset(
+    "асԁеһіјӏорԗԛѕԝхуъьҽпгѵѡвкмнтғҝ"  # Cyrillic
+    "αβγεικνορτυχωϲ"  # Greek
+    "օսցհոզքյ"  # Armenian
+)
+_ALPHABETS = frozenset(("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "GEORGIAN"))
+
+
+def shown_url(url: WebUrl) -> str:
+    """Return the address for a person: an international host in both its forms."""
+    return url.text if url.name == url.host else f"{url.text} ({url.name})"
+
+
+def is_look_alike(url: WebUrl) -> bool:
+    """Whether a label of the host could be read as another: alphabets mixed, or only letters that look Latin."""
+    return url.name != url.host and any(_is_doubtful(label) for label in url.name.split("."))
+
+
+def _is_doubtful(label: str) -> bool:
+    letters = [char for char in label if char.isalpha()]
+    if label.isascii() or not letters:
+        return not label.isascii()
+    if any("\u0250" <= char <= "\u02af" or char in "ıȷ" for char in letters):
+        return True
+    alphabets = {unicodedata.name(char, "?").split()[0] for char in letters} & _ALPHABETS
+    return len(alphabets) > 1 or all(char in _LIKE_LATIN for char in letters)
+
 
 _AT_ONCE = 4
 

@@ -16,13 +16,11 @@ from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import Decision
-from dogu.runtime.discovery.mcp.approved import ApprovedDeclarations
-from dogu.runtime.discovery.mcp.content import resource_of
+from dogu.runtime.discovery.mcp.content import Prompt, Resource, prompt_content, resource_of
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
-from dogu.runtime.discovery.mcp.offers import Prompt, Resource, prompt_content
 from dogu.runtime.discovery.mcp.server import McpServer
-from dogu.runtime.discovery.mcp.tool import DeclarationError, McpTool
+from dogu.runtime.discovery.mcp.tool import ApprovedDeclarations, DeclarationError, McpTool
 from dogu.runtime.registry import ToolRegistry
 from dogu.workspace.process.wire import Launch
 from dogu.workspace.visible import make_visible

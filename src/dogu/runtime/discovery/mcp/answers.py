@@ -1,16 +1,19 @@
 """What MCP servers ask of us, answered: roots, forms, addresses, the model. Imports the SDK: import it late.
 
-A server may ask only while it works on a request of ours, and a few times at most: a person is not to be worn down.
+A server may ask only while it works on a request of ours, and a few times at most: a person is not to be worn down. The
+request's time stands still while a person answers.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import anyio
 import mcp_types
 from mcp.client.session import ClientRequestContext, ElicitationFnT, SamplingFnT
 from pydantic import FileUrl
@@ -18,11 +21,58 @@ from pydantic import FileUrl
 from dogu.contract import Content, Part, Text, ToolError
 from dogu.contract.content import parts_of
 from dogu.language import told
-from dogu.runtime.discovery.mcp.clock import Clock
 from dogu.runtime.discovery.mcp.content import joined_content, part_of
 from dogu.runtime.discovery.mcp.host import Host, SamplingRequest
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.workspace.truncation import middle_left_out
+
+_MOST_TIMES_EXTENDED = 6
+
+
+class Clock:
+    """Ends its scope after `limit_s`; progress starts it anew, six times as long in all at most.
+
+    While a person is asked it stands still: their time is not the server's.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        now = anyio.current_time()
+        self.limit_s = limit_s
+        self.stopped = ""
+        self.was_extended = False
+        self._last = now + _MOST_TIMES_EXTENDED * limit_s
+        self._questions = 0
+        self._asked_at = now
+        self._left_s = limit_s
+        self.scope = anyio.CancelScope(deadline=now + limit_s)
+
+    def extend(self) -> None:
+        """Start anew: the server told progress."""
+        self.was_extended = True
+        if not self._questions:
+            self.scope.deadline = min(anyio.current_time() + self.limit_s, self._last)
+
+    def pause(self) -> None:
+        """Stand still until `go_on` has been called as often."""
+        self._questions += 1
+        if self._questions == 1:
+            self._asked_at = anyio.current_time()
+            self._left_s = self.scope.deadline - self._asked_at
+            self.scope.deadline = math.inf
+
+    def go_on(self) -> None:
+        """Go on with what was left."""
+        self._questions -= 1
+        if not self._questions:
+            now = anyio.current_time()
+            self._last += now - self._asked_at
+            self.scope.deadline = now + self._left_s
+
+    def stop(self, why: str) -> None:
+        """End the request now; `stopped` says why."""
+        self.stopped = why
+        self.scope.cancel()
+
 
 MOST_ENQUIRIES = 10
 _REFUSED = -1  # Source: the specification, "User rejected sampling request"

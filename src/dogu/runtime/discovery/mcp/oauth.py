@@ -1,18 +1,25 @@
 """Logins to MCP servers by OAuth, on the SDK's provider. Imports the SDK: import it late.
 
 Discovery (RFC 9728, 8414), registration (RFC 7591), PKCE and refresh are the SDK's. Kept beside the tokens is what a
-later session needs to refresh them: when they end, and where the authorization server is.
+later session needs to refresh them: when they end, and where the authorization server is. It sends the browser back to
+an address on this machine.
+
+Source: RFC 8252, section 7.3.
 """
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import msgspec
 from anyio import to_thread
+from anyio.abc import SocketStream
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.shared.auth import (
     AuthorizationCodeResult,
@@ -25,10 +32,74 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from dogu.contract import JsonObject
-from dogu.language import told
+from dogu.language import say, told
 from dogu.runtime.discovery.mcp.entries import ServerEntry
-from dogu.runtime.discovery.mcp.loopback import Callback, free_port, listening
 from dogu.runtime.discovery.mcp.tokens import TokenStore
+
+_PATIENCE_S = 300.0
+_LONGEST_REQUEST_BYTES = 16_384
+
+
+class Callback:
+    """What came back: `parameters` is filled in once `came` is set."""
+
+    def __init__(self) -> None:
+        self.came = anyio.Event()
+        self.parameters: dict[str, str] = {}
+
+    async def wait(self) -> dict[str, str]:
+        """Wait for the browser, five minutes at most. Raises `TimeoutError`."""
+        with anyio.fail_after(_PATIENCE_S):
+            await self.came.wait()
+        return self.parameters
+
+
+def free_port() -> int:
+    """Return a port that nothing listens at, for now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@asynccontextmanager
+async def listening(redirect_uri: str) -> AsyncGenerator[Callback]:
+    """Listen at the address's port while the context is open. Raises `OSError` when the port is taken."""
+    wanted = urlsplit(redirect_uri)
+    callback = Callback()
+
+    async def serve(stream: SocketStream) -> None:
+        async with stream:
+            with anyio.move_on_after(10):
+                await _answer(stream, wanted.path, callback)
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=wanted.port or 80)
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, serve)
+        try:
+            yield callback
+        finally:
+            group.cancel_scope.cancel()
+
+
+async def _answer(stream: SocketStream, path: str, callback: Callback) -> None:
+    request = b""
+    try:
+        while b"\r\n\r\n" not in request and len(request) < _LONGEST_REQUEST_BYTES:
+            request += await stream.receive()
+        target = urlsplit(request.split(b" ", 2)[1].decode("ascii", "replace"))
+        found = {name: values[0] for name, values in parse_qs(target.query).items()}
+        is_it = target.path == path and ("code" in found or "error" in found)
+        text = say("dogu has what it needs: you can close this page.") if is_it else say("There is nothing here.")
+        body = text.encode()
+        status = b"200 OK" if is_it else b"404 Not Found"
+        head = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
+        await stream.send(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    except (IndexError, anyio.EndOfStream, anyio.BrokenResourceError):
+        return
+    if is_it:
+        callback.parameters = found
+        callback.came.set()
+
 
 ShowAddress = Callable[[str], Awaitable[bool]]
 """Shows the person the address at which they log in; False when they don't want to, or nobody is there."""

@@ -11,9 +11,9 @@ import anyio
 
 from dogu.contract import CallContext, ErrorKind, JsonObject, ToolError
 from dogu.language import told
+from dogu.runtime.discovery.mcp.content import Prompt, Resource, prompts_of, resources_of
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
-from dogu.runtime.discovery.mcp.offers import Prompt, Resource, prompts_of, resources_of
 from dogu.runtime.discovery.mcp.session import FAILURES, Hearing, connected
 from dogu.runtime.discovery.mcp.work import Ask, Work, reason_of, with_tail
 from dogu.workspace.process.talked_to import Start

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dogu.contract import ErrorKind, JsonObject, ToolError
-from dogu.runtime.discovery.mcp.clock import Clock
+from dogu.runtime.discovery.mcp.answers import Clock
 from dogu.runtime.discovery.mcp.session import FAILURES
 
 if TYPE_CHECKING:
