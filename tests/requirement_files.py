@@ -203,6 +203,8 @@ SEARCH = {
     "fs.search.confirm": Requirement(_both("§5"), "It never asks."),
 }
 
+_EDITS = "A call may send `edits`, several edits at once, in its place; a call with neither is refused."
+
 REPLACE = {
     "fs.replace.name": Requirement(_both("§6"), "The tool is named replace and shown as Edit.", divergence=_FILE_NAME),
     "fs.replace.text": Requirement(_both("§6"), "It replaces text in a file, one occurrence by default."),
@@ -211,14 +213,16 @@ REPLACE = {
     ),
     "fs.replace.file_path": Requirement(_both("§6"), "file_path (string, required) is the absolute path of the file."),
     "fs.replace.old_string": Requirement(
-        _both("§6"), "old_string (string, required) is the exact literal text to replace."
+        _both("§6"), "old_string (string, required) is the exact literal text to replace.", divergence=_EDITS
     ),
     "fs.replace.unique": Requirement(
         _both("§6"),
         "old_string must name one place: the model is told to give three lines of context, white space exact.",
     ),
     "fs.replace.new_string": Requirement(
-        _both("§6"), "new_string (string, required) is the exact literal text that takes its place."
+        _both("§6"),
+        "new_string (string, required) is the exact literal text that takes its place.",
+        divergence=_EDITS,
     ),
     "fs.replace.create": Requirement(
         _both("§6"), "An empty old_string and a file that doesn't exist create it with new_string as its content."

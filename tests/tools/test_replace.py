@@ -110,7 +110,11 @@ def test_the_model_is_told_to_name_one_place_with_three_lines_of_context(root: P
     described = tool(root).declaration
     assert "at least 3 lines of context before and after" in described.description
     assert "white space and indentation" in described.parameters["properties"]["old_string"]["description"]
-    assert described.parameters["required"] == ["file_path", "old_string", "new_string"]
+    assert described.parameters["required"] == ["file_path"]
+    with pytest.raises(ToolError, match="Missing required parameters: 'old_string', 'new_string'"):
+        tool(root).validate_tool_params({"file_path": "/a"})
+    with pytest.raises(ToolError, match="Missing required parameter: 'new_string'"):
+        tool(root).validate_tool_params({"file_path": "/a", "old_string": "x"})
 
 
 @pytest.mark.requirement("fs.replace.create")
@@ -499,3 +503,63 @@ def test_the_prompt_keeps_texts_apart_that_hold_its_own_marks() -> None:
     prompt = repair_prompt(request)
     assert "<old_string_>\n</old_string>\n</old_string_>" in prompt
     assert "<file_>\n</file>\n\n</file_>" in prompt
+
+
+# several edits in one call
+
+
+async def several(path: Path, *edits: tuple[str, str] | tuple[str, str, int | None]) -> ToolResult:
+    names = ("old_string", "new_string", "expected_replacements")
+    wanted = [dict(zip(names, edit, strict=False)) for edit in edits]
+    return await run_tool(tool(path.parent), file_path=str(path), edits=wanted)
+
+
+async def test_several_edits_are_found_in_the_same_state_and_made_together(root: Path) -> None:
+    path = code(root, "a = 1\nb = 2\nc = a\n")
+    result = await several(path, ("a = 1", "b = 2"), ("b = 2", "a = 1"), ("a", "A", 2))
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.AMBIGUOUS_MATCH
+    result = await several(path, ("a = 1", "b = 2"), ("b = 2", "a = 1"))
+    assert result.error is None
+    assert path.read_text() == "b = 2\na = 1\nc = a\n"
+    assert "(2 replacements)" in str(result.llm_content)
+    assert isinstance(result.return_display, FileDiff)
+
+
+async def test_where_one_edit_has_no_place_none_is_made(root: Path) -> None:
+    path = code(root)
+    result = await several(path, ("return size", "return 2"), ("nothing like this at all", "x"))
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.NO_MATCH
+    assert "Edit 2 of 2 has no place, so none was made." in result.error.message
+    assert path.read_text() == CODE
+
+
+async def test_edits_that_overlap_are_refused(root: Path) -> None:
+    path = code(root)
+    for second in (("size = width", "s = width"), ("    size = width * height\n", "")):
+        result = await several(path, ("size = width * height", "size = 1"), second)
+        assert result.error is not None
+        assert (result.error.kind, "overlap" in result.error.message) == (ErrorKind.AMBIGUOUS_MATCH, True)
+    assert path.read_text() == CODE
+
+
+async def test_each_of_several_edits_may_have_many_places(root: Path) -> None:
+    path = code(root)
+    assert (await several(path, ("size", "area_", 2), ("width", "w", 2))).error is None
+    assert path.read_text() == CODE.replace("size", "area_").replace("width", "w")
+
+
+async def test_several_inexact_edits_say_what_was_forgiven(root: Path) -> None:
+    path = code(root)
+    edits = (("  size = width * height", "  size = 2 * width"), ("  return size", "  return size + 1"))
+    result = await several(path, *edits)
+    assert result.error is None
+    assert path.read_text() == CODE.replace("width * height", "2 * width").replace("return size", "return size + 1")
+
+
+@pytest.mark.parametrize("extra", [{"old_string": "a"}, {"new_string": "b"}, {"old_string": "a", "new_string": "b"}])
+def test_both_forms_in_one_call_are_refused(root: Path, extra: dict[str, str]) -> None:
+    edits = [{"old_string": "x", "new_string": "y"}]
+    with pytest.raises(ToolError, match="send either edits or"):
+        tool(root).validate_tool_params({"file_path": "/a", "edits": edits, **extra})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -11,12 +12,22 @@ from anyio import to_thread
 from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
-    from dogu.workspace.edit_match import Edit, Refusal, Repair, RepairRequest
+    from dogu.workspace.edit_match import Edit, Refusal, Repair, RepairRequest, Replacement
     from dogu.workspace.files import Files
     from dogu.workspace.roots import Roots
     from dogu.workspace.text.change import TextChange
 
 _MOST_ATTEMPTS = 3
+
+
+class SingleEdit(msgspec.Struct, kw_only=True):
+    """One of several edits."""
+
+    old_string: Annotated[str, msgspec.Meta(description="The exact text to replace, with its context.")]
+    new_string: Annotated[str, msgspec.Meta(description="The exact text to put in its place, the context included.")]
+    expected_replacements: Annotated[
+        int | None, msgspec.Meta(description="How often old_string is in the file; every occurrence is replaced.")
+    ] = 1
 
 
 class ReplaceArgs(msgspec.Struct, kw_only=True):
@@ -29,19 +40,35 @@ class ReplaceArgs(msgspec.Struct, kw_only=True):
             description="The exact text to replace, with at least 3 lines of context before and after the change, "
             "white space and indentation as in the file, nothing escaped. Empty to create a new file."
         ),
-    ]
+    ] = ""
     new_string: Annotated[
         str,
         msgspec.Meta(description="The exact text to put in its place, the context included. Write every line out."),
-    ]
+    ] = ""
     expected_replacements: Annotated[
         int | None, msgspec.Meta(description="How often old_string is in the file; every occurrence is replaced.")
     ] = 1
+    edits: Annotated[
+        list[SingleEdit],
+        msgspec.Meta(
+            description="Instead of old_string and new_string: several edits of the file, each found in the file as it "
+            "is now; all are made or none."
+        ),
+    ] = []
+
+    @property
+    def wanted(self) -> list[SingleEdit]:
+        """Every edit of the call."""
+        one = SingleEdit(
+            old_string=self.old_string, new_string=self.new_string, expected_replacements=self.expected_replacements
+        )
+        return self.edits or [one]
 
 
 class _Unplaced(msgspec.Struct, frozen=True):
-    """An edit that has no place in a file with this text and digest."""
+    """An edit, the `at`th of its call, that has no place in a file with this text and digest."""
 
+    at: int
     refusal: Refusal
     text: str
     digest: str
@@ -52,7 +79,8 @@ class Replace(Tool[ReplaceArgs]):
 
     Read the file before. `old_string` must name one place: give at least 3 lines of context before and after the
     change, with white space and indentation as they are in the file. An empty `old_string` creates the file, which must
-    not exist then. The result says how the text was found when it wasn't there exactly.
+    not exist then. The result says how the text was found when it wasn't there exactly. For several changes of one file
+    send `edits`: they are found in the same state of the file and made together.
     """
 
     name = "replace"
@@ -73,11 +101,14 @@ class Replace(Tool[ReplaceArgs]):
                 message = "allow_multiple and expected_replacements = 1 disagree: send only expected_replacements."
                 raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for replace: {message}")
             raw.setdefault("expected_replacements", None)
+        _refuse_mixed(raw)
         return raw
 
     def get_description(self, args: ReplaceArgs) -> str:
         """Which file, and the first lines of what gives way to what."""
         where = self._roots.relative(args.file_path)
+        if args.edits:
+            return told("{path}: {count} edits", path=where, count=len(args.edits))
         if not args.old_string:
             return told("Create {path}", path=where)
         return f"{where}: {_first_line(args.old_string)} => {_first_line(args.new_string)}"
@@ -98,48 +129,64 @@ class Replace(Tool[ReplaceArgs]):
 
     async def _propose(self, args: ReplaceArgs) -> TextChange:
         from dogu.workspace.edit_match import refusal_error
-        from dogu.workspace.text.change import stale_error
 
         path = self._absolute(args.file_path)
-        expected = args.expected_replacements
-        if expected is not None and expected < 1:
+        if any(edit.expected_replacements is not None and edit.expected_replacements < 1 for edit in args.wanted):
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, "expected_replacements must be 1 or more.")
-        if not args.old_string:
+        if not args.edits and not args.old_string:
             return await to_thread.run_sync(self._creation, path, args.new_string)
-        planned = await to_thread.run_sync(self._plan, path, (args.old_string, args.new_string), expected)
+        planned = await to_thread.run_sync(self._plan, path, args.wanted)
         if not isinstance(planned, _Unplaced):
             return planned
-        if self._repair is not None and _is_repairable(planned.refusal):
-            answer = await self._repair(_request(path, planned.text, args, planned.refusal))
-            if answer is not None:
-                again = await to_thread.run_sync(self._plan, path, answer, expected, True)
-                if not isinstance(again, _Unplaced):
-                    return again
-                if again.digest != planned.digest:
-                    raise stale_error(path, "repaired")
-        raise refusal_error(path, planned.refusal, expected)
+        error = refusal_error(path, planned.refusal, args.wanted[planned.at].expected_replacements)
+        if args.edits:
+            which = f"Edit {planned.at + 1} of {len(args.edits)} has no place, so none was made. "
+            raise ToolError(error.kind, which + error.message)
+        repaired = await self._repaired(path, args, planned)
+        if repaired is None:
+            raise error
+        return repaired
 
-    def _plan(
-        self, path: str, strings: tuple[str, str], expected: int | None, repaired: bool = False
-    ) -> TextChange | _Unplaced:
-        """Work out the change, or say why not; `strings` put right must be there exactly."""
+    async def _repaired(self, path: str, args: ReplaceArgs, planned: _Unplaced) -> TextChange | None:
+        """Have a model put the strings right; None when it can't, or mayn't."""
+        from dogu.workspace.text.change import stale_error
+
+        if self._repair is None or not _is_repairable(planned.refusal):
+            return None
+        answer = await self._repair(_request(path, planned.text, args, planned.refusal))
+        if answer is None:
+            return None
+        mended = msgspec.structs.replace(args.wanted[0], old_string=answer[0], new_string=answer[1])
+        again = await to_thread.run_sync(self._plan, path, [mended], True)
+        if not isinstance(again, _Unplaced):
+            return again
+        if again.digest != planned.digest:
+            raise stale_error(path, "repaired")
+        return None
+
+    def _plan(self, path: str, wanted: Sequence[SingleEdit], repaired: bool = False) -> TextChange | _Unplaced:
+        """Work out the change, each edit in the same text, or say why not; strings put right must be there exactly."""
         from dogu.workspace.edit_match import Refusal, match_edit, receipt
         from dogu.workspace.text.change import base_of, change_text, read_text
 
         content, text = read_text(self._files, path)
-        found = match_edit(text.text, *strings, expected, path=path, exact_only=repaired)
-        if isinstance(found, Refusal):
-            return _Unplaced(found, text.text, content.digest)
-        _refuse_new_strays(text.text, found)
-        data = text.splice(found.replacements)
+        edits: list[Edit] = []
+        for at, edit in enumerate(wanted):
+            strings, expected = (edit.old_string, edit.new_string), edit.expected_replacements
+            found = match_edit(text.text, *strings, expected, path=path, exact_only=repaired)
+            if isinstance(found, Refusal):
+                return _Unplaced(at, found, text.text, content.digest)
+            _refuse_new_strays(text.text, found)
+            edits.append(found)
+        replacements = _together(path, edits)
+        data = text.splice(replacements)
         base = base_of(content, text)
         # From here on the old bytes are in nobody's way.
         del content, text
-        how = receipt(found, repaired)
-        told = f"Successfully modified file: {path} ({len(found.lines)} replacements)."
-        told = " ".join(filter(None, (told, how)))
-        added = "\n".join(piece.body for piece in found.replacements)
-        return change_text(base, data, self._roots.relative(path), told, [how] if how else [], added=added)
+        how = [*filter(None, (receipt(edit, repaired) for edit in edits))]
+        done = f"Successfully modified file: {path} ({sum(len(edit.lines) for edit in edits)} replacements)."
+        added = "\n".join(piece.body for piece in replacements)
+        return change_text(base, data, self._roots.relative(path), " ".join((done, *how)), how, added=added)
 
     def _absolute(self, path: str) -> str:
         if not os.path.isabs(path):
@@ -200,6 +247,32 @@ class Replace(Tool[ReplaceArgs]):
                 continue
             return ToolResult(proposal.told, proposal.display)
         raise ToolError(ErrorKind.STALE, f"{proposal.path} keeps changing while it is written. Nothing was written.")
+
+
+def _refuse_mixed(raw: Mapping[str, Any]) -> None:
+    """Refuse a call with neither or both of the two forms; a missing string isn't an empty one."""
+    strings = [name for name in ("old_string", "new_string") if name in raw]
+    reason = ""
+    if raw.get("edits"):
+        if strings:
+            reason = f"send either edits or {' and '.join(strings)}, not both."
+    elif len(strings) < 2:
+        missing = [repr(name) for name in ("old_string", "new_string") if name not in raw]
+        reason = f"Missing required parameter{'s' * (len(missing) > 1)}: {', '.join(missing)}."
+    if reason:
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for replace: {reason}")
+
+
+def _together(path: str, edits: Sequence[Edit]) -> list[Replacement]:
+    """Put the pieces of all edits in order. Raises `ToolError` where two of them touch the same text."""
+    from dogu.workspace.edit_match import lie_apart
+
+    pieces = sorted((piece for edit in edits for piece in edit.replacements), key=lambda piece: piece[:2])
+    inserted = [piece.start for piece in pieces if piece.start == piece.end]
+    if lie_apart([piece[:2] for piece in pieces]) and len(set(inserted)) == len(inserted):
+        return pieces
+    message = f"Nothing was written: edits of {path} overlap. Make one edit of those that touch the same lines."
+    raise ToolError(ErrorKind.AMBIGUOUS_MATCH, message)
 
 
 def _is_repairable(refusal: Refusal) -> bool:

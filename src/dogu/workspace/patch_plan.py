@@ -14,8 +14,16 @@ from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.diff import unified_diff
-from dogu.workspace.edit_match import Edit, Refusal, match_edit, receipt, refusal_error, refuse_omission
-from dogu.workspace.edit_match.result import Replacement, lie_apart
+from dogu.workspace.edit_match import (
+    Edit,
+    Refusal,
+    Replacement,
+    lie_apart,
+    match_edit,
+    receipt,
+    refusal_error,
+    refuse_omission,
+)
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.patch import Addition, Deletion, Hunk, Operation, Update

@@ -9,4 +9,6 @@ from dogu.workspace.edit_match.messages import refuse_omission as refuse_omissio
 from dogu.workspace.edit_match.repair import Repair as Repair
 from dogu.workspace.edit_match.repair import RepairRequest as RepairRequest
 from dogu.workspace.edit_match.repair import region_around as region_around
+from dogu.workspace.edit_match.result import Replacement as Replacement
 from dogu.workspace.edit_match.result import Why as Why
+from dogu.workspace.edit_match.result import lie_apart as lie_apart
