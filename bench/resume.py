@@ -9,8 +9,8 @@ import tempfile
 import msgspec
 
 from bench.measure import Run, row, several
+from dogu.agent.events import PromptGiven
 from dogu.agent.history import History
-from dogu.agent.session.events import PromptGiven
 from dogu.agent.session.live import Session
 from dogu.contract.result import ToolResult
 from dogu.models.events import Finished, FinishReason, FunctionCallEvent, TextDelta, Usage

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 import dogu.blocking
-from dogu.agent.loop import TurnEnded
+from dogu.agent.events import TurnEnded
 from dogu.contract.content import text_of
 from dogu.models.events import TextDelta
 from dogu.testing import ScriptedModel, Turn

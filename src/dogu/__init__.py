@@ -19,8 +19,9 @@ from dogu.version import __version__
 TYPE_CHECKING = False  # typing's own costs 8 ms
 
 if TYPE_CHECKING:
+    from dogu.agent.events import EndReason, TurnEnded
     from dogu.agent.history import History
-    from dogu.agent.loop import Agent, EndReason, TurnEnded
+    from dogu.agent.loop import Agent
     from dogu.app import Options, open_agent, open_runtime
     from dogu.contract.confirmation import CallContext, Confirmation
     from dogu.contract.content import Blob, Text
@@ -54,7 +55,7 @@ _MODULE_OF = {
     "CallStarted": "runtime.events",
     "Confirmation": "contract.confirmation",
     "Declined": "runtime.questions",
-    "EndReason": "agent.loop",
+    "EndReason": "agent.events",
     "ErrorKind": "contract.errors",
     "Executor": "runtime.executor",
     "FileDiff": "contract.display",
@@ -78,7 +79,7 @@ _MODULE_OF = {
     "ToolError": "contract.errors",
     "ToolRegistry": "runtime.registry",
     "ToolResult": "contract.result",
-    "TurnEnded": "agent.loop",
+    "TurnEnded": "agent.events",
     "function_tool": "contract.function_tool",
     "open_agent": "app",
     "open_runtime": "app",

@@ -20,10 +20,11 @@ from anyio import to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 import dogu
-from dogu.runtime.events import Emit, emit_nothing
+from dogu.runtime.events import Emit as EmitCalls
+from dogu.runtime.events import emit_nothing
 
 if TYPE_CHECKING:
-    from dogu.agent.loop import TurnEnd
+    from dogu.agent.events import Emit, Event, TurnEnd
     from dogu.agent.stream import TurnStream
     from dogu.app import Opened, Options
     from dogu.contract.content import Content
@@ -47,7 +48,7 @@ class Runtime:
         self._portal = portal
 
     def call(
-        self, name: str, args: Mapping[str, Any] | None = None, /, *, emit: Emit = emit_nothing, **more: Any
+        self, name: str, args: Mapping[str, Any] | None = None, /, *, emit: EmitCalls = emit_nothing, **more: Any
     ) -> ToolAnswer:
         """Run one call and wait for its answer; failures are answers. `emit` is called in the loop's thread."""
         return _wait(self._portal, partial(self.runtime.call, name, args, emit=emit, **more))
@@ -65,7 +66,7 @@ class Agent:
         """Run one turn and wait for its end. Raises `ModelError`."""
         return _wait(self._portal, partial(self.opened.agent.run, prompt, emit))
 
-    def stream(self, prompt: Content) -> Generator[object]:
+    def stream(self, prompt: Content) -> Generator[Event]:
         """Give a turn's events as they come; ending the iteration early cancels the turn. Raises `ModelError`."""
         _refuse_in_a_loop()
         with _held(self._portal, self.opened.agent.stream(prompt)) as events:
@@ -137,7 +138,7 @@ def _wait(portal: BlockingPortal, call: Callable[[], Awaitable[_T]]) -> _T:
         future.cancel()  # nothing, once it is done
 
 
-async def _next(events: TurnStream[TurnEnd]) -> object:
+async def _next(events: TurnStream) -> Event | None:
     return await anext(events, None)
 
 

@@ -12,8 +12,7 @@ import pytest
 
 import dogu
 from dogu.agent.budget import Budget
-from dogu.agent.loop import EndReason
-from dogu.agent.session.events import Compacted
+from dogu.agent.events import Compacted, EndReason
 from dogu.agent.slash import Said
 from dogu.app.opening import Opened
 from dogu.models.events import ModelError, ModelErrorKind, Usage

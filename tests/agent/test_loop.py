@@ -8,8 +8,11 @@ import anyio
 import msgspec
 import pytest
 
+from dogu.agent.budget import Meter
+from dogu.agent.events import EndReason, TurnEnded
 from dogu.agent.history import History
-from dogu.agent.loop import Agent, EndReason, TurnEnded
+from dogu.agent.loop import Agent
+from dogu.agent.upkeep import AgentServices
 from dogu.contract.confirmation import CallContext
 from dogu.contract.content import Blob, Text
 from dogu.contract.errors import ErrorKind, ToolError
@@ -106,7 +109,8 @@ async def test_the_same_call_again_and_again_asks_the_person():
         return len(asked) < 2
 
     model = ScriptedModel([Turn(calls=[call("look", name="a")]) for _ in range(20)])
-    end = await agent(model, ask_to_go_on=go_on).run("look")
+    services = AgentServices(Meter(model), ask_to_go_on=go_on)
+    end = await agent(model, services=services).run("look")
     assert end.reason is EndReason.LOOP
     assert len(model.requests) == 10
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
+from dogu.agent.events import EndReason, TurnEnded
 from dogu.agent.stream import TurnStream
 from dogu.app import Options, open_agent
 from dogu.models.events import ModelError, ModelErrorKind, TextDelta
@@ -21,7 +21,7 @@ def options(tmp_path: Path) -> Options:
     return Options(root=str(tmp_path), home=str(tmp_path / "home"))
 
 
-async def all_of(stream: TurnStream[TurnEnd]) -> list[object]:
+async def all_of(stream: TurnStream) -> list[object]:
     async with stream as events:
         return [event async for event in events]
 

@@ -10,15 +10,18 @@ import pytest
 
 import dogu
 from cancelling import cancelled_when
-from dogu.agent.loop import Agent, EndReason, TurnEnd
-from dogu.agent.session.events import Within
+from dogu.agent.budget import Meter
+from dogu.agent.events import EndReason, TurnEnd, Within
+from dogu.agent.loop import Agent
 from dogu.agent.session.record import read_record
 from dogu.agent.subagent import Subagents
+from dogu.agent.upkeep import AgentServices
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolResult
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.runtime.approval import Approval
 from dogu.runtime.events import CallFinished, CallStarted
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, Confirm, Declined, Outcome, Question, approve
@@ -76,9 +79,11 @@ class Session:
     def __init__(self, turns: Sequence[ScriptedTurn], confirm: Confirm | None = approve, mode: str = "default") -> None:
         self.model = ScriptedModel(turns)
         self.change = Change()
-        tools = [Look(), self.change, WriteTodos(), AskUser(), RunSubagent(Subagents(lambda: self.agent))]
-        self.executor = Executor(ToolRegistry(tools), Policy(Rules(), ApprovalMode(mode)), confirm)
-        self.agent = Agent(self.model, self.executor, "You are main.")
+        registry = ToolRegistry([Look(), self.change, WriteTodos(), AskUser()])
+        self.executor = Executor(registry, Approval(Policy(Rules(), ApprovalMode(mode)), confirm))
+        system, meter = "You are main.", Meter(self.model)
+        registry.register(RunSubagent(Subagents(self.executor, self.model, system, meter)))
+        self.agent = Agent(self.model, self.executor, system, services=AgentServices(meter))
         self.events: list[object] = []
 
     async def run(self) -> TurnEnd:

@@ -14,6 +14,7 @@ from dogu.contract.tool import Kind, Tool
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.runtime.approval import Approval
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.runtime.executor import Executor
@@ -68,7 +69,7 @@ class Door:
 
 
 def executor(*tools: AnyTool, door: Door | None = None, mode: str = "default", **lists: list[str]) -> Executor:
-    return Executor(ToolRegistry(tools), Policy(Rules.from_lists(**lists), ApprovalMode(mode)), door)
+    return Executor(ToolRegistry(tools), Approval(Policy(Rules.from_lists(**lists), ApprovalMode(mode)), door))
 
 
 def paint(color: str = "red", call_id: str = "1") -> ToolCall:

@@ -11,8 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
-from dogu.agent.session.events import PromptGiven, QuestionAnswered, QuestionAsked, StateChanged, TurnFailed, Within
+from dogu.agent.events import (
+    EndReason,
+    PromptGiven,
+    QuestionAnswered,
+    QuestionAsked,
+    RecordedEvent,
+    StateChanged,
+    TurnEnd,
+    TurnEnded,
+    TurnFailed,
+)
 from dogu.agent.session.live import Session
 from dogu.agent.session.record import record_file
 from dogu.contract.content import Blob, Text
@@ -22,7 +31,7 @@ from dogu.contract.result import ToolResult
 from dogu.language import joined, say, sentence, speak, told
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
 from dogu.runtime.session_folder import KeptSession, SessionFacts
 from dogu.serve.session_export import export_html
 from dogu.serve.session_page import diff_html
@@ -40,7 +49,7 @@ HOSTILE = [
 ]
 
 
-def session_of(tmp_path: Path, events: list[object]) -> KeptSession:
+def session_of(tmp_path: Path, events: list[RecordedEvent]) -> KeptSession:
     session = Session(str(tmp_path), ["/project"])
     for event in events:
         session.event(event)
@@ -48,19 +57,19 @@ def session_of(tmp_path: Path, events: list[object]) -> KeptSession:
     return KeptSession(str(tmp_path), SessionFacts(["/project"], 0.0))
 
 
-def page_of(tmp_path: Path, events: list[object]) -> str:
+def page_of(tmp_path: Path, events: list[RecordedEvent]) -> str:
     written: list[str] = []
     export_html(session_of(tmp_path, events), written.append)
     return "".join(written)
 
 
-def call(name: str, result: ToolResult | None, call_id: str = "1", description: str = "") -> list[object]:
+def call(name: str, result: ToolResult | None, call_id: str = "1", description: str = "") -> list[RecordedEvent]:
     tool_call = ToolCall(call_id, name, {"text": name})
-    started: list[object] = [CallStarted(tool_call, name, description or name)]
+    started: list[RecordedEvent] = [CallStarted(tool_call, name, description or name)]
     return [*started, CallFinished(tool_call, name, result)] if result else started
 
 
-def everywhere(text: str) -> list[object]:
+def everywhere(text: str) -> list[RecordedEvent]:
     """The text in every place of a session that a model, a tool or a file may fill."""
     failed = ToolResult.failed(ToolError(ErrorKind.NOT_FOUND, text))
     diff = FileDiff(text, text, text, f"--- {text}\n+++ {text}\n@@ -1 +1 @@\n-{text}\n+{text}\n", (text,))
@@ -75,7 +84,7 @@ def everywhere(text: str) -> list[object]:
         *call(text, ToolResult(text, TerminalOutput(text, text, 3, (text,)))),
         *call(text, ToolResult(text, TodoList((Todo(text, "pending"),)))),
         *call(text, failed),
-        Within("9", TextDelta(text)),
+        Within("9", Noted(text)),
         *call(text, None, "9"),
         CallOutput("9", text),
         Retrying(text, 1, 1, 2),
@@ -162,7 +171,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_its_policy_forbids_it(tmp_pat
 
 
 def test_text_comes_in_one_piece_calls_unfold_and_what_never_ended_is_told(tmp_path: Path):
-    events: list[object] = [
+    events: list[RecordedEvent] = [
         PromptGiven("do it", 1),
         TextDelta("void "),
         Retrying("Overloaded.", 1, 1, 2),
@@ -219,7 +228,7 @@ def dumped(page: Path, profile: Path) -> str:
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
 @pytest.mark.parametrize("has_script", [True, False])
 def test_in_a_browser_nothing_hostile_runs_and_it_reads_without_javascript(tmp_path: Path, has_script: bool):
-    events: list[object] = []
+    events: list[RecordedEvent] = []
     for number, text in enumerate(HOSTILE):
         events += [PromptGiven(f"prompt {number}", number + 1), *everywhere(text)[2:]]
     page = page_of(tmp_path, events)

@@ -121,7 +121,6 @@ async def test_an_approval_and_a_question_never_stand_on_the_screen_together() -
     from dogu.policy.policy import Policy
     from dogu.runtime.approval import Approval
 
-    approval = Approval(Policy(), None)
     asked: list[Enquiry] = []
 
     async def door(enquiry: Enquiry) -> Given:
@@ -129,7 +128,7 @@ async def test_an_approval_and_a_question_never_stand_on_the_screen_together() -
         asked.append(enquiry)
         return Given({"answer1": "Red"})
 
-    approval.ask_person = door
+    approval = Approval(Policy(), None, door)
     result = await run_tool(AskUser(PersonAsked(approval.enquire)), questions=[COLOUR])
     assert result.error is None
     assert len(asked) == 1

@@ -8,6 +8,7 @@ from dogu.contract import Blob, ErrorKind, Text, ToolError, ToolResult
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.runtime.approval import Approval
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, Confirm, Outcome, Question
@@ -120,7 +121,7 @@ async def test_what_wont_be_fetched_is_refused_before_anybody_is_asked(prompt: s
 
 
 async def called(tool: WebFetch, prompt: str, mode: ApprovalMode, confirm: Confirm | None) -> ToolAnswer:
-    executor = Executor(ToolRegistry([tool]), Policy(Rules(), mode), confirm)
+    executor = Executor(ToolRegistry([tool]), Approval(Policy(Rules(), mode), confirm))
     return await executor.run(ToolCall("1", "web_fetch", {"prompt": prompt}))
 
 

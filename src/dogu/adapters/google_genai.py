@@ -33,7 +33,7 @@ async def send(chat: AsyncChat, runtime: Runtime, message: str, *, max_steps: in
         calls = [
             ToolCall(each.id or f"call-{number}", each.name or "", each.args) for number, each in enumerate(wanted)
         ]
-        answers = await runtime.executor.run_all(calls)
+        answers = await runtime.run_all(calls)
         parts = [part for answer, each in zip(answers, wanted, strict=True) for part in _answer(answer, each.id)]
         response = await chat.send_message(parts)  # pyright: ignore[reportUnknownMemberType]  (the SDK's own types)
         if any(answer.stop for answer in answers):

@@ -35,7 +35,7 @@ class RuntimeToolset(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> ToolReturn:
         """Run a call by the runtime's rules."""
-        answer = await self._runtime.executor.run(ToolCall(ctx.tool_call_id or name, name, tool_args))
+        answer = await self._runtime.run(ToolCall(ctx.tool_call_id or name, name, tool_args))
         content = answer.result.llm_content
         media = [
             BinaryContent(part.data, media_type=part.media_type) for part in parts_of(content) if isinstance(part, Blob)

@@ -16,10 +16,10 @@ _OWN_WORDS = "own words"
 
 
 class PersonAsked:
-    """Asks through `enquire`, which may come later, and answers None where nobody can be asked."""
+    """Asks through `enquire`, which answers None where nobody can be asked."""
 
-    def __init__(self, enquire: Enquire | None = None) -> None:
-        self.enquire = enquire
+    def __init__(self, enquire: Enquire) -> None:
+        self._enquire = enquire
 
     async def __call__(self, questions: Sequence[PersonQuestion]) -> list[PersonAnswer]:
         """Ask all the questions at once, then for the words of those who wanted their own.
@@ -44,7 +44,7 @@ class PersonAsked:
 
     async def _asked(self, fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
         enquiry = Enquiry(told("The model asks you"), "", fields, tuple(fields), is_question=True)
-        answer = await self.enquire(enquiry) if self.enquire is not None else None
+        answer = await self._enquire(enquiry)
         if answer is None:
             raise nobody_answers()
         if isinstance(answer, Declined):

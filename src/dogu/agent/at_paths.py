@@ -8,14 +8,13 @@ any other call.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
 
 from dogu.contract.content import Content, Part, Text, parts_of
 from dogu.contract.errors import ToolError
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import Emit, emit_nothing
-from dogu.runtime.executor import Executor
 
 _AT = re.compile(r"""(?:(?<=^)|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"'`])+))""")
 _CLOSING = ".,;:!?)]}、。，；：！？）】」』"
@@ -37,6 +36,10 @@ def at_paths(prompt: str) -> list[list[str]]:
     return found
 
 
+RunCall: TypeAlias = Callable[[ToolCall, Emit], Awaitable[ToolAnswer]]
+"""Runs one call, on record: `Runtime.run`."""
+
+
 class Resources(Protocol):
     """What a prompt may name beside files, as `@server:uri`."""
 
@@ -50,16 +53,16 @@ class Resources(Protocol):
 
 
 class PromptReader:
-    """Turns a prompt's text into content, with the files that it names read into it.
+    """Turns a prompt's text into content, with the files that it names read into it by `run`.
 
     `exists` says whether a path, relative to the root or absolute, is there; a path that isn't stays a word, unless it
     names one of the `resources`.
     """
 
-    def __init__(self, executor: Executor, exists: Callable[[str], bool]) -> None:
-        self._executor = executor
+    def __init__(self, run: RunCall, exists: Callable[[str], bool], resources: Resources | None = None) -> None:
+        self._run = run
         self._exists = exists
-        self.resources: Resources | None = None
+        self._resources = resources
 
     async def __call__(self, prompt: str, emit: Emit = emit_nothing) -> Content:
         """Return the prompt, followed by the files; a file that can't be read is told in its place."""
@@ -67,7 +70,7 @@ class PromptReader:
         paths = [path for readings in named if (path := self._first_that_exists(readings))]
         found: list[Part] = []
         if paths:
-            answer = await self._executor.run(ToolCall("at", "read_many_files", {"paths": paths}), emit)
+            answer = await self._run(ToolCall("at", "read_many_files", {"paths": paths}), emit)
             found += [Text("\n\nThe files named above:"), *parts_of(answer.result.llm_content)]
         found += await self._read_resources([each for each in named if not self._first_that_exists(each)], emit)
         if not found:
@@ -78,12 +81,12 @@ class PromptReader:
 
     async def _read_resources(self, named: list[list[str]], emit: Emit) -> list[Part]:
         """Read what is named without the closing punctuation of a sentence, which no URI ends with."""
-        if self.resources is None:
+        if self._resources is None:
             return []
         found: list[Part] = []
         for readings in named:
-            if self.resources.names(readings[-1]):
-                content = await self.resources.read(readings[-1], emit)
+            if self._resources.names(readings[-1]):
+                content = await self._resources.read(readings[-1], emit)
                 found += [Text(f"\n\nThe resource {readings[-1]} named above:"), *parts_of(content)]
         return found
 

@@ -11,13 +11,16 @@ from typing import Annotated
 import msgspec
 
 from dogu.contract import CallContext, Content, Kind, Tool, ToolResult
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import Emit
-from dogu.runtime.executor import Executor
-from dogu.runtime.registry import ToolRegistry
+from dogu.runtime.registry import AnyTool
 
 Read = Callable[[str, str, Callable[[str], None]], Awaitable[ToolResult]]
 """Reads a resource: a server's alias, a URI, where progress is reported. Raises `ToolError`."""
+
+
+RunTool = Callable[[AnyTool, ToolCall, Emit], Awaitable[ToolAnswer]]
+"""Runs a call of this tool, on record: `Runtime.run_tool`."""
 
 
 class ReadMcpResourceArgs(msgspec.Struct, kw_only=True):
@@ -45,10 +48,10 @@ class ReadMcpResource(Tool[ReadMcpResourceArgs]):
 
 
 class PromptResources:
-    """The resources that a prompt may name. `is_server` says whether there is a server of that alias."""
+    """The resources that a prompt may name, read by `run`; `is_server` says whether there is a server of that alias."""
 
-    def __init__(self, executor: Executor, is_server: Callable[[str], bool], read: Read) -> None:
-        self._executor = executor
+    def __init__(self, run: RunTool, is_server: Callable[[str], bool], read: Read) -> None:
+        self._run = run
         self._is_server = is_server
         self._tool = ReadMcpResource(read)
 
@@ -60,6 +63,6 @@ class PromptResources:
     async def read(self, written: str, emit: Emit) -> Content:
         """Return what the resource holds, or why it can't be read."""
         alias, _, uri = written.partition(":")
-        executor = self._executor.beside(ToolRegistry([self._tool]))
-        answer = await executor.run(ToolCall("at", self._tool.name, {"server": alias, "uri": uri}), emit)
+        call = ToolCall("at", self._tool.name, {"server": alias, "uri": uri})
+        answer = await self._run(self._tool, call, emit)
         return answer.result.llm_content

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from dogu.agent.loop import sum_usage
+from dogu.agent.events import Record, sum_usage
 from dogu.language import told
 from dogu.models.events import Usage
+from dogu.models.model import Model
 from dogu.models.prices import Price
+from dogu.runtime.events import emit_nothing
 
 
 class Spent(msgspec.Struct):
@@ -96,6 +98,42 @@ class Budget(Ledger):
             cost=usd(self.cost_usd),
             most=usd(most),
         )
+
+
+class Meter:
+    """Counts the tokens of every request of a session, at `model`'s price, and says when `budget` allows no other.
+
+    `usage` begins with what the session had used before it was resumed.
+    """
+
+    def __init__(
+        self, model: Model, record: Record = emit_nothing, budget: Budget | None = None, usage: Usage | None = None
+    ) -> None:
+        self.usage = usage or Usage()
+        self.budget = budget
+        self._model = model
+        self._record = record
+
+    def add(self, usage: Usage) -> None:
+        """Count a request of a turn, whose events are recorded."""
+        self.usage = sum_usage(self.usage, usage)
+        if self.budget is not None:
+            self.budget.add(self._model.name, usage)
+
+    def count(self, usage: Usage) -> None:
+        """Count and record a request of another kind: a repair's, a summary's, a search's."""
+        self.add(usage)
+        self._record(usage)
+
+    def why_stop(self) -> str:
+        """Say for the user why no further request may be sent; empty when it may."""
+        return self.budget.why_stop() if self.budget is not None else ""
+
+    def cost_usd(self) -> float | None:
+        """Return what all requests of this process have cost so far; None when a price isn't known."""
+        if self.budget is None or self.budget.run.unpriced:
+            return None
+        return self.budget.run.cost_usd
 
 
 def usd(amount: float) -> str:

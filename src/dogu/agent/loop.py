@@ -6,92 +6,87 @@ screen, no wire and no tool by name.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from enum import StrEnum
 from functools import partial
-from typing import TypeAlias
 
 import anyio
-import msgspec
 
 from dogu.agent.breathing import breathing
+from dogu.agent.budget import Meter
+from dogu.agent.events import (
+    Emit,
+    EndReason,
+    Event,
+    PromptGiven,
+    TurnCancelled,
+    TurnEnd,
+    TurnEnded,
+    TurnFailed,
+    sum_usage,
+)
 from dogu.agent.history import History
 from dogu.agent.loop_detection import LoopDetection
-from dogu.agent.session.events import PromptGiven, TurnCancelled, TurnFailed
 from dogu.agent.stream import TurnStream
-from dogu.agent.upkeep import Upkeep
+from dogu.agent.system_prompt import Instructions
+from dogu.agent.upkeep import AgentServices
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.language import told
-from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, Retrying, TextDelta, Usage
+from dogu.models.events import (
+    Finished,
+    FinishReason,
+    FunctionCallEvent,
+    ModelError,
+    ModelErrorKind,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    Usage,
+)
 from dogu.models.model import Model
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, Emit, emit_nothing
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted, Within, emit_nothing, recording
 from dogu.runtime.executor import Executor
 
 _MOST_PRINTED_CHARS = 8_000
 
-AskToGoOn = Callable[[str], Awaitable[bool]]
-RunTurn: TypeAlias = Callable[[Content, Emit], Awaitable["TurnEnd"]]
-AroundTurn: TypeAlias = Callable[[Content, Emit, RunTurn], Awaitable["TurnEnd"]]
-
-
-class EndReason(StrEnum):
-    """Why a turn came to rest."""
-
-    DONE = "done"
-    STOPPED = "stopped"  # the person declined a call and said stop
-    STEP_LIMIT = "step_limit"
-    BUDGET = "budget"  # it may cost no more
-    LOOP = "loop"
-
-
-class TurnEnd(msgspec.Struct, frozen=True):
-    """A turn at rest: the model's last words, its calls and its helpers', and a sentence for the person."""
-
-    reason: EndReason
-    text: str
-    answers: tuple[ToolAnswer, ...] = ()
-    usage: Usage = msgspec.field(default_factory=Usage)
-    note: str = ""
-
-
-class TurnEnded(msgspec.Struct, frozen=True):
-    """The event that ends a turn's events."""
-
-    end: TurnEnd
-
 
 class Agent:
-    """A conversation between a person and a model that has tools.
+    """A conversation between a user and a model that has tools.
 
-    `max_steps` bounds the model requests of one turn. `ask_to_go_on` asks the person when the model seems to loop; None
-    means that nobody is there, and the turn ends. `upkeep` is what is done beside: room made, tokens counted.
+    `system` is what the model is told first: a text, or `Instructions` that may change. `max_steps` bounds the model
+    requests of one turn. `services` are what stands beside the conversation: its record, its meter, its upkeep.
     """
 
     def __init__(
         self,
         model: Model,
         executor: Executor,
-        system: str,
+        system: str | Instructions,
         *,
         history: History | None = None,
         max_steps: int = 100,
-        ask_to_go_on: AskToGoOn | None = None,
+        services: AgentServices | None = None,
     ) -> None:
         self.model = model
         self.executor = executor
-        self.system = system
         self.history = history or History()
         self.max_steps = max_steps
-        self.ask_to_go_on = ask_to_go_on
-        self.usage = Usage()
+        self.services = services or AgentServices(Meter(model))
         self.is_in_turn = False
-        self.upkeep = Upkeep()
-        self.around_turn: AroundTurn | None = None  # runs each turn in its own way, by the function it is given
-        self.watched: Callable[[Model], Model] = _unwatched
+        self._system = system
+
+    @property
+    def system(self) -> str:
+        """What the model is told before the first prompt, as it is now."""
+        return self._system if isinstance(self._system, str) else self._system.text
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all requests so far."""
+        return self.services.meter.usage
 
     async def run(self, prompt: Content, emit: Emit = emit_nothing) -> TurnEnd:
         """Run one turn, from the prompt to rest.
@@ -101,13 +96,12 @@ class Agent:
         """
         self.is_in_turn = True
         try:
-            if self.around_turn is not None:
-                return await self.around_turn(prompt, emit, self._run)
-            return await self._run(prompt, emit)
+            around = self.services.around_turn
+            return await (self._run(prompt, emit) if around is None else around(prompt, emit, self._run))
         finally:
             self.is_in_turn = False
 
-    def stream(self, prompt: Content) -> TurnStream[TurnEnd]:
+    def stream(self, prompt: Content) -> TurnStream:
         """Run one turn as a stream of events: `async with agent.stream(prompt) as events: async for event in events`.
 
         Leaving the context early cancels the turn; `events.end` is its `TurnEnd` once they are over.
@@ -115,10 +109,10 @@ class Agent:
         return TurnStream(partial(self.run, prompt))
 
     async def _run(self, prompt: Content, emit: Emit) -> TurnEnd:
-        number = self.executor.begin_turn()
-        turn = _Turn(self, emit)
-        record = self.executor.recorded()
-        self.executor.recorded(emit)(PromptGiven(prompt, number))
+        record = self.services.record
+        tell = recording(record, emit)
+        turn = _Turn(self, tell)
+        tell(PromptGiven(prompt, self.services.next_turn()))
         try:
             await turn.make_room()
             turn.mark = self.history.mark()
@@ -134,23 +128,21 @@ class Agent:
             record(TurnCancelled())
             self.history.interrupt(turn.text, turn.results_so_far())
             raise
-        self.executor.recorded(emit)(TurnEnded(end))
+        tell(TurnEnded(end))
         return end
 
     def count(self, usage: Usage) -> None:
-        """Add the tokens of one request to the conversation's, and record them."""
-        self.usage = sum_usage(self.usage, usage)
-        self.upkeep.count(self.model.name, usage)
-        self.executor.recorded()(usage)
+        """Add the tokens of a request that is no part of a turn, and record them."""
+        self.services.meter.count(usage)
 
 
 class _Turn:
     """One turn under way: what it has said and done so far."""
 
-    def __init__(self, agent: Agent, emit: Emit) -> None:
+    def __init__(self, agent: Agent, emit: Callable[[Event | Within], None]) -> None:
         self._agent = agent
-        self._door = emit  # the executor and `Agent.count` record what they pass on
-        self._tell = agent.executor.recorded(emit)
+        self._services = agent.services
+        self._tell = emit
         self._loops = LoopDetection()
         self._usage = Usage()
         self.mark: tuple[int, bytes] | None = None  # where the history stood; None where there is no way back
@@ -162,7 +154,7 @@ class _Turn:
     async def to_rest(self) -> TurnEnd:
         for _ in range(self._agent.max_steps):
             await self.make_room()
-            if reason := self._agent.upkeep.why_stop():
+            if reason := self._services.meter.why_stop():
                 return self._end(EndReason.BUDGET, reason)
             finished = await self._ask_in_room()
             calls = self._agent.history.add_model(finished)
@@ -186,7 +178,7 @@ class _Turn:
 
     async def make_room(self, *, is_too_long: bool = False) -> bool:
         """Let room be made in the history; then there is no way back to before the turn."""
-        made = await self._agent.upkeep.make_room(self._tell, is_too_long=is_too_long)
+        made = await self._services.upkeep.make_room(self._tell, is_too_long=is_too_long)
         self.mark = None if made else self.mark
         return made
 
@@ -202,8 +194,7 @@ class _Turn:
     async def _ask(self) -> Finished:
         agent = self._agent
         self.text = ""
-        model, declarations = agent.watched(agent.model), agent.executor.registry.declarations
-        stream = model.stream(agent.system, agent.history.contents, declarations)
+        stream = agent.model.stream(agent.system, agent.history.contents, agent.executor.registry.declarations)
         finished: Finished | None = None
         async with stream as events, aclosing(breathing(events)) as passed:
             async for event in passed:
@@ -214,13 +205,11 @@ class _Turn:
                         self.text = ""
                     case Usage():
                         self._usage = sum_usage(self._usage, event)
-                        agent.upkeep.measured(event)
-                        agent.count(event)
-                        self._door(event)
-                        continue
+                        self._services.upkeep.measured(event)
+                        self._services.meter.add(event)
                     case Finished():
                         finished = event
-                    case _:
+                    case ThoughtDelta() | FunctionCallEvent():
                         pass
                 self._tell(event)
         if finished is None:
@@ -229,28 +218,29 @@ class _Turn:
 
     async def _run(self, calls: Sequence[ToolCall]) -> list[ToolAnswer]:
         self.results, self._printed = {}, {}
-        answers = await self._agent.executor.run_all(calls, self._emit)
+        answers = await self._agent.executor.run_all(calls, self._call_event)
         self.answers += answers
-        noted = await self._agent.upkeep.noted(answers)
+        noted = await self._services.upkeep.noted(answers)
         self._agent.history.answer(
             {answer.call.call_id: answer.result for answer in answers} | dict(noted),
             media_inside=self._agent.model.takes_media_in_answers,
         )
         return answers
 
-    def _emit(self, event: object) -> None:
+    def _call_event(self, event: CallEvent | Within) -> None:
         """Pass an event on, keeping results as they come: a cancelled turn must not forget what was done."""
-        match event:
+        shown = event.event if isinstance(event, Within) else event
+        match shown:
             case CallFinished(call=call, result=result):
                 self.results[call.call_id] = result
                 if call.parent:
                     self.answers.append(ToolAnswer(call, result))
             case CallOutput(call_id=call_id, text=text):
                 self._printed[call_id] = (self._printed.get(call_id, "") + text)[-_MOST_PRINTED_CHARS:]
-            case _:
+            case CallStarted() | Noted():
                 pass
-        self._agent.upkeep.saw(event)
-        self._door(event)
+        self._services.upkeep.saw(shown)
+        self._tell(event)
 
     def results_so_far(self) -> dict[str, ToolResult]:
         """The results of the calls that ended, and what the others had printed."""
@@ -261,7 +251,7 @@ class _Turn:
         return any(seen)
 
     async def _goes_on(self) -> bool:
-        ask = self._agent.ask_to_go_on
+        ask = self._services.ask_to_go_on
         self._loops.clear()
         return ask is not None and await ask(
             told("The model keeps making the same calls with the same answers. Go on?")
@@ -269,10 +259,6 @@ class _Turn:
 
     def _end(self, reason: EndReason, note: str = "") -> TurnEnd:
         return TurnEnd(reason, self.text, tuple(self.answers), self._usage, note)
-
-
-def _unwatched(model: Model) -> Model:
-    return model
 
 
 def _interrupted(printed: str) -> ToolResult:
@@ -288,8 +274,3 @@ def _stop_note(answers: Sequence[ToolAnswer]) -> str:
 
 def _cut_note(finished: Finished) -> str:
     return told("The answer was cut at the model's output limit.") if finished.reason is FinishReason.LENGTH else ""
-
-
-def sum_usage(first: Usage, second: Usage) -> Usage:
-    """Add up tokens."""
-    return Usage(*map(sum, zip(msgspec.structs.astuple(first), msgspec.structs.astuple(second), strict=True)))

@@ -5,29 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Generic, TypeVar
 
 import anyio
 
+from dogu.agent.events import Emit, Event, TurnEnd
 from dogu.models.events import ModelError
 
-EndT = TypeVar("EndT")
 
-
-class TurnStream(Generic[EndT]):
+class TurnStream:
     """The events of one turn, while its context is open; leaving it early cancels the turn.
 
     `end` is there once the events are over. Raises `ModelError` from the iteration, as `Agent.run` does.
     """
 
-    def __init__(self, run: Callable[[Callable[[object], None]], Awaitable[EndT]]) -> None:
+    def __init__(self, run: Callable[[Emit], Awaitable[TurnEnd]]) -> None:
         """`run` runs the turn; it is given what takes its events."""
         self._run_turn = run
-        self._send, self._receive = anyio.create_memory_object_stream[object](math.inf)
+        self._send, self._receive = anyio.create_memory_object_stream[Event](math.inf)
         self._error: ModelError | None = None
-        self.end: EndT | None = None
+        self.end: TurnEnd | None = None
 
-    async def __aenter__(self) -> TurnStream[EndT]:
+    async def __aenter__(self) -> TurnStream:
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._run)
@@ -46,10 +44,10 @@ class TurnStream(Generic[EndT]):
         finally:
             self._receive.close()
 
-    def __aiter__(self) -> TurnStream[EndT]:
+    def __aiter__(self) -> TurnStream:
         return self
 
-    async def __anext__(self) -> object:
+    async def __anext__(self) -> Event:
         try:
             return await self._receive.receive()
         except anyio.EndOfStream:

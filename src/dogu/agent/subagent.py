@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import anyio
 
-from dogu.agent.loop import Agent, EndReason, TurnEnd
-from dogu.agent.session.events import Within
-from dogu.agent.upkeep import Upkeep
+from dogu.agent.budget import Meter
+from dogu.agent.events import EndReason, Event, Record, TurnEnd
+from dogu.agent.loop import Agent
+from dogu.agent.system_prompt import Instructions
+from dogu.agent.upkeep import AgentServices
 from dogu.contract import CallContext, ErrorKind, ToolError
 from dogu.models.events import ModelError, Usage
+from dogu.models.model import Model
 from dogu.runtime.approval import TurnStoppedError
+from dogu.runtime.events import emit_nothing
+from dogu.runtime.executor import Executor
 from dogu.runtime.nested import NestedExecutor
 from dogu.runtime.registry import ToolRegistry
 from dogu.tools.run_subagent import SubagentTask
@@ -24,21 +27,22 @@ the tools you have, and end with an answer that holds everything the agent needs
 can answer questions; when something is unclear, decide, and say how you decided."""
 
 
-class _SameBudget(Upkeep):
-    """A helper stops where its agent would."""
-
-    def __init__(self, agents: Upkeep) -> None:
-        self._agents = agents
-
-    def why_stop(self) -> str:
-        return self._agents.why_stop()
-
-
 class Subagents:
-    """Runs helpers for an agent, which is asked for at each call: its model and its instructions may change."""
+    """Runs helpers beside an agent, with its model and its instructions; they stop where its `meter` says."""
 
-    def __init__(self, agent: Callable[[], Agent]) -> None:
-        self._agent = agent
+    def __init__(
+        self,
+        executor: Executor,
+        model: Model,
+        system: str | Instructions,
+        meter: Meter,
+        record: Record = emit_nothing,
+    ) -> None:
+        self._executor = executor
+        self._model = model
+        self._system = system
+        self._meter = meter
+        self._record = record
         self._changing = anyio.Lock()
 
     async def __call__(self, task: SubagentTask, context: CallContext) -> str:
@@ -48,29 +52,27 @@ class Subagents:
             ToolError: INVALID_ARGUMENTS for tools that can't be given, REMOTE_FAILED when the model gives no answer,
                 TIMED_OUT at the limit of steps, DECLINED when the person stops the turn.
         """
-        agent = self._agent()
-        tools = _tools_of(task, agent.executor.registry)
-        record = agent.executor.recorded()
-
-        def tell(event: object) -> None:
-            record(Within(context.call_id, event))
-            context.emit(event)
-
-        executor = NestedExecutor(agent.executor, tools, context.call_id, tell, self._changing)
-        helper = Agent(agent.model, executor, f"{agent.system}\n\n{_ROLE}", max_steps=task.max_steps)
-        helper.upkeep = _SameBudget(agent.upkeep)
-        helper.watched = agent.watched
-
-        def count(event: object) -> None:
-            if isinstance(event, Usage):
-                agent.count(event)
-
+        tools = _tools_of(task, self._executor.registry)
+        executor = NestedExecutor(self._executor, tools, context.call_id, context.emit, self._changing)
+        system = self._system if isinstance(self._system, str) else self._system.text
+        helper = Agent(
+            self._model,
+            executor,
+            f"{system}\n\n{_ROLE}",
+            max_steps=task.max_steps,
+            services=AgentServices(self._meter),
+        )
         try:
-            end = await helper.run(task.task, count)
+            end = await helper.run(task.task, self._record_usage)
         except ModelError as error:
             message = f"The helper's model gave no answer: {error.message} Do the task yourself, or try again later."
             raise ToolError(ErrorKind.REMOTE_FAILED, message) from error
         return _last_words(end, task)
+
+    def _record_usage(self, event: Event) -> None:
+        """Of a helper's own conversation only what it cost goes on record; its calls are in the outer call's events."""
+        if isinstance(event, Usage):
+            self._record(event)
 
 
 def _tools_of(task: SubagentTask, registry: ToolRegistry) -> ToolRegistry:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from dogu.agent.context.files import ContextFile
+if TYPE_CHECKING:
+    from dogu.agent.context.files import ContextFile, ContextFiles
 
 _INTRODUCTION = """\
 You are dogu, a coding agent that works in a person's project with tools.
@@ -23,14 +26,46 @@ What the person and the project want you to know and keep to, the most general f
 counts. The person's own words in the conversation come before all of it."""
 
 
-def system_prompt(roots: Sequence[str], context_files: Sequence[ContextFile] = (), extra: str = "") -> str:
-    """Join the introduction, the workspace roots, the context files and `extra` into one text."""
+class Instructions:
+    """What an agent is told before the first prompt; `read` reads the context files, once an agent asks for them.
+
+    They change when a context file does: `refresh` reads the files anew, for the next request.
+    """
+
+    def __init__(self, roots: Sequence[str], read: Callable[[], ContextFiles]) -> None:
+        self._roots = roots
+        self._read = read
+        self._context: ContextFiles | None = None
+
+    @property
+    def context(self) -> ContextFiles:
+        """The context files."""
+        if self._context is None:
+            self._context = self._read()
+        return self._context
+
+    @property
+    def text(self) -> str:
+        """The instructions as they are now."""
+        return system_prompt(self._roots, self.context.files)
+
+    def refresh(self) -> None:
+        """Read the context files anew."""
+        self.context.refresh()
+
+    def files_changed(self, paths: Sequence[str]) -> None:
+        """Read them anew if an agent was told one of these."""
+        context = self._context
+        if context is not None and any(os.path.basename(path) in context.names for path in paths):
+            context.refresh()
+
+
+def system_prompt(roots: Sequence[str], context_files: Sequence[ContextFile] = ()) -> str:
+    """Join the introduction, the workspace roots and the context files into one text."""
     parts = [_INTRODUCTION, f"Workspace root: {roots[0]}"]
     if len(roots) > 1:
         parts[-1] += "\nMore roots: " + ", ".join(roots[1:])
     if context_files:
         parts.append(_ABOUT_CONTEXT)
     parts += [file.block for file in context_files]
-    if extra:
-        parts.append(extra)
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from dogu.runtime.events import CallFinished, CallStarted
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
 
 
 class ToolTally(msgspec.Struct):
@@ -26,7 +26,7 @@ class Tally:
         self._now = now
         self._started: dict[str, float] = {}
 
-    def saw(self, event: object) -> None:
+    def saw(self, event: CallEvent) -> None:
         """Take note of an event."""
         match event:
             case CallStarted(call=call):
@@ -37,5 +37,5 @@ class Tally:
                 row.calls += 1
                 row.failed += result.error is not None
                 row.took_s += now - self._started.pop(call.call_id, now)
-            case _:
+            case CallOutput() | Noted():
                 pass

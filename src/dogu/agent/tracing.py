@@ -9,38 +9,36 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from functools import partial
 from typing import Any
 
-from dogu.agent.loop import Agent, AroundTurn, EndReason, RunTurn, TurnEnd
+from dogu.agent.events import Emit, EndReason, TurnEnd
+from dogu.agent.upkeep import AroundTurn, RunTurn
 from dogu.contract.content import Content, text_of
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.events import Finished, ModelEvent, Retrying, TextDelta, ThoughtDelta, Usage
+from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.models.model import Model
-from dogu.runtime.events import Emit
+from dogu.models.wrapped import WrappedModel
 from dogu.runtime.tracing import Tracing
 from dogu.version import __version__
 
 _MESSAGES_IN, _MESSAGES_OUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
 
-def trace_agent(agent: Agent, tracing: Tracing, provider: str) -> None:
-    """Have an agent's turns and model calls traced; `provider` is the conventions' name of the model's."""
-    agent.around_turn = _TracedTurns(agent, tracing, agent.around_turn, provider)
-    agent.watched = lambda model: TracedModel(model, tracing, provider)
+class TracedTurns:
+    """Runs turns, in the way of `inner` if there is one, in a span; `provider` is the conventions' name of it."""
 
-
-class _TracedTurns:
-    def __init__(self, agent: Agent, tracing: Tracing, inner: AroundTurn | None, provider: str) -> None:
-        self._agent = agent
+    def __init__(self, model: Model, tracing: Tracing, inner: AroundTurn | None, provider: str) -> None:
+        self._model = model
         self._tracing = tracing
         self._inner = inner
         self._provider = provider
 
     async def __call__(self, prompt: Content, emit: Emit, run: RunTurn) -> TurnEnd:
+        """Run one turn by `run`."""
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": self._provider,
             "gen_ai.agent.name": "dogu",
             "gen_ai.agent.version": __version__,
-            "gen_ai.request.model": self._agent.model.name,
+            "gen_ai.request.model": self._model.name,
         }
         with self._tracing.span("invoke_agent dogu", attributes) as span:
             self._tracing.content(span, _MESSAGES_IN, lambda: _messages("user", text_of(prompt)))
@@ -52,33 +50,19 @@ class _TracedTurns:
             return end
 
 
-class TracedModel:
+class TracedModel(WrappedModel):
     """A model whose requests are traced."""
 
     def __init__(self, model: Model, tracing: Tracing, provider: str) -> None:
-        self._model = model
+        super().__init__(model)
         self._tracing = tracing
         self._provider = provider
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._model.name
-
-    @property
-    def takes_media_in_answers(self) -> bool:
-        """As the model."""
-        return self._model.takes_media_in_answers
 
     def stream(
         self, system: str, history: Sequence[bytes], declarations: Sequence[FunctionDeclaration]
     ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
         """Ask the model, in a span."""
-        return self._traced(self._model.stream(system, history, declarations), history)
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
+        return self._traced(self._inner.stream(system, history, declarations), history)
 
     @asynccontextmanager
     async def _traced(
@@ -113,7 +97,7 @@ class TracedModel:
                 case Finished(reason=reason, content=content):
                     span.set_attribute("gen_ai.response.finish_reasons", [str(reason)])
                     self._tracing.content(span, _MESSAGES_OUT, partial(bytes(content).decode, "utf-8", "replace"))
-                case _:
+                case TextDelta() | ThoughtDelta() | FunctionCallEvent():
                     pass
             yield event
 

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
+from dogu.agent.events import Emit, Record, TurnEnd
+from dogu.contract.content import Content
 from dogu.contract.result import ToolResult
 from dogu.models.events import Usage
 from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import Emit
+from dogu.runtime.events import CallEvent, emit_nothing
+
+if TYPE_CHECKING:
+    from dogu.agent.budget import Meter
+
+AskToGoOn: TypeAlias = Callable[[str], Awaitable[bool]]
+RunTurn: TypeAlias = Callable[[Content, Emit], Awaitable[TurnEnd]]
+AroundTurn: TypeAlias = Callable[[Content, Emit, RunTurn], Awaitable[TurnEnd]]
 
 
 class Upkeep:
-    """Counts, makes room, adds notes, and says when to stop. This one does nothing: `keeping` has the one that does."""
+    """Makes room and adds notes. This one does nothing: `keeping` has the one that does."""
 
     async def make_room(self, emit: Emit, *, is_too_long: bool = False) -> bool:
         """Make room in the conversation if it needs it, or because the model refused it; whether any was made."""
         return False
-
-    def why_stop(self) -> str:
-        """Say for the person why no further request may be sent; empty when it may."""
-        return ""
-
-    def cost_usd(self) -> float | None:
-        """Return what all requests of this process have cost so far; None when a price isn't known."""
-        return None
-
-    def count(self, model: str, usage: Usage) -> None:
-        """Take note of a request's tokens: the conversation's own, a helper's, a repair's or a summary's."""
 
     def measured(self, usage: Usage) -> None:
         """Take note of what the server counted of the conversation as it stands."""
@@ -35,5 +36,26 @@ class Upkeep:
         """Return, by call id, the results that the model is told more with than the call itself answered."""
         return {}
 
-    def saw(self, event: object) -> None:
+    def saw(self, event: CallEvent) -> None:
         """Take note of an event of a call."""
+
+
+def _uncounted() -> int:
+    return 0
+
+
+class AgentServices(msgspec.Struct, frozen=True):
+    """What an agent has beside its model, its tools and its history.
+
+    `meter` counts tokens and says when to stop. `record` is told of each event before a door is. `next_turn` counts a
+    prompt of the user, and what follows can be undone at once; 0 where nobody counts. `around_turn` runs each turn in
+    its own way, by the function that it is given. `ask_to_go_on` asks the user when the model seems to loop; None means
+    that nobody is there, and the turn ends.
+    """
+
+    meter: Meter
+    upkeep: Upkeep = Upkeep()
+    record: Record = emit_nothing
+    next_turn: Callable[[], int] = _uncounted
+    around_turn: AroundTurn | None = None
+    ask_to_go_on: AskToGoOn | None = None

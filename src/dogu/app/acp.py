@@ -10,13 +10,14 @@ from typing import cast
 import msgspec
 
 from dogu.app.model_choice import provider_of
-from dogu.app.opening import open_agent
-from dogu.app.options import Options, read_settings
-from dogu.app.sessions import find_recorded
+from dogu.app.opening import agent_of
+from dogu.app.options import Door, Options, Start, read_settings
+from dogu.app.sessions import at_session, find_recorded
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.models.providers import OFFLINE
 from dogu.policy.mode import ApprovalMode
+from dogu.runtime.notes import Notes
 from dogu.runtime.session_folder import RECORD_NAME, KeptSession, kept_sessions
 from dogu.serve.acp.wishes import KeptRow, SessionParts, SessionWish
 from dogu.settings import Settings, SettingsError
@@ -38,13 +39,13 @@ class AcpSessions:
                 raise ToolError(ErrorKind.NOT_FOUND, say("There is no session {id}.", id=wish.resume))
             _refuse_in_use(kept)
         try:
+            options = at_session(options)
             settings = read_settings(options)
-            async with open_agent(
-                options, confirm=wish.confirm, ask_to_go_on=wish.ask_to_go_on, enquire=wish.ask_person
-            ) as opened:
+            notes = Notes(f"{warning}" for warning in settings.warnings)
+            door = Door(wish.confirm, wish.ask_person, wish.ask_to_go_on)
+            async with agent_of(Start(options, settings, door, notes)) as opened:
                 if wish.resume is not None and opened.session_id != wish.resume:
                     raise _in_use(wish.resume)
-                opened.runtime.notes = (*(f"{warning}" for warning in settings.warnings), *opened.runtime.notes)
                 yield SessionParts(
                     opened.session_id,
                     opened.agent,

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dogu.app.extending import skill_tools
+from dogu.app.keeping import memory_file
+from dogu.app.mcp_servers import offer_on_demand
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
+    from dogu.app.foundation import Foundation
     from dogu.app.web import Web
     from dogu.policy.rules import Rules
     from dogu.tools.ask_user import AskPerson
@@ -54,6 +58,49 @@ class Parts(msgspec.Struct, frozen=True):
     has_person: bool = False
     commands: Processes | None = None
     ask: AskPerson | None = None
+
+
+async def add_tools(base: Foundation, powers: Powers, more: Iterable[AnyTool]) -> None:
+    """Register the tools that the rules let exist: the built-in ones, the skills', `more`, and discovered ones."""
+    from dogu.agent.asking import PersonAsked
+
+    start, workspace, registry = base.start, base.workspace, base.executor.registry
+    options, settings, rules = start.options, start.settings, base.policy.rules
+    parts = Parts(
+        workspace.roots,
+        workspace.files,
+        workspace.processes,
+        partial(memory_file, options, settings, workspace.journal),
+        powers,
+        start.door.confirm is not None,
+        options.processes,
+        PersonAsked(base.executor.approval.enquire),
+    )
+    built_in = [tool for tool in built_in_tools(settings, parts) if tool_exists(rules, tool.name)]
+    for tool in (*built_in, *skill_tools(options, settings, workspace.roots, base.policy), *more):
+        registry.register(tool)
+    start.notes.add(*await _discover(base))
+
+
+async def _discover(base: Foundation) -> tuple[str, ...]:
+    """Register what the discovery command declares; return what went wrong."""
+    settings, registry, workspace = base.start.settings, base.executor.registry, base.workspace
+    tools = settings.tools
+    if not tools.discovery_command:
+        return ()
+    from dogu.runtime.discovery.command import CommandRunner, discover
+    from dogu.workspace.environment import command_environment
+
+    runner = CommandRunner(
+        workspace.processes,
+        workspace.roots.primary,
+        lambda: command_environment(os.environ, settings.shell.environment),
+    )
+    offer_on_demand(registry, base.policy.rules)
+    found = await discover(tools.discovery_command, tools.call_command, runner, registry.taken_names)
+    for tool in found.tools:
+        registry.register(tool, is_discovered=True)
+    return found.problems
 
 
 def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:

@@ -1,47 +1,54 @@
-"""What a resumed session goes on with: its history, mended; its approval mode, usage and turns; what came to an end."""
+"""What a resumed session goes on with: its history, mended; its rules, usage and turns; what came to an end."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from anyio import to_thread
 
+from dogu.agent.history import History
 from dogu.agent.session.resume import reopen
-from dogu.app.options import Options
 from dogu.contract.errors import ToolError
 from dogu.language import say
-from dogu.policy.mode import ApprovalMode
+from dogu.models.events import Usage
+from dogu.models.model import Model
+from dogu.policy.policy import Policy
 from dogu.policy.rules import RestrictionError, Rule
 from dogu.policy.verdict import Decision
-from dogu.settings import Settings
 
 if TYPE_CHECKING:
-    from dogu.agent.loop import Agent
     from dogu.agent.session.resume import Interrupted, Restored
-    from dogu.app.sessions import OpenedSession
+    from dogu.app.foundation import Foundation
     from dogu.runtime.calls import ToolCall
     from dogu.runtime.journal import Journal
-    from dogu.runtime.runtime import Runtime
 
 
-async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, options: Options, settings: Settings) -> None:
-    """Let the session record the agent's conversation, from where it left off if it was opened before.
+class Resumed(msgspec.Struct, frozen=True):
+    """A conversation from where it was left off; `notes` tell the user what became of it."""
 
-    What was interrupted becomes notes of the runtime, and answers for the model.
+    history: History
+    usage: Usage
+    notes: tuple[str, ...] = ()
+
+
+async def resume(base: Foundation, model: Model) -> Resumed:
+    """Have the session record the conversation from now on, which goes on if the session was opened before.
+
+    What was interrupted becomes notes, and answers for the model.
     """
-    session, restored = opened.session, opened.restored
-    session.model = lambda: agent.model.name
+    session, restored = base.session, base.opened.restored
     if restored is None:
-        session.watch(agent.history)
-        return
+        history = History()
+        session.watch(history)
+        return Resumed(history, Usage())
 
-    changed = await to_thread.run_sync(_changes_by_call, runtime.journal, restored.turn)
-    runtime.journal.turn = restored.turn
+    changed = await to_thread.run_sync(_changes_by_call, base.workspace.journal, restored.turn)
     session.carry_on(restored.state)
-    _carry_on_mode(runtime, restored, options, settings)
+    rules = _carry_on_rules(base.policy, restored)
     history, interrupted = reopen(restored, session.watch, lambda call: _told_changes(changed, call))
-    notes = [*opened.notes, *_carry_on_rules(runtime, restored), *_notes(interrupted)]
-    before, now = restored.state.model, agent.model.name
+    notes = [*base.opened.notes, *rules, *_notes(interrupted)]
+    before, now = restored.state.model, model.name
     if before and before != now:
         notes.append(say("Until now {before} answered in this session; now it is {now}.", before=before, now=now))
     if restored.enquiry is not None:
@@ -50,20 +57,10 @@ async def carry_on(opened: OpenedSession, agent: Agent, runtime: Runtime, option
         jobs = "; ".join(restored.state.jobs)
         history.add_prompt(f"[The program was ended and started again. Commands in the background have ended: {jobs}]")
         notes.append(say("Commands in the background have ended: {jobs}", jobs=jobs))
-    agent.history, agent.usage = history, restored.usage
-    runtime.notes = (*notes, *runtime.notes)
+    return Resumed(history, restored.usage, tuple(notes))
 
 
-def _carry_on_mode(runtime: Runtime, restored: Restored, options: Options, settings: Settings) -> None:
-    """The mode that the person had chosen holds on, unless they now say another or it may no longer be."""
-    mode = restored.state.mode
-    if options.approval_mode is not None or mode not in list(ApprovalMode):
-        return
-    if not (mode == ApprovalMode.YOLO and settings.tools.yolo_is_disabled):
-        runtime.policy.mode = ApprovalMode(mode)
-
-
-def _carry_on_rules(runtime: Runtime, restored: Restored) -> list[str]:
+def _carry_on_rules(policy: Policy, restored: Restored) -> list[str]:
     """What "always" allowed for the session holds on; commands' rules are in a file of the person's own."""
     tools: list[str] = []
     for text in restored.allowed:
@@ -72,7 +69,7 @@ def _carry_on_rules(runtime: Runtime, restored: Restored) -> list[str]:
         except RestrictionError:
             continue
         if rule.words is None:
-            runtime.policy.remember(rule)
+            policy.remember(rule)
             tools.append(text)
     return [say("Still allowed without a question: {tools}", tools=", ".join(tools))] if tools else []
 

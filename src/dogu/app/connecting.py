@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from anyio import to_thread
 
-from dogu.agent.loop import Agent
 from dogu.agent.slash.model import KeyCheck, LocalServer, ModelList
 from dogu.app.credentials import keep_key
 from dogu.app.model_choice import open_model, provider_of
@@ -22,20 +21,21 @@ from dogu.workspace.private_file import write_private_file
 
 if TYPE_CHECKING:
     from dogu.models.model import Model
+    from dogu.models.wrapped import CurrentModel
 
 
 class SessionConnections:
     """The model of one session. Those it replaces are closed with the session."""
 
-    def __init__(self, agent: Agent, settings: ModelSettings, options: Options) -> None:
-        self._agent = agent
+    def __init__(self, current: CurrentModel, settings: ModelSettings, options: Options) -> None:
+        self._current = current
         self._settings = settings
         self._options = options
         self._opened: list[Model] = []
 
     def present(self) -> str:
         """Return the name of the model that answers."""
-        return self._agent.model.name
+        return self._current.name
 
     def provider(self) -> str:
         """Return whose model it is."""
@@ -101,7 +101,7 @@ class SessionConnections:
         model = open_model(settings)
         self._settings = settings
         self._opened.append(model)
-        self._agent.model = model
+        self._current.change(model)
 
     async def _remembered(self, values: Mapping[str, str]) -> str:
         path = os.path.join(self._options.state_folder, "settings.json")

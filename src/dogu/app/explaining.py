@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable
 
-from dogu.app.assembling import rules_of
+from dogu.app.foundation import rules_of
 from dogu.app.options import Options, read_settings
 from dogu.policy.explain import explain, explain_lines, verdict_json, verdict_text
 from dogu.policy.mode import ApprovalMode

@@ -6,28 +6,34 @@ What came with a folder counts only when the person trusts the folder.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dogu.app.options import Options
-from dogu.app.telemetry import trace, traced
+import msgspec
+
+from dogu.app.options import Options, Start
+from dogu.app.telemetry import tracing_of
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
-from dogu.policy.rules import Rules
+from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.notes import Notes
+from dogu.runtime.questions import Confirm
 from dogu.runtime.registry import AnyTool
-from dogu.runtime.runtime import Runtime
 from dogu.runtime.session_folder import RECORD_NAME
 from dogu.settings import Settings, Trust
+from dogu.workspace.private_file import write_private_file
 
 if TYPE_CHECKING:
     from dogu.agent.extensions.skills import Skills
     from dogu.agent.extensions.turn_hooks import TurnHooks
-    from dogu.agent.loop import Agent
     from dogu.agent.slash import SlashCommands
-    from dogu.runtime.hooks import Hooks
+    from dogu.agent.upkeep import AroundTurn
+    from dogu.models.model import Model
+    from dogu.runtime.hooks import HookPlace, Hooks
     from dogu.runtime.hooks.config import Hook
+    from dogu.runtime.tracing import Tracing
     from dogu.tools.activate_skill import Skill
     from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
@@ -53,153 +59,185 @@ def skills_of(options: Options, settings: Settings) -> Skills | None:
     return Skills([SkillFolder(folder, is_project) for folder, is_project in places], chosen.disabled)
 
 
-def skill_tools(
-    options: Options, settings: Settings, roots: Roots, rules: Rules, policy: Callable[[], Policy]
-) -> list[AnyTool]:
+def skill_tools(options: Options, settings: Settings, roots: Roots, policy: Policy) -> list[AnyTool]:
     """Make the tool that activates skills, where there are any and the settings let it exist."""
-    if not rules.tool_exists("activate_skill"):
+    if not policy.rules.tool_exists("activate_skill"):
         return []
     skills = skills_of(options, settings)
     if skills is None or not skills.all():
         return []
     from dogu.tools.activate_skill import ActivateSkill
 
-    is_allowed = any(rule.tool == "activate_skill" for rule in rules.allowed)
+    is_allowed = any(rule.tool == "activate_skill" for rule in policy.rules.allowed)
 
     def asks_first(skill: Skill) -> bool:
-        return skill.is_project and not is_allowed and policy().mode is not ApprovalMode.YOLO
+        return skill.is_project and not is_allowed and policy.mode is not ApprovalMode.YOLO
 
     return [ActivateSkill(skills.all, skills.load, roots.allow_reading, asks_first)]
 
 
-@asynccontextmanager
-async def extended(runtime: Runtime, options: Options, settings: Settings) -> AsyncGenerator[None]:
-    """Run the session's hooks, and trace it, while the context is open."""
-    async with traced(runtime, settings):
-        hooks = _hooks(runtime, options, settings)
-        if hooks is None:
-            yield
-            return
-        processes, found = hooks
-        runtime.executor.hooks = found
-        _notify(runtime, found)
-        try:
-            await found.start_session("startup" if options.resume is None else "resume", _teller(runtime))
-            yield
-        finally:
-            await found.end_session(_teller(runtime))
-            await processes.aclose()
+class Extras(msgspec.Struct, frozen=True):
+    """What the user has put around calls and turns: hooks, which run in `processes`, and traces.
 
+    `troubles` are sentences for the user about those that can't be used.
+    """
 
-def _notify(runtime: Runtime, hooks: Hooks) -> None:
-    """Tell the hooks of questions, if some want to be told and somebody is asked."""
-    from dogu.runtime.hooks.config import Moment
+    hooks: Hooks | None
+    processes: LocalProcesses | None
+    tracing: Tracing | None
+    notes: Notes
+    troubles: tuple[str, ...] = ()
 
-    approval = runtime.executor.approval
-    if approval.confirm is not None and any(hook.moment is Moment.NOTIFICATION for hook in hooks.hooks):
+    def notifying(self, confirm: Confirm) -> Confirm:
+        """Return a `confirm` that tells the hooks of questions, if some want to be told."""
+        from dogu.runtime.hooks.config import Moment
+
+        if self.hooks is None or all(hook.moment is not Moment.NOTIFICATION for hook in self.hooks.hooks):
+            return confirm
         from dogu.runtime.hooks.notify import notifying
 
-        approval.confirm = notifying(approval.confirm, hooks)
+        return notifying(confirm, self.hooks)
+
+    @asynccontextmanager
+    async def running(self, *, is_resumed: bool) -> AsyncGenerator[None]:
+        """Run the hooks of the session's start and end around the context."""
+        if self.hooks is None or self.processes is None:
+            yield
+            return
+        try:
+            await self.hooks.start_session("resume" if is_resumed else "startup", self.notes.add)
+            yield
+        finally:
+            await self.hooks.end_session(self.notes.add)
+            await self.processes.aclose()
+
+    async def aclose(self) -> None:
+        """Send what traces are left."""
+        if self.tracing is not None:
+            await self.tracing.aclose()
 
 
-def extend_agent(agent: Agent, slash: SlashCommands, runtime: Runtime, options: Options, settings: Settings) -> None:
-    """Give an agent the hooks around turns, and the `/` commands that the person's files and folders make."""
+def extras_of(options: Options, settings: Settings, roots: tuple[str, ...], folder: str, notes: Notes) -> Extras:
+    """Make what the settings say, for the session of that folder."""
+    tracing, problems = tracing_of(settings, os.path.basename(folder), notes)
+    found, troubles = _hooks_found(options, settings)
+    if not found:
+        return Extras(None, None, tracing, notes, (*problems, *troubles))
     from dogu.runtime.hooks import Hooks
+    from dogu.workspace.process.local import LocalProcesses
 
+    processes = LocalProcesses()
+    hooks = Hooks(found, processes, _hook_place(settings, roots[0], folder))
+    return Extras(hooks, processes, tracing, notes, (*problems, *troubles))
+
+
+class Conversing(msgspec.Struct, frozen=True):
+    """The session's model with what stands around its answers, and what runs its turns in another way."""
+
+    model: Model
+    around_turn: AroundTurn | None = None
+    hooks: TurnHooks | None = None
+
+
+def conversing(model: Model, extras: Extras, provider: str) -> Conversing:
+    """Put traces and hooks around a model; the hooks outside of the traces."""
     turn_hooks: TurnHooks | None = None
-    if isinstance(runtime.executor.hooks, Hooks):
+    if extras.hooks is not None:
         from dogu.agent.extensions.turn_hooks import TurnHooks
 
-        turn_hooks = TurnHooks(runtime.executor.hooks)
-        agent.around_turn = turn_hooks
-        slash.register(turn_hooks.command())
-    trace(agent, runtime, settings)
+        turn_hooks = TurnHooks(extras.hooks)
+    around: AroundTurn | None = turn_hooks
+    asked = model
+    if extras.tracing is not None:
+        from dogu.agent.tracing import TracedModel, TracedTurns
+
+        around = TracedTurns(model, extras.tracing, around, provider)
+        asked = TracedModel(asked, extras.tracing, provider)
     if turn_hooks is not None:
-        _hook_model(agent, turn_hooks)
+        from dogu.agent.extensions.model_hooks import HookedModel, has_model_hooks
+
+        if has_model_hooks(turn_hooks.hooks):
+            asked = HookedModel(asked, turn_hooks.hooks, lambda: turn_hooks.emit)
+    return Conversing(asked, around, turn_hooks)
+
+
+def add_own_commands(
+    slash: SlashCommands, start: Start, hooks: TurnHooks | None, run: Callable[[ToolCall], Awaitable[ToolAnswer]]
+) -> None:
+    """Add the `/` commands that the user's files and folders make; `run` runs the calls in them."""
+    options, settings, notes = start.options, start.settings, start.notes
+    if hooks is not None:
+        slash.register(hooks.command())
     skills = skills_of(options, settings)
     if skills is not None:
         slash.register(skills.command())
-        _note(runtime, *(say("Skill not used: {problem}", problem=problem) for problem in skills.problems()))
-    _add_commands(slash, runtime, options, settings)
-    _tell_what_waits(runtime, options, settings)
+        notes.add(*(say("Skill not used: {problem}", problem=problem) for problem in skills.problems()))
+    _add_commands(slash, start, run)
+    notes.add(*_waiting(options, settings))
 
 
-def _hook_model(agent: Agent, turn_hooks: TurnHooks) -> None:
-    """Have the conversation's requests pass the hooks around the model, where there are any; outside of the traces."""
-    from dogu.agent.extensions.model_hooks import HookedModel, has_model_hooks
-
-    if has_model_hooks(turn_hooks.hooks):
-        traced = agent.watched
-        agent.watched = lambda model: HookedModel(traced(model), turn_hooks.hooks, lambda: turn_hooks.emit)
-
-
-def _tell_what_waits(runtime: Runtime, options: Options, settings: Settings) -> None:
+def _waiting(options: Options, settings: Settings) -> list[str]:
     """Say that a folder nobody was asked about brings commands or skills of its own."""
     root = options.real_root
     if settings.trust is not Trust.UNKNOWN or root == os.path.realpath(options.home):
-        return
+        return []
     names = [f"{folder}/commands" for folder in (".gemini", ".dogu")]
     names += [f"{folder}/skills" for folder in (".gemini", ".dogu", ".agents")]
-    found = [name for name in names if os.path.isdir(os.path.join(root, name))]
-    if found:
-        note = say("Not used until you trust this folder (dogu config trust): {folders}.", folders=", ".join(found))
-        _note(runtime, note)
+    found = ", ".join(name for name in names if os.path.isdir(os.path.join(root, name)))
+    return [say("Not used until you trust this folder (dogu config trust): {folders}.", folders=found)] if found else []
 
 
-def _add_commands(slash: SlashCommands, runtime: Runtime, options: Options, settings: Settings) -> None:
+def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], Awaitable[ToolAnswer]]) -> None:
     from dogu.agent.extensions.commands import BadCommand, CustomCommands
     from dogu.agent.slash.custom import CustomSlashCommands
 
+    options, notes = start.options, start.notes
     home, root = options.home, options.real_root
     folders = [os.path.join(home, name, "commands") for name in (".gemini", ".dogu")]
-    if settings.trust is Trust.TRUSTED and root != os.path.realpath(home):
+    if start.settings.trust is Trust.TRUSTED and root != os.path.realpath(home):
         folders += [os.path.join(root, name, "commands") for name in (".gemini", ".dogu")]
     commands = CustomCommands(folders)
     taken = {command.name for command in slash}
     for entry in commands.all():
         if isinstance(entry, BadCommand):
-            _note(runtime, say("Command not used: {problem}", problem=entry.problem))
+            notes.add(say("Command not used: {problem}", problem=entry.problem))
         elif entry.name in taken:
-            _note(runtime, say("Command not used: {file}: /{name} is dogu's own.", file=entry.file, name=entry.name))
-    slash.register_source(CustomSlashCommands(commands, runtime.executor))
+            notes.add(say("Command not used: {file}: /{name} is dogu's own.", file=entry.file, name=entry.name))
+    slash.register_source(CustomSlashCommands(commands, run))
 
 
-def _hooks(runtime: Runtime, options: Options, settings: Settings) -> tuple[LocalProcesses, Hooks] | None:
+def _hooks_found(options: Options, settings: Settings) -> tuple[list[Hook], list[str]]:
+    """Return the hooks that shall run, and what the user must be told of them."""
     chosen = settings.extensions.hooks
     if not chosen.is_enabled or not chosen.files:
-        return None
-    from dogu.runtime.hooks import HookPlace, Hooks
+        return [], []
     from dogu.runtime.hooks.config import HookFile, disabled_names, read_hooks
-    from dogu.workspace.environment import command_environment
-    from dogu.workspace.process.local import LocalProcesses
 
     if any(file.value.get("enabled") is False for file in chosen.files):
-        return None
+        return [], []
     files = tuple(HookFile(file.origin.file, file.is_project, file.value) for file in chosen.files)
     hooks, problems = read_hooks(files)
     disabled = {*chosen.disabled, *(name for file in files for name in disabled_names(file))}
     hooks = [hook for hook in hooks if hook.name not in disabled and hook.command not in disabled]
-    _note(runtime, *(say("Hooks: {problem}", problem=problem) for problem in problems))
-    _note(runtime, *_new_hooks(hooks, options))
-    if not hooks:
-        return None
-    session_id = os.path.basename(runtime.session_folder)
-    root = runtime.roots[0]
+    return hooks, [*(say("Hooks: {problem}", problem=problem) for problem in problems), *_new_hooks(hooks, options)]
+
+
+def _hook_place(settings: Settings, root: str, folder: str) -> HookPlace:
+    from dogu.runtime.hooks import HookPlace
+    from dogu.workspace.environment import command_environment
+
+    session_id = os.path.basename(folder)
     told = {f"{name}_PROJECT_DIR": root for name in ("GEMINI", "CLAUDE", "DOGU")}
     told |= {"GEMINI_SESSION_ID": session_id, "GEMINI_CWD": root, "DOGU_SESSION_ID": session_id}
 
     def environment() -> Mapping[str, str]:
         return command_environment(os.environ, settings.shell.environment) | told
 
-    transcript = os.path.join(runtime.session_folder, RECORD_NAME)
-    processes = LocalProcesses()
-    return processes, Hooks(hooks, processes, HookPlace(root, environment, session_id, transcript))
+    return HookPlace(root, environment, session_id, os.path.join(folder, RECORD_NAME))
 
 
 def _new_hooks(hooks: list[Hook], options: Options) -> list[str]:
     """Name the folder's own hooks that weren't there the last time, and remember them."""
-    from dogu.app.hooks_seen import unseen
-
     own = {f"{hook.event} {hook.matcher} {hook.command}": hook for hook in hooks if hook.is_project}
     return [
         say(
@@ -207,13 +245,27 @@ def _new_hooks(hooks: list[Hook], options: Options) -> list[str]:
             event=own[key].event,
             command=own[key].command,
         )
-        for key in unseen(os.path.join(options.state_folder, "hooks.json"), options.real_root, list(own))
+        for key in _unseen(os.path.join(options.state_folder, "hooks.json"), options.real_root, list(own))
     ]
 
 
-def _note(runtime: Runtime, *notes: str) -> None:
-    runtime.notes = (*runtime.notes, *notes)
+def _unseen(file: str, root: str, keys: list[str]) -> list[str]:
+    """Return those of `keys` that `file` doesn't name for this root, and put all of them there."""
+    known = _known_hooks(file)
+    seen: list[Any] = known.get(root, [])
+    new = [key for key in keys if key not in seen]
+    if new or len(seen) != len(keys):
+        try:
+            os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+            write_private_file(file, msgspec.json.encode(known | {root: keys}), is_synced=False)
+        except OSError:
+            pass  # told again the next time
+    return new
 
 
-def _teller(runtime: Runtime) -> Callable[[str], None]:
-    return lambda note: _note(runtime, note)
+def _known_hooks(file: str) -> dict[str, list[Any]]:
+    try:
+        with open(file, "rb") as stream:
+            return msgspec.json.decode(stream.read(), type=dict[str, list[Any]])
+    except (OSError, msgspec.MsgspecError):
+        return {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from dogu.app.assembling import rules_of
+from dogu.app.foundation import rules_of
 from dogu.app.mcp_servers import entries_of, host_of
 from dogu.app.options import Options, read_settings
 from dogu.contract import ErrorKind, ToolError
@@ -59,7 +59,9 @@ class _Look:
         self.policy = Policy(rules_of(settings), ApprovalMode.DEFAULT)
         self.registry = ToolRegistry()
         self.roots = (root,)
-        self.notes: tuple[str, ...] = ()
+
+    def note(self, text: str) -> None:
+        """The servers keep what they told."""
 
 
 async def look_at(options: Options, alias: str = "") -> tuple[list[ServerState], list[str]]:

@@ -11,13 +11,13 @@ from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
-    from dogu.agent.at_paths import PromptReader
+    from dogu.agent.at_resources import PromptResources, RunTool
     from dogu.agent.slash import SlashCommands
+    from dogu.app.foundation import Foundation
     from dogu.policy.rules import Rules
     from dogu.runtime.discovery.mcp import McpServers
     from dogu.runtime.discovery.mcp.entries import ServerEntry
     from dogu.runtime.discovery.mcp.host import Enquire, Host, Sample
-    from dogu.runtime.executor import Executor
     from dogu.runtime.registry import ToolRegistry
 
 _HEADLESS_WAIT_S = 30.0
@@ -25,17 +25,18 @@ _HEADLESS_WAIT_S = 30.0
 
 @asynccontextmanager
 async def mcp_servers(
-    settings: Settings, runtime: Runtime, state_folder: str, *, sample: Sample | None = None, waits: bool = True
+    base: Foundation, runtime: Runtime, *, sample: Sample | None = None, waits: bool = True
 ) -> AsyncGenerator[McpServers | None]:
     """Keep the servers running while the context is open; None when there are none.
 
     `waits`: up to 30 s for their tools, so that a single call or answer has them; where a person sits, they come later.
     `sample` asks the session's model for them, once the person said yes.
     """
+    settings = base.start.settings
     mcp = settings.mcp
     if waits:  # where a person sits, they are told of all that is wrong with the settings
         told = [f"{warning}" for warning in settings.warnings if not warning.key or warning.key.startswith("mcp")]
-        runtime.notes = (*runtime.notes, *told)
+        base.start.notes.add(*told)
     if not mcp.servers and not mcp.server_command:
         yield None
         return
@@ -43,13 +44,13 @@ async def mcp_servers(
 
     offer_on_demand(runtime.registry, runtime.policy.rules)
     entries, problems = entries_of(settings)
-    runtime.notes = (*runtime.notes, *problems)
+    base.start.notes.add(*problems)
     from dogu.agent.session.enquiries import recorded_enquiries, recorded_sampling
 
-    record = runtime.executor.recorded()
-    enquire = recorded_enquiries(runtime.executor.approval.enquire, record)
+    record = base.session.event
+    enquire = recorded_enquiries(base.executor.approval.enquire, record)
     sample = recorded_sampling(sample, record) if sample is not None else None
-    host = host_of(settings, runtime.roots, state_folder, enquire, sample)
+    host = host_of(settings, runtime.roots, base.start.options.state_folder, enquire, sample)
     async with mcp_tools(entries, runtime, host, wait_s=_HEADLESS_WAIT_S if waits else 0) as servers:
         yield servers
 
@@ -92,16 +93,16 @@ def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:
         registry.offer_on_demand(FindTools(registry.find, registry.sources))
 
 
-def offer_to_person(servers: McpServers | None, slash: SlashCommands, reader: PromptReader, executor: Executor) -> None:
-    """Let the person use the servers' prompts as `/` commands, and name their resources in prompts."""
-    if servers is None:
-        return
-    from dogu.agent.at_resources import PromptResources
+def add_prompt_commands(servers: McpServers, slash: SlashCommands) -> None:
+    """Let the user use the servers' prompts as `/` commands."""
     from dogu.agent.slash.mcp import LatePrompts, prompt_commands
 
-    def is_server(alias: str) -> bool:
-        return servers.get(alias) is not None
-
-    late = LatePrompts(is_server, servers.listed)
+    late = LatePrompts(lambda alias: servers.get(alias) is not None, servers.listed)
     slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt), late)
-    reader.resources = PromptResources(executor, is_server, servers.read_resource)
+
+
+def prompt_resources(servers: McpServers, run: RunTool) -> PromptResources:
+    """Let the user name the servers' resources in prompts."""
+    from dogu.agent.at_resources import PromptResources
+
+    return PromptResources(run, lambda alias: servers.get(alias) is not None, servers.read_resource)

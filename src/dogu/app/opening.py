@@ -1,4 +1,4 @@
-"""Opens a runtime, and an agent over it."""
+"""Opens a runtime, and an agent over it: what has no needs comes first, each part is given what stands before it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.app.assembling import assemble
-from dogu.app.built_in import Powers
-from dogu.app.extending import extend_agent, extended
-from dogu.app.keeping import SessionKeeping
-from dogu.app.mcp_servers import mcp_servers, offer_to_person
-from dogu.app.model_choice import open_model
-from dogu.app.options import Options, read_settings
-from dogu.app.sessions import at_session, open_session
+from dogu.app.built_in import Powers, add_tools
+from dogu.app.extending import add_own_commands, conversing
+from dogu.app.foundation import Foundation, lay_foundation
+from dogu.app.keeping import budget_of, keeping_commands, keeping_of, spent_before
+from dogu.app.mcp_servers import add_prompt_commands, mcp_servers, prompt_resources
+from dogu.app.model_choice import open_model, provider_of
+from dogu.app.options import Door, Options, Start, read_settings
+from dogu.app.sessions import at_session, copy_session, open_session
 from dogu.language import say
 from dogu.runtime.questions import AskPerson, Confirm
 from dogu.runtime.registry import AnyTool
@@ -26,12 +26,16 @@ from dogu.version import __version__
 
 if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
-    from dogu.agent.loop import Agent, AskToGoOn
+    from dogu.agent.budget import Budget
+    from dogu.agent.extensions.turn_hooks import TurnHooks
+    from dogu.agent.keeping import Keeping
+    from dogu.agent.loop import Agent
     from dogu.agent.session.live import Session
     from dogu.agent.slash import SlashCommands
     from dogu.agent.slash.model import Connections
-    from dogu.models.events import Usage
+    from dogu.agent.upkeep import AskToGoOn
     from dogu.models.model import Model
+    from dogu.models.wrapped import CurrentModel
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -68,14 +72,16 @@ async def open_runtime(
     be understood.
     """
     options = options or Options()
-    settings = read_settings(options)
-    runtime = await assemble(options, settings, open_session(options, settings), confirm, tools)
-    runtime.executor.approval.ask_person = enquire
-    try:
-        async with extended(runtime, options, settings), mcp_servers(settings, runtime, options.state_folder):
-            yield runtime
-    finally:
-        await runtime.aclose()
+    start = Start(options, read_settings(options), Door(confirm, enquire))
+    base = lay_foundation(start, open_session(options, start.settings))
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(base.aclose)
+        start.notes.add(*base.troubles)
+        await add_tools(base, Powers(), tools)
+        runtime = base.runtime()
+        await closing.enter_async_context(base.extras.running(is_resumed=options.resume is not None))
+        await closing.enter_async_context(mcp_servers(base, runtime))
+        yield runtime
 
 
 @asynccontextmanager
@@ -89,49 +95,108 @@ async def open_agent(
     enquire: AskPerson | None = None,
 ) -> AsyncGenerator[Opened]:
     """Open a runtime and an agent over it, with the model of the settings or the one given."""
-    from dogu.agent.at_paths import PromptReader
-    from dogu.agent.edit_repair import EditRepair
-    from dogu.agent.loop import Agent
-    from dogu.agent.sampling import ModelSampling
-    from dogu.agent.subagent import Subagents
-    from dogu.app.carrying_on import carry_on
-    from dogu.app.connecting import SessionConnections
-    from dogu.app.slash import slash_commands
-    from dogu.app.web import Web
-
     options = at_session(options or Options())
-    settings = read_settings(options)
+    start = Start(options, read_settings(options), Door(confirm, enquire, ask_to_go_on))
+    async with agent_of(start, model, tools) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def agent_of(start: Start, model: Model | None = None, tools: Iterable[AnyTool] = ()) -> AsyncGenerator[Opened]:
+    """Open an agent; see `open_agent`. The options of `start` are those of `at_session`."""
+    from dogu.agent.at_paths import PromptReader
+    from dogu.agent.sampling import ModelSampling
+    from dogu.app.connecting import SessionConnections
+    from dogu.models.wrapped import CurrentModel
+
+    options, settings = start.options, start.settings
     chosen = model or open_model(settings.model)
-
-    def count(usage: Usage) -> None:
-        agent.count(usage)
-
-    keeping = SessionKeeping(options, settings, chosen.name)
-    repair = EditRepair(chosen, count) if settings.model.edit_repair and chosen.name != "offline" else None
-    kept = open_session(options, settings)
-    powers = Powers(repair, keeping.refresh, Subagents(lambda: agent), Web(settings, lambda: agent.model, count))
+    budget = budget_of(settings.model, chosen.name)
     async with AsyncExitStack() as closing:
         closing.push_async_callback(chosen.aclose)
-        runtime = await assemble(options, settings, kept, confirm, tools, powers)
-        closing.push_async_callback(runtime.aclose)
-        agent = Agent(
-            chosen,
-            runtime.executor,
-            keeping.open(runtime, kept.restored),
-            max_steps=settings.model.max_session_turns or 100,
-            ask_to_go_on=ask_to_go_on,
-        )
-        connections = SessionConnections(agent, settings.model, options)
+        current = CurrentModel(chosen)
+        base = lay_foundation(start, open_session(options, settings), current)
+        closing.push_async_callback(base.aclose)
+        connections = SessionConnections(current, settings.model, options)
         closing.push_async_callback(connections.aclose)
-        reader = PromptReader(runtime.executor, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)))
-        has_person = ask_to_go_on is not None
-        runtime.executor.approval.ask_person = enquire
-        await carry_on(kept, agent, runtime, options, settings)
-        sample = None if chosen.name == "offline" else ModelSampling(chosen, count)
-        servers = mcp_servers(settings, runtime, options.state_folder, sample=sample, waits=not has_person)
-        async with extended(runtime, options, settings), servers as mcp:
-            slash = slash_commands(agent, runtime, settings, kept.session, connections)
-            slash.register(*keeping.keep(agent, runtime))
-            offer_to_person(mcp, slash, reader, runtime.executor)
-            extend_agent(agent, slash, runtime, options, settings)
-            yield Opened(agent, runtime, reader, kept.session.session_id, settings, slash, kept.session, connections)
+        talk = await _conversation(base, current, budget, tools)
+        runtime = base.runtime()
+        await closing.enter_async_context(base.extras.running(is_resumed=options.resume is not None))
+        sample = None if chosen.name == "offline" else ModelSampling(chosen, talk.agent.count)
+        waits = start.door.ask_to_go_on is None
+        servers = await closing.enter_async_context(mcp_servers(base, runtime, sample=sample, waits=waits))
+        resources = prompt_resources(servers, runtime.run_tool) if servers is not None else None
+        reader = PromptReader(
+            runtime.run, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)), resources
+        )
+        slash = _slash_commands(base, talk.agent, runtime, connections)
+        slash.register(*keeping_commands(talk.keeping, base))
+        if servers is not None:
+            add_prompt_commands(servers, slash)
+        add_own_commands(slash, start, talk.hooks, runtime.run)
+        session = base.session
+        yield Opened(talk.agent, runtime, reader, session.session_id, settings, slash, session, connections)
+
+
+class _Conversation(msgspec.Struct, frozen=True):
+    agent: Agent
+    keeping: Keeping
+    hooks: TurnHooks | None
+
+
+async def _conversation(
+    base: Foundation, current: CurrentModel, budget: Budget, tools: Iterable[AnyTool]
+) -> _Conversation:
+    """Make the agent: its history and its meter, then its helpers and tools, which need those, then itself."""
+    from dogu.agent.budget import Meter
+    from dogu.agent.edit_repair import EditRepair
+    from dogu.agent.loop import Agent
+    from dogu.agent.subagent import Subagents
+    from dogu.agent.upkeep import AgentServices
+    from dogu.app.carrying_on import resume
+    from dogu.app.web import Web
+
+    start, record, workspace = base.start, base.session.event, base.workspace
+    settings, instructions = start.settings, workspace.instructions
+    resumed = await resume(base, current)
+    start.notes.add(*resumed.notes, *base.troubles)
+    meter = Meter(current, record, budget, resumed.usage)
+    keeping = keeping_of(base, resumed.history, current, meter)
+    around = conversing(current, base.extras, provider_of(settings.model).span_name)
+
+    helpers = Subagents(base.executor, around.model, instructions, meter, record)
+    repairs = settings.model.edit_repair and current.name != "offline"
+    repair = EditRepair(current.model, meter.count) if repairs else None
+    powers = Powers(repair, instructions.refresh, helpers, Web(settings, current, meter.count))
+    await add_tools(base, powers, tools)
+    start.notes.add(*keeping.context.problems, *spent_before(budget, base.opened.restored))
+
+    services = AgentServices(
+        meter, keeping, record, workspace.journal.next_turn, around.around_turn, start.door.ask_to_go_on
+    )
+    agent = Agent(
+        around.model,
+        base.executor,
+        instructions,
+        history=resumed.history,
+        max_steps=settings.model.max_session_turns or 100,
+        services=services,
+    )
+    return _Conversation(agent, keeping, around.hooks)
+
+
+def _slash_commands(base: Foundation, agent: Agent, runtime: Runtime, connections: Connections) -> SlashCommands:
+    """Make the `/` commands of every session. A new family is one line here."""
+    from dogu.agent.slash import SlashCommands
+    from dogu.agent.slash.commands import general_commands
+    from dogu.agent.slash.model import model_commands
+    from dogu.agent.slash.session import session_commands
+
+    session, is_disabled = base.session, base.start.settings.tools.yolo_is_disabled
+    commands = SlashCommands()
+    commands.register(
+        *general_commands(agent, runtime, commands, yolo_is_disabled=is_disabled),
+        *model_commands(connections),
+        *session_commands(agent, runtime, session, lambda: copy_session(session.path)),
+    )
+    return commands

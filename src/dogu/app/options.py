@@ -11,11 +11,14 @@ import msgspec
 from dogu.app.credentials import with_kept_key
 from dogu.language import say
 from dogu.models.providers import PROVIDERS, named
+from dogu.runtime.notes import Notes
 from dogu.settings import Settings, SettingsError, load_settings
 from dogu.settings.problems import Origin
 from dogu.settings.values import shown
 
 if TYPE_CHECKING:
+    from dogu.agent.upkeep import AskToGoOn
+    from dogu.runtime.questions import AskPerson, Confirm
     from dogu.workspace.editor_files import Editor
     from dogu.workspace.process.command import Processes
 
@@ -76,6 +79,23 @@ class Options(msgspec.Struct, frozen=True):
             resume=getattr(space, "resume", None),
             fork=getattr(space, "fork", None),
         )
+
+
+class Door(msgspec.Struct, frozen=True):
+    """How the user is asked: about a call, by others, whether a turn that seems to loop goes on. None: nobody is."""
+
+    confirm: Confirm | None = None
+    enquire: AskPerson | None = None
+    ask_to_go_on: AskToGoOn | None = None
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What there is before anything is opened; `notes` are told the user."""
+
+    options: Options
+    settings: Settings
+    door: Door = Door()
+    notes: Notes = msgspec.field(default_factory=Notes)
 
 
 def read_settings(options: Options) -> Settings:

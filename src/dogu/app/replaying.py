@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from anyio import to_thread
 
-from dogu.agent.session.events import QuestionAnswered
+from dogu.agent.events import QuestionAnswered
 from dogu.agent.session.record import read_record
 from dogu.app.built_in import Parts, built_in_tools
 from dogu.app.keeping import memory_file
@@ -121,6 +121,8 @@ def _tools(settings: Settings, replay: Replay, parts: Parts, sandbox: Sandbox | 
 
 
 def _executor(replay: Replay, tools: list[AnyTool], answers: _Answers) -> Executor:
+    from dogu.runtime.approval import Approval
+
     outputs = os.path.join(replay.base, "outputs")
 
     def keep(call_id: str, text: str) -> str:
@@ -129,7 +131,8 @@ def _executor(replay: Replay, tools: list[AnyTool], answers: _Answers) -> Execut
             file.write(text)
         return path
 
-    return Executor(ToolRegistry(tools), Policy(mode=ApprovalMode.YOLO), answers.confirm, bounds=ResultBounds(keep))
+    approval = Approval(Policy(mode=ApprovalMode.YOLO), answers.confirm)
+    return Executor(ToolRegistry(tools), approval, bounds=ResultBounds(keep))
 
 
 def _memory(replay: Replay, settings: Settings) -> MemoryFile:

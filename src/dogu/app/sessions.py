@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,23 +17,26 @@ from dogu.runtime.session_folder import RECORD_NAME, KeptSession, SessionFolder,
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
+    from dogu.agent.events import SessionForked, StateChanged
+    from dogu.agent.session.lines import LineFile
     from dogu.agent.session.live import Session
     from dogu.agent.session.resume import Restored
-    from dogu.runtime.runtime import Runtime
-    from dogu.workspace.process.jobs import Jobs
-
+    from dogu.runtime.notes import Notes
 
 _USES_BETWEEN = 10
 
 
 class OpenedSession(msgspec.Struct, frozen=True):
-    """A session with its folder. `restored` is what it carries on with; `readable` are folders its history names.
+    """A session's folder, with its record taken hold of. `restored` is what it carries on with.
 
-    `also` are further roots that it had worked in and does again.
+    `readable` are folders that its history names, `also` further roots that it had worked in and does again.
     """
 
     folder: SessionFolder
-    session: Session
+    roots: tuple[str, ...]
+    secrets: tuple[str, ...]
+    file: LineFile | None = None
+    fork: SessionForked | None = None
     restored: Restored | None = None
     readable: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
@@ -41,8 +44,20 @@ class OpenedSession(msgspec.Struct, frozen=True):
 
     def give_up(self) -> None:
         """Let go of it, because what was to work in it could not be opened; a new one leaves nothing behind."""
-        self.session.close()
+        if self.file is not None:
+            self.file.close()
         self.folder.close()
+
+    def session(self, notes: Notes, state: Callable[[], StateChanged]) -> Session:
+        """Make what records it; `state` is asked for what carries on with it."""
+        from dogu.agent.session.live import Session
+
+        session = Session(
+            self.folder.path, self.roots, secrets=self.secrets, tell=notes.add, state=state, file=self.file
+        )
+        if self.fork is not None:
+            session.event(self.fork)
+        return session
 
 
 def at_session(options: Options) -> Options:
@@ -105,7 +120,7 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
     """Open the session that `options` (of `at_session`) wish. Raises `ToolError`."""
     from dogu.agent.session.lines import InUseError
 
-    secrets = [*secrets_of(settings)]
+    secrets = tuple(secrets_of(settings))
     roots = _roots_of(options, settings)
     if options.resume is not None:
         kept = find_recorded(options, options.resume)
@@ -116,10 +131,7 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
             return _forked(kept, _Way(roots, secrets, options.only_these_roots), note)
     if options.fork is not None:
         return _forked(find_recorded(options, options.fork), _Way(roots, secrets, options.only_these_roots))
-    from dogu.agent.session.live import Session
-
-    folder = SessionFolder(options.state_folder, roots)
-    return OpenedSession(folder, Session(folder.path, roots, secrets=secrets))
+    return OpenedSession(SessionFolder(options.state_folder, roots), roots, secrets)
 
 
 def _roots_of(options: Options, settings: Settings) -> tuple[str, ...]:
@@ -132,7 +144,7 @@ class _Way(msgspec.Struct, frozen=True):
     """How a session goes on: in which `roots`, whether in those alone, and what must not be recorded."""
 
     roots: tuple[str, ...]
-    secrets: list[str]
+    secrets: tuple[str, ...]
     only_these_roots: bool
 
     def also(self, kept: KeptSession) -> tuple[str, ...]:
@@ -144,7 +156,7 @@ class _Way(msgspec.Struct, frozen=True):
 
 def copy_session(path: str) -> str:
     """Copy the session of the folder `path` as its record stands, and return the copy's id. Raises OSError."""
-    from dogu.agent.session.events import SessionForked
+    from dogu.agent.events import SessionForked
     from dogu.agent.session.live import Session
 
     facts = read_facts(path)
@@ -170,22 +182,36 @@ def _copied(kept: KeptSession, roots: Sequence[str]) -> SessionFolder:
 
 
 def _reopened(kept: KeptSession, way: _Way) -> OpenedSession:
-    from dogu.agent.session.live import Session
-
-    session = Session(kept.path, kept.facts.roots, secrets=way.secrets)
-    try:
-        session.take()
-    except OSError:
-        pass  # a home that can't be written: told with the first event that isn't recorded
+    file = _taken(kept)
     with ExitStack() as failing:
-        failing.callback(session.close)
+        if file is not None:
+            failing.callback(file.close)
         restored = _restored(kept)
         also = way.also(kept)
         notes = (_resumed_note(kept, restored), *_also_note(also))
         folder = SessionFolder("", way.roots, reopened=kept)
-        opened = OpenedSession(folder, session, restored, _origins(kept), also, notes)
+        opened = OpenedSession(
+            folder,
+            tuple(kept.facts.roots),
+            way.secrets,
+            file,
+            restored=restored,
+            readable=_origins(kept),
+            also=also,
+            notes=notes,
+        )
         failing.pop_all()
     return opened
+
+
+def _taken(kept: KeptSession) -> LineFile | None:
+    """Take hold of the record, for this process alone. Raises `InUseError`."""
+    from dogu.agent.session.lines import LineFile
+
+    try:
+        return LineFile(os.path.join(kept.path, RECORD_NAME))
+    except OSError:
+        return None  # a home that can't be written: told with the first event that isn't recorded
 
 
 def _also_note(also: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,17 +219,23 @@ def _also_note(also: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _forked(kept: KeptSession, way: _Way, note: str = "") -> OpenedSession:
-    from dogu.agent.session.events import SessionForked
-    from dogu.agent.session.live import Session
+    from dogu.agent.events import SessionForked
 
     restored = _restored(kept)
     also = way.also(kept)
     roots = (*way.roots, *also)
     folder = _copied(kept, roots)
-    session = Session(folder.path, roots, secrets=way.secrets)
-    session.event(SessionForked(folder.session_id, kept.session_id))
     notes = (note, say("This is session {id}.", id=folder.session_id), _resumed_note(kept, restored), *_also_note(also))
-    return OpenedSession(folder, session, restored, (kept.path, *_origins(kept)), also, tuple(filter(None, notes)))
+    return OpenedSession(
+        folder,
+        roots,
+        way.secrets,
+        fork=SessionForked(folder.session_id, kept.session_id),
+        restored=restored,
+        readable=(kept.path, *_origins(kept)),
+        also=also,
+        notes=tuple(filter(None, notes)),
+    )
 
 
 def _restored(kept: KeptSession) -> Restored:
@@ -252,23 +284,6 @@ def clear_away(options: Options, settings: Settings, folder: SessionFolder) -> N
     from dogu.runtime.session_expiry import expire
 
     expire(options.state_folder, settings.sessions.keep_days, int(settings.sessions.keep_mb * 1e6))
-
-
-def tie(session: Session, runtime: Runtime, jobs: Jobs) -> None:
-    """Let the session know what carries on with it, and tell of its troubles by the runtime's notes."""
-
-    def tell(note: str) -> None:
-        runtime.notes = (*runtime.notes, note)
-
-    session.tell = tell
-    session.mode = lambda: str(runtime.policy.mode)
-    session.jobs = lambda: _running(jobs)
-
-
-def _running(jobs: Jobs) -> tuple[str, ...]:
-    """Name the commands in the background that end with this process."""
-    running = [job for job in jobs.jobs if job.is_running and not job.is_kept]
-    return tuple(f"{' '.join(job.command.split())[:200]} ({job.pgid})" for job in running)
 
 
 def secrets_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Iterable[str]:

@@ -2,53 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from dogu.app.model_choice import provider_of
 from dogu.contract.errors import ToolError
-from dogu.runtime.runtime import Runtime
+from dogu.runtime.notes import Notes
 from dogu.settings import Settings
 from dogu.version import __version__
 
 if TYPE_CHECKING:
-    from dogu.agent.loop import Agent
+    from dogu.runtime.tracing import Tracing
 
 
-@asynccontextmanager
-async def traced(runtime: Runtime, settings: Settings) -> AsyncGenerator[None]:
-    """Trace the runtime's calls while the context is open, if the settings say so."""
+def tracing_of(settings: Settings, session_id: str, notes: Notes) -> tuple[Tracing | None, tuple[str, ...]]:
+    """Return what traces the session, None unless the settings say so, and why it can't be traced, if it can't."""
     chosen = settings.extensions.telemetry
     if not chosen.is_enabled:
-        yield
-        return
+        return None, ()
     from dogu.runtime.tracing import TraceSettings, Tracing
-
-    def tell(note: str) -> None:
-        runtime.notes = (*runtime.notes, note)
 
     where = TraceSettings(chosen.endpoint, chosen.outfile, chosen.has_content)
     try:
-        tracing = Tracing(where, os.path.basename(runtime.session_folder), __version__, tell)
+        return Tracing(where, session_id, __version__, notes.add), ()
     except ToolError as error:
-        tell(error.message)
-        yield
-        return
-    runtime.executor.traced = tracing
-    try:
-        yield
-    finally:
-        await tracing.aclose()
-
-
-def trace(agent: Agent, runtime: Runtime, settings: Settings) -> None:
-    """Trace an agent's turns and model calls, if its runtime's calls are."""
-    if runtime.executor.traced is None:
-        return
-    from dogu.agent.tracing import trace_agent
-    from dogu.runtime.tracing import Tracing
-
-    if isinstance(runtime.executor.traced, Tracing):
-        trace_agent(agent, runtime.executor.traced, provider_of(settings.model).span_name)
+        return None, (error.message,)

@@ -14,7 +14,7 @@ from dogu.settings import Settings
 if TYPE_CHECKING:
     from dogu.models.events import Usage
     from dogu.models.gemini import Gemini
-    from dogu.models.model import Model
+    from dogu.models.wrapped import CurrentModel
     from dogu.tools.google_web_search import Search
     from dogu.tools.web_fetch import UrlContext
     from dogu.workspace.web.client import WebClient
@@ -35,14 +35,14 @@ def _count_nothing(_usage: Usage) -> None:
 class Web:
     """Makes what the web tools need, each part when it is first used.
 
-    `model` gives the session's, None where there is none: then the settings' is opened for a request to Gemini. `count`
+    `model` is the session's, None where there is none: then the settings' is opened for a request to Gemini. `count`
     is told the tokens of such requests.
     """
 
     def __init__(
         self,
         settings: Settings,
-        model: Callable[[], Model] | None = None,
+        model: CurrentModel | None = None,
         count: Callable[[Usage], None] = _count_nothing,
     ) -> None:
         self._settings = settings
@@ -108,7 +108,7 @@ class Web:
         if self._model is not None:
             from dogu.models.gemini import Gemini
 
-            return isinstance(self._model(), Gemini)
+            return isinstance(self._model.model, Gemini)
         provider = provider_of(self._settings.model)
         return provider.searches and (not provider.needs_key or bool(key_of(provider, self._settings.model)))
 
@@ -116,7 +116,7 @@ class Web:
         """Send a request of its own to the model's server. Raises `ToolError` (REMOTE_FAILED)."""
         from dogu.models.gemini import Gemini
 
-        model = self._model() if self._model is not None else open_model(self._settings.model)
+        model = self._model.model if self._model is not None else open_model(self._settings.model)
         try:
             if not isinstance(model, Gemini) or server_tool not in model.server_tools:
                 message = f"The model {model.name} has no {server_tool}."

@@ -40,7 +40,7 @@ class CallContext(msgspec.Struct, frozen=True):
 
     `report` takes live output for the door (text, not accumulated; may be called from the event loop only). `approved`
     is the proposal as it was approved, perhaps edited; None when nothing was asked, and then the tool works it out.
-    `emit` shows the door events of calls made within this one; it records nothing.
+    `emit` takes events of calls made within this one (`runtime.events.Within`).
     """
 
     call_id: str = ""

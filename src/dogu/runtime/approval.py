@@ -10,7 +10,9 @@ from anyio import to_thread
 from dogu.contract.confirmation import Confirmation
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
+from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts, Decision, Verdict
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.questions import (
@@ -34,13 +36,14 @@ class TurnStoppedError(ToolError):
 class Approval:
     """Asks at most one question at a time, in the order of the calls.
 
-    `ask_person` is the door's way to put another's enquiry before the person; None where nobody can be asked.
+    `confirm` is the door's way to ask about a call, `ask_person` its way to put another's enquiry before the person;
+    None where nobody can be asked.
     """
 
-    def __init__(self, policy: Policy, confirm: Confirm | None) -> None:
+    def __init__(self, policy: Policy, confirm: Confirm | None = None, ask_person: AskPerson | None = None) -> None:
         self.policy = policy
-        self.confirm = confirm
-        self.ask_person: AskPerson | None = None
+        self._confirm = confirm
+        self._ask_person = ask_person
         self._asking = anyio.Lock()
 
     async def proposal(
@@ -53,6 +56,7 @@ class Approval:
         Raises `ToolError`: REFUSED by a rule, DECLINED by the person, NOBODY_TO_ASK where a question finds nobody.
         """
         facts = _facts(tool, args, asks)
+        judged_by = self.policy.rules, self.policy.mode
         verdict = self.policy.decide(facts)
         if verdict.decision is Decision.DENY:
             refusal = told("{reason} Nothing was run. Don't try it in another spelling.", reason=verdict.reason)
@@ -64,25 +68,30 @@ class Approval:
             confirmation = Confirmation(description, description)
         if confirmation.always_ask:
             facts = _facts(tool, args, (*asks, *(confirmation.reasons or (told("a person must see it each time"),))))
+            verdict = self.policy.decide(facts)
         async with self._asking:
-            verdict = self.policy.decide(facts)  # an "always" given while this call waited may have answered it
+            verdict = self._up_to_date(verdict, facts, judged_by)
             if verdict.decision is Decision.ALLOW:
                 return confirmation.proposal
             if verdict.decision is Decision.DENY:
                 raise ToolError(ErrorKind.REFUSED, f"{verdict.reason} Nothing was run.")
-            if self.confirm is None:
+            if self._confirm is None:
                 raise ToolError(ErrorKind.NOBODY_TO_ASK, _nobody(tool, verdict))
             rule = None if verdict.gate is Decision.ASK else self.policy.narrow_rule(facts)
             question = Question(call, tool.display_name, description, confirmation, verdict, rule)
-            outcome = await self._ask(self.confirm, question)
+            outcome = await self._ask(self._confirm, question)
         return await _as_approved(outcome, confirmation)
+
+    def _up_to_date(self, verdict: Verdict, facts: CallFacts, judged_by: tuple[Rules, ApprovalMode]) -> Verdict:
+        """Judge again only where it could come out otherwise: an "always" given meanwhile may have answered it."""
+        return verdict if judged_by == (self.policy.rules, self.policy.mode) else self.policy.decide(facts)
 
     async def enquire(self, enquiry: Enquiry) -> Given | Declined | None:
         """Put the enquiry before the person, when no other question is; None where nobody can be asked."""
-        if self.ask_person is None:
+        if self._ask_person is None:
             return None
         async with self._asking:
-            return await self.ask_person(enquiry)
+            return await self._ask_person(enquiry)
 
     async def _ask(self, confirm: Confirm, question: Question) -> Outcome:
         outcome = await confirm(question)

@@ -1,14 +1,16 @@
-"""What the executor tells a door while calls run; the agent adds its own."""
+"""What is told of calls while they run; `agent.events` adds what is told of a turn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolCall
+
+T = TypeVar("T")
 
 
 class CallStarted(msgspec.Struct, frozen=True):
@@ -40,8 +42,35 @@ class Noted(msgspec.Struct, frozen=True):
     text: str
 
 
-Emit: TypeAlias = Callable[[object], None]
+CallEvent: TypeAlias = CallStarted | CallOutput | CallFinished | Noted
+"""What a door is told of calls."""
+
+
+class Within(msgspec.Struct, frozen=True):
+    """An event of the helper that a call started (`run_subagent`): no part of the session's own conversation.
+
+    It is recorded as such; a door is told the event itself, whose call names the one that it was made in.
+    """
+
+    call_id: str
+    event: CallEvent
+
+
+Emit: TypeAlias = Callable[[CallEvent], None]
+EmitAll: TypeAlias = Callable[[CallEvent | Within], None]
 
 
 def emit_nothing(_event: object) -> None:
-    """Drop the event: for callers who want only results."""
+    """Drop the event: for callers who want only results, or keep no record."""
+
+
+def recording(
+    record: Callable[[T | CallEvent | Within], None], emit: Callable[[T | CallEvent], None]
+) -> Callable[[T | CallEvent | Within], None]:
+    """Return what records an event, whole, before a door is told of it."""
+
+    def record_first(event: T | CallEvent | Within) -> None:
+        record(event)
+        emit(event.event if isinstance(event, Within) else event)
+
+    return record_first

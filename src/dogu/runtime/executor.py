@@ -20,8 +20,7 @@ from dogu.contract.tool import Kind
 from dogu.policy.policy import Policy
 from dogu.runtime.approval import Approval, TurnStoppedError
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Emit, emit_nothing
-from dogu.runtime.questions import Confirm
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, EmitAll, Within, emit_nothing
 from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 
@@ -35,20 +34,8 @@ _BOUND_THEMSELVES = frozenset((Kind.READ, Kind.SEARCH, Kind.EDIT))
 class ChangeRecorder(Protocol):
     """Keeps what a call changes, so that it can be undone (`runtime.journal`)."""
 
-    def next_turn(self) -> int:
-        """Count one more prompt of the user; the calls that follow belong to it."""
-        ...
-
     def call(self, call_id: str, title: str, *, snapshot: bool) -> AbstractAsyncContextManager[None]:
         """Record the changes made inside the context as this call's; `snapshot` when they are made behind our back."""
-        ...
-
-
-class Recorder(ChangeRecorder, Protocol):
-    """Keeps all that is told of a call, too."""
-
-    def event(self, event: object) -> None:
-        """Record an event; called before a door is told of it."""
         ...
 
 
@@ -56,51 +43,41 @@ Traced: TypeAlias = Callable[[ToolCall], AbstractContextManager[Callable[[ToolAn
 
 
 class Executor:
-    """Runs calls under one policy. `confirm` is the door's way to ask a person; None means that nobody is there.
+    """Runs the tools of a registry. `approval` judges calls and asks the user; under a bare policy nobody is asked.
 
-    `hooks` are asked before and after each call; `traced` is entered around each and told its answer.
+    `changes` keeps what calls change; `hooks` are asked before and after each call; `traced` is entered around each and
+    told its answer.
     """
 
     def __init__(
         self,
         registry: ToolRegistry,
-        policy: Policy,
-        confirm: Confirm | None = None,
+        approval: Approval | Policy,
         *,
-        recorder: Recorder | None = None,
+        changes: ChangeRecorder | None = None,
         bounds: ResultBounds | None = None,
+        hooks: CallHooks | None = None,
+        traced: Traced | None = None,
     ) -> None:
         self.registry = registry
-        self.approval = Approval(policy, confirm)
-        self._recorder = recorder
+        self.approval = Approval(approval) if isinstance(approval, Policy) else approval
+        self._changes = changes
         self._bounds = bounds or ResultBounds()
-        self.hooks: CallHooks | None = None
-        self.traced: Traced | None = None
+        self._hooks = hooks
+        self._traced = traced
 
     def beside(self, registry: ToolRegistry) -> Executor:
-        """Return one that runs other tools under the same policy, asked, recorded and bounded the same way."""
-        other = Executor(registry, self.approval.policy, recorder=self._recorder, bounds=self._bounds)
-        other.approval = self.approval
-        other.hooks, other.traced = self.hooks, self.traced
-        return other
+        """Return one that runs other tools, asked, kept and bounded the same way."""
+        return Executor(
+            registry,
+            self.approval,
+            changes=self._changes,
+            bounds=self._bounds,
+            hooks=self._hooks,
+            traced=self._traced,
+        )
 
-    def begin_turn(self) -> int:
-        """Say that a prompt of the user begins: what follows can be undone at once. Return its number, 0 unrecorded."""
-        return self._recorder.next_turn() if self._recorder is not None else 0
-
-    def recorded(self, emit: Emit = emit_nothing) -> Emit:
-        """Return what records an event and then emits it, for events that aren't of calls: those are recorded here."""
-        recorder = self._recorder
-        if recorder is None:
-            return emit
-
-        def record_first(event: object) -> None:
-            recorder.event(event)
-            emit(event)
-
-        return record_first
-
-    async def run_all(self, calls: Sequence[ToolCall], emit: Emit = emit_nothing) -> list[ToolAnswer]:
+    async def run_all(self, calls: Sequence[ToolCall], emit: EmitAll = emit_nothing) -> list[ToolAnswer]:
         """Run the calls of one model turn and return their answers in order.
 
         Neighbouring calls that change nothing run together, anything else alone. A refusal doesn't cancel the others,
@@ -116,50 +93,49 @@ class Executor:
                 answers += await self._run_together(together, emit)
         return answers
 
-    async def run(self, call: ToolCall, emit: Emit = emit_nothing) -> ToolAnswer:
+    async def run(self, call: ToolCall, emit: EmitAll = emit_nothing) -> ToolAnswer:
         """Run one call; every failure is an answer, only cancellation passes through."""
         display_name, stop = call.name, False
-        told = self.recorded(emit)
         with self._tracing(call) as answered:
             try:
                 tool = self.registry.get(call.name)  # step 3
                 display_name = tool.display_name
-                result, stop = await self._run_found(tool, call, told, emit)
+                result, stop = await self._run_found(tool, call, emit)
             except ToolError as error:
                 result, stop = ToolResult.failed(error), isinstance(error, TurnStoppedError)
             except Exception as error:  # noqa: BLE001  (a defect of ours must cost one call, not the session)
                 result = ToolResult.failed(_defect(call, error))
-            told(CallFinished(call, display_name, result))  # step 9
+            emit(CallFinished(call, display_name, result))  # step 9
             answer = ToolAnswer(call, result, stop)
             answered(answer)
         return answer
 
     def _tracing(self, call: ToolCall) -> AbstractContextManager[Callable[[ToolAnswer], None]]:
-        return nullcontext(_answered_untraced) if self.traced is None else self.traced(call)
+        return nullcontext(_answered_untraced) if self._traced is None else self._traced(call)
 
-    async def _run_found(self, tool: AnyTool, call: ToolCall, emit: Emit, door: Emit) -> tuple[ToolResult, bool]:
+    async def _run_found(self, tool: AnyTool, call: ToolCall, emit: EmitAll) -> tuple[ToolResult, bool]:
         if call.args is None:
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for {tool.name}: {call.problem}")
         args = tool.validate_tool_params(call.args)  # step 4
-        before = await self.hooks.before(tool, call, emit) if self.hooks is not None else None
+        before = await self._hooks.before(tool, call, emit) if self._hooks is not None else None
         if before is not None and before.args is not None:
             call = msgspec.structs.replace(call, args=before.args)
             args = tool.validate_tool_params(before.args)
         description = tool.get_description(args)
         asks = before.asks if before is not None else ()
         approved = await self.approval.proposal(tool, call, args, description, asks)  # step 5
-        context = CallContext(call.call_id, lambda text: emit(CallOutput(call.call_id, text)), approved, door)
+        context = CallContext(call.call_id, lambda text: emit(CallOutput(call.call_id, text)), approved, _within(emit))
         emit(CallStarted(call, tool.display_name, description))
         result = await self._executed(tool, call, description, args, context)  # steps 6 and 7
-        if before is None or self.hooks is None:
+        if before is None or self._hooks is None:
             return result, False
-        return await self.hooks.after(tool, call, result, before, emit)
+        return await self._hooks.after(tool, call, result, before, emit)
 
     async def _executed(
         self, tool: AnyTool, call: ToolCall, description: str, args: Any, context: CallContext
     ) -> ToolResult:
         try:
-            async with self._recording(tool, call, description):
+            async with self._keeping_changes(tool, call, description):
                 result = await tool.execute(args, context)
         except TurnStoppedError:
             raise
@@ -168,12 +144,12 @@ class Executor:
         # Built-in readers and finders bound their own results, at a whole line.
         return result if tool.kind in _BOUND_THEMSELVES else self._bounds.apply(call, result)
 
-    def _recording(self, tool: AnyTool, call: ToolCall, title: str) -> AbstractAsyncContextManager[None]:
-        if self._recorder is None or tool.kind.changes_nothing:
+    def _keeping_changes(self, tool: AnyTool, call: ToolCall, title: str) -> AbstractAsyncContextManager[None]:
+        if self._changes is None or tool.kind.changes_nothing:
             return nullcontext()
-        return self._recorder.call(call.call_id, title, snapshot=tool.kind.value in ("execute", "other"))
+        return self._changes.call(call.call_id, title, snapshot=tool.kind.value in ("execute", "other"))
 
-    async def _run_together(self, calls: Sequence[ToolCall], emit: Emit) -> list[ToolAnswer]:
+    async def _run_together(self, calls: Sequence[ToolCall], emit: EmitAll) -> list[ToolAnswer]:
         answers: list[ToolAnswer | None] = [None] * len(calls)
         limiter = anyio.CapacityLimiter(_READS_AT_ONCE)
 
@@ -197,6 +173,16 @@ class Executor:
                 groups.append([call])
             last_was_read = is_read
         return groups
+
+
+def _within(emit: EmitAll) -> Callable[[object], None]:
+    """What a tool may emit: events of the calls that are made within its own."""
+
+    def pass_on(event: object) -> None:
+        if isinstance(event, Within):
+            emit(event)
+
+    return pass_on
 
 
 def _answered_untraced(_answer: ToolAnswer) -> None:

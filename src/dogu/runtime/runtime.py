@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dogu.policy.policy import Policy
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import Emit, emit_nothing
+from dogu.runtime.events import Emit, EmitAll, emit_nothing, recording
 from dogu.runtime.executor import Executor
 from dogu.runtime.journal import Journal
-from dogu.runtime.registry import ToolRegistry
+from dogu.runtime.notes import Notes
+from dogu.runtime.registry import AnyTool, ToolRegistry
+
+
+def _nothing() -> None:
+    return None
 
 
 class Runtime:
     """A registry, an executor and a policy over one workspace; `roots` are absolute, the first is the primary one.
 
-    `journal` keeps what calls change; `notes` are sentences for the person about what went wrong when it was opened.
+    `journal` keeps what calls change, `record` is told of each event before a door is. `prepare` does ahead what the
+    first command would wait for.
     """
 
     def __init__(
@@ -24,17 +30,17 @@ class Runtime:
         executor: Executor,
         roots: tuple[str, ...],
         journal: Journal,
-        close: Callable[[], Awaitable[None]],
-        notes: tuple[str, ...] = (),
-        prepare: Callable[[], None] | None = None,
+        notes: Notes,
+        record: EmitAll = emit_nothing,
+        prepare: Callable[[], None] = _nothing,
     ) -> None:
         self.executor = executor
         self.roots = roots
         self.journal = journal
-        self.notes = notes
-        self._close = close
-        self._prepare = prepare
+        self._notes = notes
+        self._record = record
         self._count = 0
+        self.prepare = prepare
 
     @property
     def session_folder(self) -> str:
@@ -47,6 +53,15 @@ class Runtime:
         return self.executor.registry
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user about what went wrong when it was opened, or behind it since."""
+        return self._notes.all
+
+    def note(self, text: str) -> None:
+        """Add one."""
+        self._notes.add(text)
+
+    @property
     def policy(self) -> Policy:
         """Who decides; its `mode` may be changed."""
         return self.executor.approval.policy
@@ -56,13 +71,17 @@ class Runtime:
     ) -> ToolAnswer:
         """Run one call, with arguments as a mapping or by name; failures are answers, see `ToolResult.error`."""
         self._count += 1
-        return await self.executor.run(ToolCall(f"call-{self._count}", name, {**(args or {}), **more}), emit)
+        return await self.run(ToolCall(f"call-{self._count}", name, {**(args or {}), **more}), emit)
 
-    def prepare(self) -> None:
-        """Do ahead what the first command would wait for; blocks, up to a second in a large tree."""
-        if self._prepare is not None:
-            self._prepare()
+    async def run(self, call: ToolCall, emit: Emit = emit_nothing) -> ToolAnswer:
+        """Run one call, on record."""
+        return await self.executor.run(call, recording(self._record, emit))
 
-    async def aclose(self) -> None:
-        """End background jobs and close what is open. Nothing can be called afterwards."""
-        await self._close()
+    async def run_all(self, calls: Sequence[ToolCall], emit: Emit = emit_nothing) -> list[ToolAnswer]:
+        """Run the calls of one model turn, on record; see `Executor.run_all`."""
+        return await self.executor.run_all(calls, recording(self._record, emit))
+
+    async def run_tool(self, tool: AnyTool, call: ToolCall, emit: Emit = emit_nothing) -> ToolAnswer:
+        """Run a call of a tool that no model is offered, under the same approvals and on the same record."""
+        executor = self.executor.beside(ToolRegistry([tool]))
+        return await executor.run(call, recording(self._record, emit))

@@ -77,7 +77,7 @@ async def _answer_line(runtime: Runtime, line: bytes) -> tuple[dict[str, Any], T
     except ToolError as error:
         return row, ToolResult.failed(error)
     call = ToolCall(str(row.get("id", "")), tool, cast("dict[str, Any]", args))
-    return row, (await runtime.executor.run(call)).result
+    return row, (await runtime.run(call)).result
 
 
 def _row(line: bytes) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from dogu.agent.loop import EndReason, TurnEnd
+from dogu.agent.events import EndReason, TurnEnd
 from dogu.contract.errors import ErrorKind
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.runtime.calls import ToolAnswer

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from dogu.agent.loop import Agent, EndReason, TurnEnd
-from dogu.agent.session.events import Compacted, PromptGiven
+from dogu.agent.events import Compacted, EndReason, PromptGiven, TurnEnd
+from dogu.agent.loop import Agent
 from dogu.contract.content import Content, text_of
 from dogu.language import said, say
 from dogu.models.events import Finished, ModelError, Retrying, TextDelta, ThoughtDelta, Usage
@@ -40,7 +40,7 @@ async def print_answer(agent: Agent, prompt: Content, output_format: OutputForma
         OutputFormat.JSON: _JsonPrinter,
         OutputFormat.STREAM_JSON: _StreamPrinter,
     }
-    printer = printers[output_format](agent.model.name, session_id, agent.upkeep.cost_usd)
+    printer = printers[output_format](agent.model.name, session_id, agent.services.meter.cost_usd)
     printer.begin(text_of(prompt))
     try:
         end = await agent.run(prompt, printer.event)

@@ -9,8 +9,7 @@ from html import escape
 
 import msgspec
 
-from dogu.agent.loop import TurnEnded
-from dogu.agent.session.events import (
+from dogu.agent.events import (
     Compacted,
     EnquiryAnswered,
     EnquiryMade,
@@ -23,6 +22,7 @@ from dogu.agent.session.events import (
     SessionForked,
     SessionResumed,
     TurnCancelled,
+    TurnEnded,
     TurnFailed,
     Within,
 )

@@ -12,8 +12,9 @@ from dogu.contract.result import ToolResult
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.runtime.approval import Approval
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import Emit, emit_nothing
+from dogu.runtime.events import EmitAll, emit_nothing
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Confirm, approve
 from dogu.runtime.registry import AnyTool, ToolRegistry
@@ -21,11 +22,11 @@ from dogu.runtime.registry import AnyTool, ToolRegistry
 
 def executor_for(*tools: AnyTool, confirm: Confirm | None = approve, mode: str = "default") -> Executor:
     """Make an executor of these tools, without restrictions; every question is approved unless `confirm` says else."""
-    return Executor(ToolRegistry(tools), Policy(Rules(), ApprovalMode(mode)), confirm)
+    return Executor(ToolRegistry(tools), Approval(Policy(Rules(), ApprovalMode(mode)), confirm))
 
 
 async def run_tool(
-    tool: AnyTool, /, *, confirm: Confirm | None = approve, emit: Emit = emit_nothing, **args: Any
+    tool: AnyTool, /, *, confirm: Confirm | None = approve, emit: EmitAll = emit_nothing, **args: Any
 ) -> ToolResult:
     """Call the tool through the executor, every question approved, and return its result; failures are results too."""
     answer = await executor_for(tool, confirm=confirm).run(ToolCall("test", tool.name, args), emit)

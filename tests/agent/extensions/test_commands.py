@@ -145,7 +145,7 @@ class Session:
         options = Options(root=f"{self.root}/project", home=f"{self.root}/home")
         async with open_runtime(options, confirm=confirm or self.confirm) as runtime:
             slash = SlashCommands()
-            slash.register_source(CustomSlashCommands(CustomCommands([f"{self.root}/c"]), runtime.executor))
+            slash.register_source(CustomSlashCommands(CustomCommands([f"{self.root}/c"]), runtime.run))
             return await slash.run(text)
 
 
@@ -230,6 +230,6 @@ async def test_a_built_in_command_is_never_shadowed(session: Session) -> None:
     options = Options(root=f"{session.root}/project", home=f"{session.root}/home")
     async with open_runtime(options) as runtime:
         slash = SlashCommands()
-        slash.register_source(CustomSlashCommands(CustomCommands([f"{session.root}/c"]), runtime.executor))
+        slash.register_source(CustomSlashCommands(CustomCommands([f"{session.root}/c"]), runtime.run))
         slash.register(SlashCommand("help", "", own))
         assert await slash.run("help") == Said("built in")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dogu.agent.loop import EndReason, TurnEnd
+from dogu.agent.events import EndReason, TurnEnd
 from dogu.agent.slash import Said, Send
 from dogu.app import Options, open_agent
 from dogu.contract.content import text_of

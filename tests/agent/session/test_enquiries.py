@@ -10,8 +10,8 @@ import pytest
 
 import dogu
 from agent.session.recorded import Recorded
+from dogu.agent.events import EnquiryAnswered, EnquiryMade, RecordedEvent, SamplingAnswered
 from dogu.agent.session.enquiries import Enquire, recorded_enquiries, recorded_sampling
-from dogu.agent.session.events import EnquiryAnswered, EnquiryMade, SamplingAnswered
 from dogu.agent.session.record import read_record
 from dogu.agent.session.resume import restore
 from dogu.contract.errors import ErrorKind, ToolError
@@ -49,7 +49,7 @@ FORM = Enquiry(
 )
 
 
-def events_of(recorded: Recorded) -> list[object]:
+def events_of(recorded: Recorded) -> list[RecordedEvent]:
     return [each.event for each in read_record(str(recorded.folder))][1:]
 
 

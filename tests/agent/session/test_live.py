@@ -13,9 +13,7 @@ import pytest
 
 from agent.session.recorded import Recorded
 from cancelling import cancelled_when
-from dogu.agent.history import AllReplaced
-from dogu.agent.loop import TurnEnded
-from dogu.agent.session.events import (
+from dogu.agent.events import (
     PromptGiven,
     QuestionAnswered,
     QuestionAsked,
@@ -23,11 +21,12 @@ from dogu.agent.session.events import (
     SessionBegun,
     StateChanged,
     TurnCancelled,
+    TurnEnded,
     TurnFailed,
     UnknownEvent,
-    Within,
 )
-from dogu.agent.session.lines import InUseError, verify
+from dogu.agent.history import AllReplaced
+from dogu.agent.session.lines import InUseError, LineFile, verify
 from dogu.agent.session.live import Session
 from dogu.agent.session.record import read_record, summarize
 from dogu.contract.content import Blob, Text
@@ -38,7 +37,7 @@ from dogu.contract.result import ToolFailure, ToolResult
 from dogu.contract.tool import Kind
 from dogu.models.events import ModelError, ModelErrorKind, TextDelta, Usage
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Within
 from dogu.runtime.questions import Declined
 from dogu.testing.turn import Turn, call
 
@@ -135,14 +134,14 @@ def test_results_come_back_with_what_the_model_and_the_person_were_given(tmp_pat
 
 
 def test_a_helpers_events_are_kept_apart_and_unknown_ones_are_kept(tmp_path: Path):
-    class Novelty(msgspec.Struct):
-        number: int
-
     session = Session(str(tmp_path))
-    session.within("7")(TextDelta("inside"))
-    session.event(Novelty(3))
+    session.event(Within("7", CallOutput("7/1", "inside")))
+    session.close()
+    newer = LineFile(session.record_path)
+    newer.add("novelty", 0.0, b'{"number":3}')
+    newer.close()
     within, unknown = events(session)[1:]
-    assert within == Within("7", TextDelta("inside"))
+    assert within == Within("7", CallOutput("7/1", "inside"))
     assert isinstance(unknown, UnknownEvent)
     assert unknown.data == {"number": 3}
 
@@ -183,11 +182,11 @@ async def test_no_secret_gets_into_the_record_in_whatever_pieces_it_comes(tmp_pa
 def test_no_secret_gets_in_with_what_helpers_and_commands_print_at_the_same_time(tmp_path: Path):
     session = Session(str(tmp_path), secrets=[KEY])
     for piece in (KEY[:5], KEY[5:12], KEY[12:], " and more"):
-        session.within("7")(TextDelta(piece))
+        session.event(Within("7", CallOutput("7/1", piece)))
         session.event(CallOutput("8", piece))
         session.event(CallOutput("9", piece))
         session.event(TextDelta(piece))
-    session.within("7")(TextDelta(KEY[:5]))
+    session.event(Within("7", CallOutput("7/1", KEY[:5])))
     for call_id in ("7", "8"):
         session.event(CallFinished(ToolCall(call_id, "t", {}), "T", ToolResult("")))
     session.close()
@@ -258,12 +257,11 @@ def test_lines_longer_than_a_block_are_found_from_the_end(tmp_path: Path):
 
 
 def test_a_second_process_is_kept_from_writing_the_same_record(tmp_path: Path):
-    first, second = Session(str(tmp_path)), Session(str(tmp_path))
     notes: list[str] = []
-    second.tell = notes.append
+    first, second = Session(str(tmp_path)), Session(str(tmp_path), tell=notes.append)
     first.event(TextDelta("mine"))
     with pytest.raises(InUseError):
-        second.take()
+        LineFile(second.record_path)
     second.event(TextDelta("yours"))
     second.event(TextDelta("yours"))
     assert len(notes) == 1
@@ -309,9 +307,8 @@ async def test_where_the_record_cannot_be_made_the_session_goes_on(tmp_path: Pat
 
 
 async def test_a_folder_that_is_gone_costs_the_record_and_not_the_session(tmp_path: Path):
-    session = Session(str(tmp_path / "gone"))
     notes: list[str] = []
-    session.tell = notes.append
+    session = Session(str(tmp_path / "gone"), tell=notes.append)
     for _ in range(3):
         session.event(PromptGiven("x", 1))
     assert len(notes) == 1
@@ -319,8 +316,7 @@ async def test_a_folder_that_is_gone_costs_the_record_and_not_the_session(tmp_pa
 
 async def test_a_session_is_summed_up_and_the_sum_is_kept(tmp_path: Path):
     turns = [Turn(calls=[call("look", name="a"), call("look", name="b")]), "ok", "fine"]
-    recorded = Recorded(tmp_path, turns, [LOOK]).begin()
-    recorded.session.model = lambda: "scripted"
+    recorded = Recorded(tmp_path, turns, [LOOK], state=lambda: StateChanged(model="scripted")).begin()
     await recorded.agent.run("first\n  prompt")
     await recorded.agent.run("second")
     summary = summarize(str(recorded.folder))

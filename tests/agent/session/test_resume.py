@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.session.recorded import Recorded
+from dogu.agent.events import PromptGiven
 from dogu.agent.history import ContentAdded, History, HistoryChange, apply_change
-from dogu.agent.session.events import PromptGiven
 from dogu.agent.session.lines import LineFile
 from dogu.agent.session.record import read_record
 from dogu.agent.session.resume import reopen, restore

@@ -15,6 +15,7 @@ from dogu.contract.confirmation import CallContext
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
 from dogu.models.contents import user_content
+from dogu.runtime.notes import Notes
 from dogu.runtime.runtime import Runtime
 from dogu.testing.turn import Turn, call
 from dogu.workspace.files import LocalFiles
@@ -43,16 +44,12 @@ class Put(Tool[PutArgs]):
         return ToolResult(f"put {args.text}")
 
 
-async def nothing() -> None:
-    return None
-
-
 def session_with(tmp_path: Path, texts: list[str]) -> tuple[Recorded, RewindCommand]:
     turns = [turn for text in texts for turn in (Turn(calls=[call("put", text=text)]), f"It is {text}.")]
     tool = Put()
     recorded = Recorded(tmp_path, [*turns, Turn(hangs=True)], [tool]).begin()
     tool.files = recorded.files
-    runtime = Runtime(recorded.agent.executor, recorded.roots.all, recorded.journal, nothing)
+    runtime = Runtime(recorded.agent.executor, recorded.roots.all, recorded.journal, Notes())
     return recorded, RewindCommand(recorded.agent, runtime, recorded.session)
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from acp import schema
 
-from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
-from dogu.agent.session.events import PromptGiven, Rewound
+from dogu.agent.events import EndReason, PromptGiven, Rewound, TurnEnd, TurnEnded
 from dogu.contract import Tool, function_tool
 from dogu.contract.content import Blob
 from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList

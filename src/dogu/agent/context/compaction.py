@@ -24,8 +24,8 @@ from dogu.agent.context.compaction_parts import (
     transcript,
 )
 from dogu.agent.context.window import ContextFill, estimated_tokens
+from dogu.agent.events import Compacted
 from dogu.agent.history import History
-from dogu.agent.session.events import Compacted
 from dogu.contract.content import Text
 from dogu.language import told
 from dogu.models.contents import RawContent, join_user_contents, user_content
@@ -74,14 +74,30 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Conversation(Protocol):
-    """What is compacted: an agent."""
+    """What is compacted: an agent's, which may be another model's by then."""
+
+    @property
+    def model(self) -> Model:
+        """Who sums up."""
+        ...
+
+    @property
+    def history(self) -> History:
+        """What was said."""
+        ...
+
+    @property
+    def count(self) -> Callable[[Usage], None]:
+        """Counts the tokens that a summary cost."""
+        ...
+
+
+class Compacting(msgspec.Struct, frozen=True):
+    """A conversation, before there is an agent."""
 
     model: Model
     history: History
-
-    def count(self, usage: Usage) -> None:
-        """Count tokens that a summary cost."""
-        ...
+    count: Callable[[Usage], None]
 
 
 class _Plan(msgspec.Struct, frozen=True):

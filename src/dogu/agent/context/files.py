@@ -58,6 +58,7 @@ class ContextFiles:
 
     def __init__(self, sources: ContextSources) -> None:
         self._sources = sources
+        self.names = sources.names
         self._workspace = sources.roots
         top = _top_of(sources.roots[0], sources.home)
         self._above = _between(top, sources.roots[0])

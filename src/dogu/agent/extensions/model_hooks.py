@@ -24,9 +24,11 @@ from dogu.models.events import (
     ModelEvent,
     Retrying,
     TextDelta,
+    ThoughtDelta,
     Usage,
 )
 from dogu.models.model import Model
+from dogu.models.wrapped import WrappedModel
 from dogu.runtime.events import Emit, Noted
 from dogu.runtime.hooks import Hooks
 from dogu.runtime.hooks.answer import HookAnswer
@@ -38,33 +40,19 @@ def has_model_hooks(hooks: Hooks) -> bool:
     return any(hook.moment in MODEL_MOMENTS for hook in hooks.hooks)
 
 
-class HookedModel:
+class HookedModel(WrappedModel):
     """Asks `model` with the hooks around it; `emit` gives where the person is told of what they did."""
 
     def __init__(self, model: Model, hooks: Hooks, emit: Callable[[], Emit]) -> None:
-        self._model = model
+        super().__init__(model)
         self._hooks = hooks
         self._emit = emit
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._model.name
-
-    @property
-    def takes_media_in_answers(self) -> bool:
-        """As the model."""
-        return self._model.takes_media_in_answers
 
     def stream(
         self, system: str, history: Sequence[bytes], declarations: Sequence[FunctionDeclaration]
     ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
         """Ask the model, or whoever answers in its place. Raises `ModelError` (BLOCKED) where a hook says no."""
         return self._asked(system, history, declarations)
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
 
     @asynccontextmanager
     async def _asked(
@@ -77,7 +65,7 @@ class HookedModel:
                 yield said
             return
         offered = await self._offered(request, declarations)
-        async with self._model.stream(system, history, offered) as events:
+        async with self._inner.stream(system, history, offered) as events:
             if not self._hooks.at(Moment.AFTER_MODEL):
                 yield events
                 return
@@ -129,7 +117,7 @@ class HookedModel:
                 case Finished():
                     for each in await self._after(held, event, request, tokens):
                         yield each
-                case _:
+                case TextDelta() | ThoughtDelta() | FunctionCallEvent():
                     held.append(event)
 
     async def _after(

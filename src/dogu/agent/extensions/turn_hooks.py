@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from dogu.agent.loop import EndReason, RunTurn, TurnEnd, TurnEnded
+from dogu.agent.events import Emit, EndReason, TurnEnd, TurnEnded
 from dogu.agent.slash import Said, SlashCommand
+from dogu.agent.upkeep import RunTurn
 from dogu.contract.content import Content, Text, parts_of, text_of
 from dogu.language import say, told
-from dogu.runtime.events import Emit, Noted, emit_nothing
+from dogu.runtime.events import Noted, emit_nothing
 from dogu.runtime.hooks import Hooks
 from dogu.runtime.hooks.config import Moment
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from dogu.agent import events as ours
+from dogu.agent.events import EndReason, RecordedEvent, TurnEnd, TurnEnded
 from dogu.agent.history import AllReplaced, ContentAdded, CutBack, LastReplaced
-from dogu.agent.loop import EndReason, TurnEnd, TurnEnded
-from dogu.agent.session import events as ours
 from dogu.contract.content import Blob, Content, Part, Text
 from dogu.contract.display import CommandPreview, Display, FileDiff, PatchDiff, TerminalOutput, TodoList, markdown_of
 from dogu.contract.errors import ErrorKind
@@ -21,7 +21,7 @@ from dogu.contract.result import ToolFailure, ToolResult
 from dogu.language import plain
 from dogu.models.events import Finished, FinishReason, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
 from dogu.runtime.recorded_messages import messages_data, said_again
 
 _LARGEST_TEXTS_CHARS = 256 * 1024
@@ -65,16 +65,16 @@ class EventWriter:
     def __init__(self) -> None:
         self._begun: set[str] = set()
 
-    def encode(self, event: object) -> tuple[str, Any] | None:
+    def encode(self, event: RecordedEvent) -> tuple[str, Any] | None:
         """Return the kind and what `msgspec.json` can encode; None for an event that another one holds already."""
         encoded = self._encode(event)
-        if encoded is None or isinstance(event, ours.Within):
+        if encoded is None or isinstance(event, Within):
             return encoded
         kind, data = encoded
         said = messages_data(event)
         return kind, {**msgspec.to_builtins(data, enc_hook=plain), "said": said} if said else data
 
-    def _encode(self, event: object) -> tuple[str, Any] | None:
+    def _encode(self, event: RecordedEvent) -> tuple[str, Any] | None:
         kind = _KINDS.get(type(event))
         if kind is not None:
             return kind, event
@@ -83,13 +83,11 @@ class EventWriter:
                 return None
             case CallStarted() | CallFinished():
                 return self._call(event)
-            case ours.Within(call_id=call_id, event=inner):
+            case Within(call_id=call_id, event=inner):
                 encoded = self.encode(inner)
                 return encoded and ("within", {"call_id": call_id, "kind": encoded[0], "data": encoded[1]})
-            case msgspec.Struct():
-                return _encode_struct(event)
             case _:
-                return None
+                return _encode_struct(event)
 
     def _call(self, event: CallStarted | CallFinished) -> tuple[str, Any]:
         call = event.call
@@ -148,7 +146,7 @@ class EventReader:
 
     def __init__(self) -> None:
         self._begun: dict[str, ToolCall] = {}
-        self._readers: dict[str, Callable[[Any], object]] = {
+        self._readers: dict[str, Callable[[Any], RecordedEvent]] = {
             "call_started": self._started,
             "call_finished": self._finished,
             "within": self._within,
@@ -162,7 +160,7 @@ class EventReader:
             "turn_ended": _turn_ended,
         }
 
-    def decode(self, kind: str, data: msgspec.Raw) -> object:
+    def decode(self, kind: str, data: msgspec.Raw) -> RecordedEvent:
         """Return the event. Raises `msgspec.ValidationError`, `KeyError` or `ValueError` for data that isn't one."""
         event = self._decode(kind, data)
         if kind == "within" or b'"said":[[' not in bytes(data):
@@ -170,9 +168,9 @@ class EventReader:
         fields = msgspec.json.decode(data)
         return said_again(event, fields["said"]) if "said" in fields else event
 
-    def _decode(self, kind: str, data: msgspec.Raw) -> object:
+    def _decode(self, kind: str, data: msgspec.Raw) -> RecordedEvent:
         if kind in _PLAIN:
-            return cast("object", msgspec.json.decode(data, type=_PLAIN[kind]))
+            return cast("RecordedEvent", msgspec.json.decode(data, type=_PLAIN[kind]))
         reader = self._readers.get(kind)
         if reader is None:
             return ours.UnknownEvent(kind, msgspec.json.decode(data))
@@ -189,9 +187,11 @@ class EventReader:
             call = ToolCall(data["call_id"], data["name"], data.get("args"), data.get("problem", ""))
         return CallFinished(call, data["display_name"], result_of(data["result"]))
 
-    def _within(self, data: dict[str, Any]) -> ours.Within:
+    def _within(self, data: dict[str, Any]) -> Within | ours.UnknownEvent:
         inner = self.decode(data["kind"], msgspec.Raw(msgspec.json.encode(data["data"])))
-        return ours.Within(data["call_id"], inner)
+        if isinstance(inner, CallStarted | CallOutput | CallFinished | Noted):
+            return Within(data["call_id"], inner)
+        return ours.UnknownEvent("within", data)
 
 
 def content_data(content: Content) -> Any:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
-from dogu.agent.session.events import EnquiryAnswered, EnquiryMade, SamplingAnswered
+from dogu.agent.events import EnquiryAnswered, EnquiryMade, Record, SamplingAnswered
 from dogu.agent.session.secrets import MASK
 from dogu.contract.errors import ToolError
-from dogu.runtime.events import Emit
 from dogu.runtime.questions import Declined, Enquiry, Given
 from dogu.workspace.environment import tells_a_secret
 
@@ -22,7 +21,7 @@ Enquire: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined | None]]
 _MOST_FIELDS = 100
 
 
-def recorded_enquiries(enquire: Enquire, record: Emit) -> Enquire:
+def recorded_enquiries(enquire: Enquire, record: Record) -> Enquire:
     """Return an `enquire` that has each enquiry recorded before it is made, and its answer before it is passed on."""
 
     async def ask(enquiry: Enquiry) -> Given | Declined | None:
@@ -40,7 +39,7 @@ def recorded_enquiries(enquire: Enquire, record: Emit) -> Enquire:
     return ask
 
 
-def recorded_sampling(sample: Sample, record: Emit) -> Sample:
+def recorded_sampling(sample: Sample, record: Record) -> Sample:
     """Return a `sample` that has the model's answers recorded; what was asked is recorded as an enquiry."""
 
     async def ask(request: SamplingRequest) -> Sampled:

@@ -10,29 +10,28 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from dogu.agent.session.events import (
+from dogu.agent.events import (
     PromptGiven,
     QuestionAnswered,
     QuestionAsked,
+    RecordedEvent,
     RecordGap,
     SessionBegun,
     SessionResumed,
     StateChanged,
-    Within,
+    TurnEnded,
 )
 from dogu.agent.session.lines import VERSION, InUseError, LineFile
 from dogu.agent.session.secrets import Secrets
 from dogu.agent.session.streams import HeldBack
 from dogu.language import plain, told
 from dogu.models.events import Usage
-from dogu.runtime.events import CallFinished, Emit
-from dogu.runtime.executor import ChangeRecorder
+from dogu.runtime.events import CallFinished
 from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Declined, Outcome, Question
 from dogu.runtime.session_folder import RECORD_NAME
 from dogu.version import __version__
@@ -49,9 +48,8 @@ def _say_nothing(_note: str) -> None:
 class Session:
     """The session of the folder `path` (absolute); its record is begun with the first event, and is one's own.
 
-    `secrets` never get into it. `tell` is told once, in a sentence for the person, that it can't be written. `mode`,
-    `model` and `jobs` are asked for what carries on with it: the approval mode, the model's name, the commands in the
-    background.
+    `secrets` never get into it. `tell` is told once, in a sentence for the person, that it can't be written. `state` is
+    asked for what carries on with it. `file` is the record, where this process has taken hold of it already.
     """
 
     def __init__(
@@ -61,17 +59,17 @@ class Session:
         *,
         secrets: Sequence[str] = (),
         tell: Callable[[str], None] = _say_nothing,
+        state: Callable[[], StateChanged] = StateChanged,
+        file: LineFile | None = None,
     ) -> None:
         self.path = path
         self.session_id = os.path.basename(path)
-        self.tell = tell
-        self.mode: Callable[[], str] = str
-        self.model: Callable[[], str] = str
-        self.jobs: Callable[[], tuple[str, ...]] = tuple
+        self._tell = tell
+        self._state = state
         self._roots = tuple(roots)
         self._secrets = Secrets(secrets)
         self._streams = HeldBack(self._secrets.held_back)
-        self._file: LineFile | None = None
+        self._file = file
         self._history: History | None = None
         self._last_state: StateChanged | None = None
         self._is_broken = False
@@ -88,30 +86,19 @@ class Session:
         """The record's file; there from the first event on."""
         return os.path.join(self.path, RECORD_NAME)
 
-    def take(self) -> None:
-        """Take hold of a record that is there, for this process alone. Raises `InUseError`, and OSError."""
-        if self._file is None:
-            self._file = LineFile(self.record_path)
-
     def carry_on(self, state: StateChanged) -> None:
         """Go on with the record of a session that had come to this state."""
         self.has_prompts = True
         self._last_state = state
         self.event(SessionResumed(__version__))
 
-    def event(self, event: object) -> None:
+    def event(self, event: RecordedEvent) -> None:
         """Record an event, whole, before anybody is told of it; it outlives this process then."""
-        from dogu.agent.loop import TurnEnded
-
         if isinstance(event, PromptGiven | CallFinished | TurnEnded | Usage):
             self.has_prompts = self.has_prompts or isinstance(event, PromptGiven)
             self.note_state()
         for each in self._streams.passed_on(event):
             self._record(each)
-
-    def within(self, call_id: str) -> Emit:
-        """Return what records the events of a call's helper, which are no part of this conversation."""
-        return lambda event: self.event(Within(call_id, event))
 
     def watch(self, history: History) -> None:
         """Record each change of the conversation from now on."""
@@ -147,12 +134,12 @@ class Session:
 
     def note_state(self) -> None:
         """Record what carries on besides the conversation, when it has changed."""
-        state = StateChanged(self.mode(), self.model(), self.jobs())
+        state = self._state()
         if state != self._last_state:
             self._last_state = state
             self._record(state)
 
-    def _record(self, event: object) -> None:
+    def _record(self, event: RecordedEvent) -> None:
         if self._is_broken and not (isinstance(event, PromptGiven) and self._is_mended()):
             return
         encoded = self._writer.encode(event)
@@ -175,7 +162,7 @@ class Session:
         """Stop recording until the next prompt; what is lost until then is told by a gap."""
         why = error.strerror or str(error) if isinstance(error, OSError) else told("another process writes it")
         if not self._is_broken:
-            self.tell(told("This session can't be recorded ({why}): it goes on, and may not be resumed.", why=why))
+            self._tell(told("This session can't be recorded ({why}): it goes on, and may not be resumed.", why=why))
         self._is_broken = True
 
     def _is_mended(self) -> bool:
@@ -192,26 +179,6 @@ class Session:
             return False
         self._is_broken = False
         return True
-
-
-class SessionRecorder:
-    """What an executor is given: changes go to the journal, events to the session; see `Recorder`."""
-
-    def __init__(self, session: Session, changes: ChangeRecorder) -> None:
-        self._session = session
-        self._changes = changes
-
-    def next_turn(self) -> int:
-        """Count one more prompt of the user."""
-        return self._changes.next_turn()
-
-    def call(self, call_id: str, title: str, *, snapshot: bool) -> AbstractAsyncContextManager[None]:
-        """Record the changes made inside the context as this call's."""
-        return self._changes.call(call_id, title, snapshot=snapshot)
-
-    def event(self, event: object) -> None:
-        """Record an event."""
-        self._session.event(event)
 
 
 def _answered(question: Question, outcome: Outcome) -> QuestionAnswered:

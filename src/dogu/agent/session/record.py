@@ -7,9 +7,8 @@ from collections.abc import Generator
 
 import msgspec
 
-from dogu.agent.loop import sum_usage
+from dogu.agent.events import PromptGiven, RecordedEvent, Rewound, SessionForked, StateChanged, UnknownEvent, sum_usage
 from dogu.agent.session.codec import EventReader
-from dogu.agent.session.events import PromptGiven, Rewound, SessionForked, StateChanged, UnknownEvent
 from dogu.agent.session.lines import kind_of, parse_line, raw_lines
 from dogu.contract.content import text_of
 from dogu.models.events import Usage
@@ -24,7 +23,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
     seq: int
     time_s: float
-    event: object
+    event: RecordedEvent
 
 
 def read_record(path: str) -> Generator[Recorded]:
@@ -116,7 +115,7 @@ def _add(summary: RecordSummary, reader: EventReader, raw: bytes) -> None:
         _add_event(summary, line.time, reader.decode(line.kind, line.data))
 
 
-def _add_event(summary: RecordSummary, time_s: float, event: object) -> None:
+def _add_event(summary: RecordSummary, time_s: float, event: RecordedEvent) -> None:
     match event:
         case PromptGiven(content=content, turn=turn):
             text = " ".join(text_of(content).split())[:_MOST_PROMPT_CHARS]

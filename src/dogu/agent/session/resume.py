@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 
+from dogu.agent.events import EnquiryMade, PromptGiven, QuestionAnswered, Rewound, SessionBegun, StateChanged, sum_usage
 from dogu.agent.history import AllReplaced, ContentAdded, CutBack, History, HistoryChange, LastReplaced, apply_change
-from dogu.agent.loop import sum_usage
 from dogu.agent.session.codec import EventReader
-from dogu.agent.session.events import EnquiryMade, PromptGiven, QuestionAnswered, Rewound, SessionBegun, StateChanged
 from dogu.agent.session.lines import VERSION, kind_of, parse_line, raw_lines
 from dogu.agent.session.record import record_file
 from dogu.contract.content import Content

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
-from dogu.agent.session.events import Within
+from dogu.agent.events import RecordedEvent
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
-from dogu.runtime.events import CallFinished, CallOutput
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
 
 _Piece = TextDelta | ThoughtDelta | CallOutput
 
@@ -21,11 +21,11 @@ class HeldBack:
         self._waiting: dict[tuple[type, str], _Piece] = {}
         self._helpers: dict[str, HeldBack] = {}
 
-    def passed_on(self, event: object) -> list[object]:
+    def passed_on(self, event: RecordedEvent) -> list[RecordedEvent]:
         """Return what may be recorded now: an event that is no piece ends the streams it follows."""
         if isinstance(event, Within):
             helper = self._helpers.setdefault(event.call_id, HeldBack(self._held_back))
-            return [Within(event.call_id, each) for each in helper.passed_on(event.event)]
+            return _within(event.call_id, helper.passed_on(event.event))
         if not isinstance(event, TextDelta | ThoughtDelta | CallOutput):
             return [*self._ended(event), event]
         key = (type(event), event.call_id if isinstance(event, CallOutput) else "")
@@ -37,16 +37,16 @@ class HeldBack:
             text = text[:-held]
         return [msgspec.structs.replace(event, text=text) if text != event.text else event] if text else []
 
-    def rest(self) -> list[object]:
+    def rest(self) -> list[RecordedEvent]:
         """Return all that is held back: the streams are over."""
         waiting, self._waiting = [*self._waiting.values()], {}
         return [*(each for call_id in list(self._helpers) for each in self._rest_of(call_id)), *waiting]
 
-    def _rest_of(self, call_id: str) -> list[object]:
+    def _rest_of(self, call_id: str) -> list[RecordedEvent]:
         helper = self._helpers.pop(call_id, None)
-        return [Within(call_id, each) for each in helper.rest()] if helper is not None else []
+        return _within(call_id, helper.rest()) if helper is not None else []
 
-    def _ended(self, event: object) -> list[object]:
+    def _ended(self, event: RecordedEvent) -> list[RecordedEvent]:
         """Commands go on printing while other things happen; what a model says is over with whatever comes next."""
         if isinstance(event, Retrying):
             return self.rest()
@@ -56,3 +56,8 @@ class HeldBack:
         call_id = event.call.call_id
         over += [key for key in self._waiting if key == (CallOutput, call_id)]
         return [*self._rest_of(call_id), *(self._waiting.pop(key) for key in over)]
+
+
+def _within(call_id: str, events: Iterable[RecordedEvent]) -> list[RecordedEvent]:
+    calls = (each for each in events if isinstance(each, CallStarted | CallOutput | CallFinished | Noted))
+    return [Within(call_id, each) for each in calls]

@@ -9,8 +9,8 @@ from functools import reduce
 from anyio import to_thread
 
 from dogu.agent.budget import usd
+from dogu.agent.events import sum_usage
 from dogu.agent.keeping import Keeping
-from dogu.agent.loop import sum_usage
 from dogu.agent.slash import Said, SlashCommand
 from dogu.contract import ToolError
 from dogu.language import say
@@ -105,8 +105,10 @@ class _ContextCommands:
         return say("Remembered in {file}: {fact}", file=memory.shown, fact=done.fact)
 
     def _spent(self) -> list[str]:
-        budget = self._keeping.budget
+        budget = self._keeping.meter.budget
         lines: list[str] = []
+        if budget is None:
+            return lines
         for model, spent in budget.by_model.items():
             cost = say("cost not known") if spent.cost_usd is None else usd(spent.cost_usd)
             lines.append(
@@ -141,7 +143,6 @@ class _ContextCommands:
         ]
 
     def _filled(self) -> str:
-        self._keeping.watch()
         compaction = self._keeping.compaction
         used, window = compaction.fill.tokens, compaction.limits.window_tokens
         if window is None:

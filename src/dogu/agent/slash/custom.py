@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from dogu.agent.extensions.commands import BadCommand, CustomCommand, CustomCommands
 from dogu.agent.extensions.template import ARGS, File, Piece, Shell, Words, takes_args, with_args
@@ -13,7 +13,6 @@ from dogu.contract import ErrorKind, TerminalOutput, Text
 from dogu.contract.content import Part, parts_of
 from dogu.language import say
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.executor import Executor
 from dogu.workspace.truncation import middle_left_out
 
 _NOT_RUN = frozenset(
@@ -31,11 +30,11 @@ _NOT_RUN = frozenset(
 
 
 class CustomSlashCommands:
-    """A source of `/` commands over the command files; `executor` runs what their prompts ask for."""
+    """A source of `/` commands over the command files; `run` runs the calls that their prompts ask for."""
 
-    def __init__(self, files: CustomCommands, executor: Executor) -> None:
+    def __init__(self, files: CustomCommands, run: Callable[[ToolCall], Awaitable[ToolAnswer]]) -> None:
         self._files = files
-        self._executor = executor
+        self._run_call = run
         self._numbers = itertools.count(1)
 
     def __call__(self) -> Iterable[SlashCommand]:
@@ -89,7 +88,7 @@ class CustomSlashCommands:
 
     async def _call(self, tool: str, args: dict[str, object]) -> ToolAnswer:
         call = ToolCall(f"command-{time.time_ns():x}-{next(self._numbers)}", tool, args)
-        return await self._executor.run(call)
+        return await self._run_call(call)
 
 
 class _NotRunError(Exception):

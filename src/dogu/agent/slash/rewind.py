@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from anyio import to_thread
 
+from dogu.agent.events import Rewound
 from dogu.agent.loop import Agent
-from dogu.agent.session.events import Rewound
 from dogu.agent.session.live import Session
 from dogu.agent.session.record import RecordSummary, TurnSummary, summarize
 from dogu.agent.session.resume import restore

@@ -21,7 +21,7 @@ from dogu.contract.result import ToolFailure, ToolResult
 from dogu.language import told
 from dogu.runtime.approval import TurnStoppedError
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import Emit, Noted
+from dogu.runtime.events import CallEvent, Emit, Noted
 from dogu.runtime.hooks.answer import HookAnswer, read_answer
 from dogu.runtime.hooks.config import Hook, Moment, pattern_of
 from dogu.runtime.registry import AnyTool
@@ -175,7 +175,7 @@ class Hooks:
 
 
 def _told_to(tell: Callable[[str], None]) -> Emit:
-    def emit(event: object) -> None:
+    def emit(event: CallEvent) -> None:
         if isinstance(event, Noted):
             tell(event.text)
 

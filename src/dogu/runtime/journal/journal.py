@@ -46,19 +46,31 @@ if TYPE_CHECKING:
     from dogu.workspace.snapshot.trees import SnapshotLimits
 
 
+def _tell_nobody(_paths: Sequence[str]) -> None:
+    return None
+
+
 class Journal:
     """The journal in `folder` (absolute; made when something is to be kept), over `roots`.
 
     `pending` as for `LocalFiles`. Several processes may open one journal; the roots are looked at by the one that runs
-    calls. `undone` is told the paths that an undo brought back. Methods block, but for `call`; call them from a thread.
+    calls. `undone` is told the paths that an undo brought back; `turn` is the last prompt's number, where a session
+    goes on. Methods block, but for `call`; call them from a thread.
     """
 
     def __init__(
-        self, folder: str, roots: Roots, *, pending: str | None = None, limits: SnapshotLimits | None = None
+        self,
+        folder: str,
+        roots: Roots,
+        *,
+        pending: str | None = None,
+        limits: SnapshotLimits | None = None,
+        undone: Callable[[Sequence[str]], None] = _tell_nobody,
+        turn: int = 0,
     ) -> None:
         self.folder = folder
-        self.turn = 0
-        self.undone: Callable[[Sequence[str]], None] = _tell_nobody
+        self.turn = turn
+        self._undone = undone
         self._roots = roots
         self._log = JournalLog(os.path.join(folder, FILE_NAME))
         self._writer = AtomicWriter(PendingWrites(pending))
@@ -185,7 +197,7 @@ class Journal:
             if is_over:
                 self._log.append(self._record("undone", numbers=numbers), durable=True)
             self._now = None
-            self.undone([path for path, _ in restored])
+            self._undone([path for path, _ in restored])
             return UndoReport(numbers, tuple(restored), (*refused, *failed))
 
     def recover(self) -> None:
@@ -327,10 +339,6 @@ class Journal:
 
 
 _NEW_FOLDER = State("folder", UNKNOWN_MODE)
-
-
-def _tell_nobody(_paths: Sequence[str]) -> None:
-    return None
 
 
 def _present(reach: Reach, path: str, like: State, where: int) -> tuple[bytes, State]:

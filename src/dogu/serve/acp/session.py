@@ -7,8 +7,7 @@ from typing import Any
 
 import anyio
 
-from dogu.agent.loop import EndReason, TurnEnd
-from dogu.agent.session.events import PromptGiven, Rewound
+from dogu.agent.events import EndReason, PromptGiven, Rewound, TurnEnd
 from dogu.agent.slash import Said, Send
 from dogu.contract.content import Content, Part, Text, parts_of
 from dogu.language import say

@@ -8,8 +8,15 @@ from typing import Any
 
 import msgspec
 
-from dogu.agent.loop import TurnEnded
-from dogu.agent.session.events import Compacted, EnquiryAnswered, EnquiryMade, PromptGiven, SamplingAnswered, TurnFailed
+from dogu.agent.events import (
+    Compacted,
+    EnquiryAnswered,
+    EnquiryMade,
+    PromptGiven,
+    SamplingAnswered,
+    TurnEnded,
+    TurnFailed,
+)
 from dogu.contract.content import Blob, text_of
 from dogu.contract.display import TodoList
 from dogu.contract.errors import ErrorKind, ToolError

@@ -63,7 +63,7 @@ class Calls:
                 await stack.enter_async_context(self._changing)
             group = await stack.enter_async_context(anyio.create_task_group())
             group.start_soon(progress.send)
-            answer = await runtime.executor.run(call, progress.take)
+            answer = await runtime.run(call, progress.take)
             group.cancel_scope.cancel()
         self._ended(runtime)
         return answer

@@ -102,7 +102,7 @@ class ShellLines:
         call = ToolCall(f"own-{self._count}", "run_shell_command", {"command": command})
         self._own.add(call.call_id)
         try:
-            answer = await self._runtime.executor.run(call, emit)
+            answer = await self._runtime.run(call, emit)
         finally:
             self._own.discard(call.call_id)
         if is_sent:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from dogu.agent.loop import TurnEnd, TurnEnded
-from dogu.agent.session.events import Compacted
+from dogu.agent.events import Compacted, TurnEnd, TurnEnded
 from dogu.contract import Display
 from dogu.language import say
 from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta

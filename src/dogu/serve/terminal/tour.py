@@ -6,7 +6,8 @@ import os
 import shutil
 import sys
 
-from dogu.agent.loop import Agent, EndReason
+from dogu.agent.events import EndReason
+from dogu.agent.loop import Agent
 from dogu.contract.display import Display
 from dogu.language import say, sentence
 from dogu.runtime.questions import Approved, Outcome, Question

@@ -58,7 +58,9 @@ async def mcp_tools(
 class Holder(Protocol):
     """What the servers' tools are put into: a runtime."""
 
-    notes: tuple[str, ...]
+    def note(self, text: str) -> None:
+        """Tell the user."""
+        ...
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -193,7 +195,7 @@ class McpServers:
         note = make_visible(note)
         if note not in self._told:
             self._told[note] = None
-            self._runtime.notes = (*self._runtime.notes, note)
+            self._runtime.note(note)
 
     def take(self, server: McpServer, rows: list[object]) -> None:
         """Replace a server's tools by those it declares now; the bad ones are told and cost only themselves."""

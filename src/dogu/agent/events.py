@@ -1,14 +1,49 @@
-"""What a session records besides the events of models and calls."""
+"""Everything that can happen in a session, as two unions: `Event` is told to doors, `RecordedEvent` goes on record.
+
+A door matches on all of `Event` and ends with `assert_never`: a new event is a type error in each door that forgets it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, TypeAlias
 
 import msgspec
 
+from dogu.agent.history import HistoryChange
 from dogu.contract.content import Content
 from dogu.contract.display import Display
 from dogu.language import joined, say
+from dogu.models.events import ModelEvent, Usage
+from dogu.runtime.calls import ToolAnswer
+from dogu.runtime.events import CallEvent, Within
+
+
+class EndReason(StrEnum):
+    """Why a turn came to rest."""
+
+    DONE = "done"
+    STOPPED = "stopped"  # the person declined a call and said stop
+    STEP_LIMIT = "step_limit"
+    BUDGET = "budget"  # it may cost no more
+    LOOP = "loop"
+
+
+class TurnEnd(msgspec.Struct, frozen=True):
+    """A turn at rest: the model's last words, its calls and its helpers', and a sentence for the person."""
+
+    reason: EndReason
+    text: str
+    answers: tuple[ToolAnswer, ...] = ()
+    usage: Usage = msgspec.field(default_factory=Usage)
+    note: str = ""
+
+
+class TurnEnded(msgspec.Struct, frozen=True):
+    """The event that ends a turn's events."""
+
+    end: TurnEnd
 
 
 class SessionBegun(msgspec.Struct, frozen=True):
@@ -188,15 +223,27 @@ class RecordGap(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class Within(msgspec.Struct, frozen=True):
-    """An event of the helper that a call started (`run_subagent`): no part of the session's own conversation."""
-
-    call_id: str
-    event: object
-
-
 class UnknownEvent(msgspec.Struct, frozen=True):
     """An event of a kind that this version doesn't know, as its JSON."""
 
     kind: str
     data: object = None
+
+
+Event: TypeAlias = ModelEvent | CallEvent | PromptGiven | Compacted | TurnEnded
+"""What a door is told of a turn."""
+
+SessionEvent: TypeAlias = (
+    SessionBegun | SessionForked | SessionResumed | StateChanged | Rewound | RecordGap | TurnFailed | TurnCancelled
+)
+AskedEvent: TypeAlias = QuestionAsked | QuestionAnswered | EnquiryMade | EnquiryAnswered | SamplingAnswered
+RecordedEvent: TypeAlias = Event | Within | SessionEvent | AskedEvent | HistoryChange | UnknownEvent
+"""What a record may hold; a door that shows records matches on all of it."""
+
+Emit: TypeAlias = Callable[[Event], None]
+Record: TypeAlias = Callable[[RecordedEvent], None]
+
+
+def sum_usage(first: Usage, second: Usage) -> Usage:
+    """Add up tokens."""
+    return Usage(*map(sum, zip(msgspec.structs.astuple(first), msgspec.structs.astuple(second), strict=True)))

@@ -1,0 +1,205 @@
+"""What calls run on, put together in order: the workspace, the policy, the session's record, then the executor.
+
+There is no tool and no agent yet. Each part is whole when its constructor returns, and is given to those that need it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dogu.app.extending import Extras, extras_of
+from dogu.app.keeping import context_files
+from dogu.app.options import Door, Options, Start
+from dogu.app.sessions import OpenedSession, clear_away
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.policy import Policy
+from dogu.policy.rules import RestrictionError, Rules
+from dogu.runtime.approval import Approval
+from dogu.runtime.executor import Executor
+from dogu.runtime.registry import ToolRegistry
+from dogu.runtime.result_bounds import ResultBounds
+from dogu.runtime.runtime import Runtime
+from dogu.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from dogu.agent.events import StateChanged
+    from dogu.agent.session.live import Session
+    from dogu.agent.session.resume import Restored
+    from dogu.agent.system_prompt import Instructions
+    from dogu.models.model import Model
+    from dogu.runtime.journal import Journal
+    from dogu.runtime.questions import Confirm
+    from dogu.workspace.files import LocalFiles
+    from dogu.workspace.process.jobs import Jobs
+    from dogu.workspace.process.local import LocalProcesses
+    from dogu.workspace.roots import Roots
+
+
+class Workspace(msgspec.Struct, frozen=True):
+    """Where tools act, and what keeps their changes; `instructions` are what its files tell an agent."""
+
+    roots: Roots
+    files: LocalFiles
+    journal: Journal
+    processes: LocalProcesses
+    instructions: Instructions
+
+    def close(self) -> None:
+        """End background jobs and close what is open."""
+        self.processes.close()
+        self.journal.close()
+
+
+class Foundation(msgspec.Struct, frozen=True):
+    """What calls run on. `troubles` are sentences for the user about what went wrong on the way here."""
+
+    start: Start
+    opened: OpenedSession
+    workspace: Workspace
+    policy: Policy
+    session: Session
+    extras: Extras
+    executor: Executor
+    troubles: tuple[str, ...]
+
+    def runtime(self) -> Runtime:
+        """Make what doors and importers work with."""
+        workspace, settings = self.workspace, self.start.settings
+
+        def prepare() -> None:
+            workspace.processes.prepare(is_scoped=settings.sandbox.mode != "off")
+            workspace.journal.prepare()
+
+        notes, record = self.start.notes, self.session.event
+        return Runtime(self.executor, workspace.roots.all, workspace.journal, notes, record, prepare)
+
+    async def aclose(self) -> None:
+        """Close all of it; what ends now is told when the session is resumed."""
+        await self.extras.aclose()
+        if self.session.has_prompts:
+            self.session.note_state()
+        self.workspace.close()
+        self.session.close()
+        self.opened.folder.close(is_wanted=self.session.has_prompts)
+        clear_away(self.start.options, self.start.settings, self.opened.folder)
+
+
+def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = None) -> Foundation:
+    """Put together what calls run on in an open session; `model` is the agent's, if there will be one.
+
+    Raises `SettingsError`.
+    """
+    options, settings, notes = start.options, start.settings, start.notes
+    with ExitStack() as failing:
+        failing.callback(opened.give_up)
+        workspace = _workspace_of(options, settings, opened)
+        failing.callback(workspace.close)
+        policy = _policy_of(options, settings, opened.restored)
+        session = opened.session(notes, lambda: _state_of(policy, model, workspace.processes))
+        troubles = _put_right(options, workspace.roots)
+        extras = extras_of(options, settings, workspace.roots.all, opened.folder.path, notes)
+        approval = Approval(policy, _confirm_of(start.door, session, extras), start.door.enquire)
+        executor = Executor(
+            ToolRegistry(),
+            approval,
+            changes=workspace.journal,
+            bounds=ResultBounds(opened.folder.keep_output),
+            hooks=extras.hooks,
+            traced=extras.tracing,
+        )
+        failing.pop_all()
+    problem = (opened.folder.problem,) if opened.folder.problem else ()
+    return Foundation(
+        start, opened, workspace, policy, session, extras, executor, (*problem, *troubles, *extras.troubles)
+    )
+
+
+def _workspace_of(options: Options, settings: Settings, opened: OpenedSession) -> Workspace:
+    from dogu.agent.system_prompt import Instructions
+    from dogu.runtime.journal import Journal
+    from dogu.workspace.process.local import LocalProcesses
+
+    folder = opened.folder.path
+    roots = _roots_of(options, settings, opened)
+    instructions = Instructions(roots.all, lambda: context_files(options, settings, roots.all))
+    turn = opened.restored.turn if opened.restored is not None else 0
+    journal = Journal(folder, roots, pending=_pending(options), undone=instructions.files_changed, turn=turn)
+    files = _files_of(options, settings, roots, journal)
+    return Workspace(roots, files, journal, LocalProcesses(output_folder=folder), instructions)
+
+
+def _roots_of(options: Options, settings: Settings, opened: OpenedSession) -> Roots:
+    """The roots that were named and those the session had; its own folder, and its originals', for reading."""
+    from dogu.workspace.roots import Roots
+
+    also = (*settings.context.include_directories, *opened.also)
+    return Roots(options.absolute_root, also, (opened.folder.path, *opened.readable))
+
+
+def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journal) -> LocalFiles:
+    pending = _pending(options)
+    freed = settings.tools.writable_protected_paths
+    if options.editor is not None:
+        from dogu.workspace.editor_files import EditorFiles
+
+        return EditorFiles(options.editor, roots, [journal], pending=pending, unprotected=freed)
+    from dogu.workspace.files import LocalFiles
+
+    return LocalFiles(roots, [journal], pending=pending, unprotected=freed)
+
+
+def _policy_of(options: Options, settings: Settings, restored: Restored | None) -> Policy:
+    from dogu.policy.remembered import RememberedRules
+
+    remembered = RememberedRules(os.path.join(options.state_folder, "allowed.json"), options.real_root)
+    return Policy(rules_of(settings), _mode_of(options, settings, restored), remembered)
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Make the rules that the settings' lists say. Raises `SettingsError` for an entry that isn't understood."""
+    tools = settings.tools
+    try:
+        return Rules.from_lists(tools.core, tools.exclude, tools.allowed)
+    except RestrictionError as error:
+        raise SettingsError("settings", 0, "tools", f"{error.entry}: {error}") from error
+
+
+def _mode_of(options: Options, settings: Settings, restored: Restored | None) -> ApprovalMode:
+    """The mode that the user had chosen holds on, unless they now say another or it may no longer be."""
+    chosen = ApprovalMode(settings.tools.approval_mode)
+    before = restored.state.mode if restored is not None else ""
+    if options.approval_mode is not None or before not in list(ApprovalMode):
+        return chosen
+    return chosen if before == ApprovalMode.YOLO and settings.tools.yolo_is_disabled else ApprovalMode(before)
+
+
+def _state_of(policy: Policy, model: Model | None, jobs: Jobs) -> StateChanged:
+    """What carries on when a session is resumed."""
+    from dogu.agent.events import StateChanged
+
+    running = [job for job in jobs.jobs if job.is_running and not job.is_kept]
+    named = tuple(f"{' '.join(job.command.split())[:200]} ({job.pgid})" for job in running)
+    return StateChanged(str(policy.mode), model.name if model is not None else "", named)
+
+
+def _confirm_of(door: Door, session: Session, extras: Extras) -> Confirm | None:
+    """The door's, with the question and the answer on record, and hooks told of it."""
+    return extras.notifying(session.recorded(door.confirm)) if door.confirm is not None else None
+
+
+def _pending(options: Options) -> str:
+    return os.path.join(options.state_folder, "pending")
+
+
+def _put_right(options: Options, roots: Roots) -> tuple[str, ...]:
+    """Put right what a killed process left half written, and say so."""
+    pending = _pending(options)
+    if not os.path.isdir(pending):
+        return ()
+    from dogu.workspace.pending_writes import recover
+
+    return tuple(f"{recovered}" for recovered in recover(pending, roots))
