@@ -19,8 +19,6 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from dogu.policy.sentences import policy_sentences
-
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "dogu"
 LOCALE = SOURCES / "locale"
@@ -54,8 +52,6 @@ def sentences() -> dict[str, list[tuple[str, int]]]:
     for file in sorted(SOURCES.rglob("*.py")):
         for message, line in _said_in(file):
             found.setdefault(message, []).append((file.relative_to(ROOT).as_posix(), line))
-    for message in policy_sentences():
-        found.setdefault(message, []).append(("src/dogu/policy/commands/programs.py", 0))
     return found
 
 

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import pytest
 
-from policy.commands_under_lists import ROWS
-from policy.commands_without_rm import MAY_RUN_RM, RUNS_NO_RM, RUNS_RM
+from policy.cases import commands, sections
 from policy.judging import gate, without_rm
 
 
-@pytest.mark.parametrize("command", RUNS_RM)
+@pytest.mark.parametrize("command", commands("without_rm.txt", "deny"))
 def test_an_excluded_program_is_refused_wherever_bash_would_run_it(command: str) -> None:
     assert without_rm(command) == "deny"
 
 
-@pytest.mark.parametrize("command", MAY_RUN_RM)
+@pytest.mark.parametrize("command", commands("without_rm.txt", "ask"))
 def test_what_might_be_an_excluded_program_is_asked_about(command: str) -> None:
     assert without_rm(command) == "ask"
 
 
-@pytest.mark.parametrize("command", RUNS_NO_RM)
+@pytest.mark.parametrize("command", commands("without_rm.txt", "allow"))
 def test_an_excluded_name_that_is_only_data_stops_nothing(command: str) -> None:
     assert without_rm(command) == "allow"
 
 
-@pytest.mark.parametrize(
-    ("core", "expected", "command"), [(core, gate, command) for core, gate, commands in ROWS for command in commands]
-)
-def test_a_list_of_programs_covers_their_ordinary_use(core: list[str], expected: str, command: str) -> None:
-    assert gate(command, core) == expected
+@pytest.mark.parametrize(("title", "found"), sections("under_lists.txt"))
+def test_under_a_list_of_programs_each_command_is_judged_as_it_should_be(title: str, found: list[str]) -> None:
+    listed, _, expected = title.rpartition(": ")
+    core = [] if listed == "(none)" else listed.split(", ")
+    assert [(each, gate(each, core)) for each in found if gate(each, core) != expected] == []
+
+
+@pytest.mark.parametrize("nothing", ["", "\n"])
+def test_a_command_that_is_empty_is_refused(nothing: str) -> None:
+    assert gate(nothing, ["git"]) == "deny"
 
 
 @pytest.mark.parametrize("program", ["git", "find", "curl", "python3", "sed", "npm", "ls"])

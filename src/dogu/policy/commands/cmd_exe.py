@@ -56,7 +56,7 @@ def _by_core(words: list[str], core: tuple[Rule, ...] | None) -> Judgement:
         return Judgement(Decision.DENY, reason, [JudgedCommand(tuple(words), Decision.DENY, reason)])
     if rule is not None:
         covered = len(rule.words or ())
-        dangers = dangers_of(words[0], [Word.literal(word) for word in words])
+        dangers = dangers_of(words[0], [Word.literal(word) for word in words], lambda _: False)
         danger = next((each for each in dangers if each.index >= covered), None)
         if danger is not None:
             reason = told("{command}: {reason}", command=words[0], reason=danger.reason)

@@ -7,22 +7,30 @@ known is refused under a list that allows only some commands, and asked about ot
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dogu.language import joined, told
 from dogu.policy.commands.arithmetic import second_order_danger
-from dogu.policy.commands.dangers import dangers_of, redirect_danger
+from dogu.policy.commands.dangers import dangers_of, program_called, redirect_danger
+from dogu.policy.commands.effects import Danger, Effect
 from dogu.policy.commands.elsewhere import Elsewhere
-from dogu.policy.commands.inner import ShellText, Tool
+from dogu.policy.commands.inner import DATA, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
-from dogu.policy.commands.shell_checks import is_risky_variable
 from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.standard_input import text_on_standard_input
 from dogu.policy.commands.text_checks import (
     circle_of_functions,
-    function_in_place,
     may_hide,
     may_run_from_subscripts,
+)
+from dogu.policy.commands.variables import (
+    Known,
+    assignment_reason,
+    cannot_be_option,
+    function_in_place,
+    is_read_by_programs,
+    is_shells_own,
+    prints_a_word,
 )
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.policy.rules import Rule
@@ -43,6 +51,7 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
+_ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
 
 
 def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
@@ -71,6 +80,11 @@ class _Judge:
         self._is_second_order = False
         self._dialect = Dialect.BASH
         self._wrappers = 0
+        self._known = Known(Script([]))
+        self._only_looks = False
+        self._has_moved = False
+        self._data_is_plain = False
+        self._takes_any_name = False
 
     def give_up(self, reason: str) -> None:
         """Take note that it can't be known what the text runs."""
@@ -101,6 +115,11 @@ class _Judge:
         outer, self._dialect = self._dialect, dialect
         try:
             script = parse(text, dialect)
+            if depth == 0:
+                self._known = Known(script)
+                self._only_looks = _only_looks(script)
+            else:
+                self._known.add(script)
             self.script(script, depth)
             reason = second_order_danger(script) or circle_of_functions(script) or function_in_place(script)
             if reason:
@@ -122,7 +141,7 @@ class _Judge:
                     self._simple(command, depth)
                 case CommandKind.CONDITION | CommandKind.ARITHMETIC:
                     self._keyword(command)
-                case CommandKind.LOOP if is_risky_variable(command.name):
+                case CommandKind.LOOP if is_shells_own(command.name) or is_read_by_programs(command.name):
                     self._ask_if_restricted(told("the loop sets {name}", name=command.name))
                 case _:
                     pass
@@ -148,7 +167,7 @@ class _Judge:
         if self._lists.core is None:
             return
         for redirect in command.redirects:
-            reason = redirect_danger(redirect)
+            reason = redirect_danger(redirect, has_tee=self._lists.names_any("tee"))
             if reason:
                 self.note(Decision.ASK, reason)
 
@@ -166,9 +185,7 @@ class _Judge:
         self._commands.append(JudgedCommand((name,), verdict, reason, rule and rule.text))
 
     def _simple(self, command: Command, depth: int) -> None:
-        risky = [each.name for each in command.assignments if is_risky_variable(each.name)]
-        if risky:
-            self._ask_if_restricted(told("it sets {names}, which can change what runs", names=", ".join(risky)))
+        self._assignments(command)
         if any(each.subscript is not None for each in command.assignments) and self._is_second_order:
             self._ask_if_restricted(told("an array's subscript may run what a text holds"))
         if not command.words:
@@ -182,6 +199,16 @@ class _Judge:
             words = [Word((), ""), *command.words[1:]]
         self._words(words, command, depth)
 
+    def _assignments(self, command: Command) -> None:
+        program = (command.words[0].value or "").rpartition("/")[2] if command.words else ""
+        block = program_called(program)
+        for each in command.assignments:
+            is_passed_on = bool(command.words) or each.name in self._known.exported
+            reason = assignment_reason(each, program, is_passed_on=is_passed_on)
+            is_risky = is_shells_own(each.name) or is_read_by_programs(each.name)
+            if reason and (is_risky or (self._lists.core is not None and not (block and block.is_harmless))):
+                self._ask_if_restricted(reason)
+
     def _words(self, words: Sequence[Word], command: Command, depth: int) -> None:
         """Judge one command by its words, then what it would run besides itself."""
         name_word = words[0]
@@ -190,13 +217,54 @@ class _Judge:
             self._add(words, self._lists.unknown, told("the name of the program is computed"))
             return
         verdict, reason, rule = self._lists.verdict_on(name, words)
+        if verdict is Decision.DENY and rule is None and self._needs_no_rule(name, words):
+            verdict, reason = Decision.ALLOW, told("it does nothing by itself")
         name = name.rpartition("/")[2] or name
+        if name == "find":  # what it finds begins as the places do that it is told to look in
+            self._data_is_plain = len(words) < 2 or bool(words[1].prefix)
+        if name == "xargs":
+            self._data_is_plain = _feeds_plain_words(command, words)
         if verdict is Decision.ALLOW and self._lists.restrict:
-            danger = next((each for each in dangers_of(name, words) if self._lists.leave_open(each, rule)), None)
+            found = (each for each in self._dangers(name, words) if self._lists.leave_open(each, rule))
+            danger = min(found, key=lambda each: each.index, default=None)
             if danger is not None:
                 verdict, reason = Decision.ASK, danger.reason
         self._add(words, verdict, reason, rule)
         self._inner(name, words, command, depth, rule)
+
+    def _needs_no_rule(self, name: str, words: Sequence[Word]) -> bool:
+        """What only limits, counts or reads into a variable, and a project's own environment where Python may run."""
+        texts = [word.text for word in words]
+        if name in ("source", "."):
+            return len(words) == 2 and self._is_environment(words)
+        return (name in ("timeout", "read") and len(words) > 1) or texts in (
+            ["nproc"],
+            ["getconf", "_NPROCESSORS_ONLN"],
+        )
+
+    def _is_environment(self, words: Sequence[Word]) -> bool:
+        return _ACTIVATES.fullmatch(words[1].value or "") is not None and self._lists.names_any(
+            "python", "python3", "pip", "pytest"
+        )
+
+    def _dangers(self, name: str, words: Sequence[Word]) -> Iterator[Danger]:
+        if name in ("source", ".") and len(words) == 2 and self._is_environment(words):
+            return
+        if name in ("cd", "pushd"):
+            self._has_moved = self._has_moved or len(words) > 1
+            if self._only_looks and len(words) == 2 and re.fullmatch(r"(?:\.\./?)+", words[1].value or ""):
+                return
+        if name == "git" and self._has_moved and self._lists.core is not None and len(words) > 1:
+            yield Danger(1, Effect.RUNS, told("another folder may hold a repository whose configuration runs programs"))
+        self._takes_any_name = name in ("rm", "unlink")  # a file named like an option makes it do no more than it says
+        yield from dangers_of(name, words, self._is_no_option)
+
+    def _is_no_option(self, word: Word) -> bool:
+        if word is DATA:
+            return self._data_is_plain
+        if word.is_plain and self._takes_any_name:
+            return True
+        return cannot_be_option(word, self._known)
 
     def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
         for inner in inner_commands(name, words):
@@ -240,7 +308,11 @@ class _Judge:
             self._wrapped(words, command, depth)
             return
         name = program_of(words[0].value) if words else None
-        if name is None or self._lists.verdict_on(name, words)[0] is not Decision.ALLOW:
+        if name is not None and self._lists.verdict_on(name, words)[0] is Decision.ALLOW:
+            self._wrapped(words, command, depth)
+            return
+        block = program_called(name) if name is not None else None
+        if name is None or block is None or not block.is_tool or any(self._dangers(name, words)):
             self.note(
                 Decision.ASK,
                 told("it runs {command}, which no rule allows", command=_shown([word.text for word in words])),
@@ -257,6 +329,32 @@ class _Judge:
     def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
         shown = tuple(word.text for word in words) or ("",)
         self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
+
+
+def _only_looks(script: Script) -> bool:
+    """Whether every command only shows something, or goes to another folder."""
+    for command in script.commands:
+        name = command.words[0].value if command.words else None
+        block = program_called(name) if name else None
+        if name not in ("cd", "pushd") and (
+            block is None or not block.is_harmless or command.assignments or command.redirects
+        ):
+            return False
+        if any(True for word in command.all_words() for part in word.expansions() if part.script is not None):
+            return False
+    return True
+
+
+def _feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:
+    """Whether what xargs reads are words none of which begins with a hyphen."""
+    source = command.piped_from
+    if prints_a_word(source):
+        return True
+    texts = [word.value or "" for word in source.words] if source is not None else []
+    is_apart = any(word.value in ("-0", "--null", "-0n1", "-0r") for word in words)
+    return (
+        is_apart and texts[:1] == ["find"] and "-print0" in texts and len(texts) > 1 and texts[1][:1] not in ("-", "")
+    )
 
 
 def _of_command(judged: JudgedCommand) -> str:

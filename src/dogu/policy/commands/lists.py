@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect
-from dogu.policy.commands.names import GIT_VALUE_OPTIONS
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import Decision
 from dogu.workspace.shell_syntax import Word
 
+_GIT_VALUE_OPTIONS = frozenset(
+    "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split()
+)
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
 
 
@@ -54,6 +56,12 @@ class Lists:
     def rule_allowing(self, keyword: str) -> Rule | None:
         """Return the rule that allows a keyword such as `[[`."""
         return _matching(self.core or (), [Word.literal(keyword)])[1]
+
+    def names_any(self, *names: str) -> bool:
+        """Whether one of the programs may run, whatever its arguments."""
+        return self.core is None or any(
+            rule.words is not None and rule.words == (name,) for rule in self.core for name in names
+        )
 
     def leave_open(self, danger: Danger, rule: Rule | None) -> bool:
         """Whether a danger isn't covered: by the words of the rule itself, or by a list that only excludes."""
@@ -123,7 +131,7 @@ def _operands(name: str, values: Sequence[str | None]) -> list[str | None]:
         if skip:
             skip = False
         elif value is not None and value.startswith(("-", "+")):
-            takes_value = value in GIT_VALUE_OPTIONS if name == "git" else not name and "=" not in value
+            takes_value = value in _GIT_VALUE_OPTIONS if name == "git" else not name and "=" not in value
             skip = takes_value and not found
         else:
             found.append(value)

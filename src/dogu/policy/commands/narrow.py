@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogu.contract.tool_names import SHELL_TOOL
-from dogu.policy.commands.names import WITH_SUBCOMMANDS
+from dogu.policy.commands.table import find_program
 from dogu.policy.decide import judge_text
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import CallFacts, Decision
@@ -36,7 +36,12 @@ def narrow_rule(facts: CallFacts) -> Rule | None:
 def _narrow_length(words: list[str]) -> int:
     if words[0] in _ONLY_LOOK:
         return 1
-    if words[0] in WITH_SUBCOMMANDS and len(words) > 1 and not words[1].startswith("-"):
+    block = find_program(words[0])
+    if (
+        ((block is not None and block.has_subcommands) or words[0] in ("make", "just"))
+        and len(words) > 1
+        and not words[1].startswith("-")
+    ):
         return min(len(words), 3 if (words[0], words[1]) in _WITH_MORE else 2)
     return len(words)
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 
-from dogu.language import told
-from dogu.policy.commands.effects import Danger, Effect
 from dogu.workspace.shell_syntax import PartKind, Word
 
-_AWK_LITERAL = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|(?:(?<=[~(,!{;&?:])|(?<=^)|(?<=\|\|))[ \t]*/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n/]*\])+/'
+_AWK_TOKEN = re.compile(
+    r"""(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<comment>\#[^\n]*)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<number>\.?[0-9][0-9A-Za-z.]*)
+    |(?P<blank>(?:[ \t]|\\\n)+)|(?P<line>\n)|(?P<operator>\|&|\|\||&&|>>|[-+*/%^<>=!]=|\+\+|--|[^\s"\#A-Za-z_0-9])""",
+    re.VERBOSE | re.DOTALL,
 )
-_AWK_DANGER = re.compile(r"\bsystem\b|getline|(?<!\|)\|(?!\|)|@|\bclose\b|/inet/|\|&")
-_AWK_PRINTS_FOR_A_PERSON = re.compile(r">>?+[ \t]*+\0[ \t]*+(?=[;}\n]|$)")
+_AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\n\\]|\\.)*\])*/", re.DOTALL)
+_AWK_MAY_END_OPERAND = (")", "++", "--")
+_AWK_PUTS_OPERATOR_AFTER = frozenset(
+    "print printf return in case getline delete if while for do else exit next BEGIN END function func".split()
+)
+"""Names behind which an operand begins, so that `/` opens a regular expression."""
+_AWK_RUNS = frozenset("system getline close".split())
+_AWK_STREAMS = ('"/dev/stdout"', '"/dev/stderr"', '"/dev/null"', '"-"')
 
 # Seds differ on whether a delimiter inside of [...] ends a pattern: there neither reading is proven.
 _IN_BRACKET = r"\[\^?+\]?+(?:\[:\w+:\]|\\[^\]\n]|(?!%s)[^\]\n\[\\])*+\]"
@@ -36,7 +41,7 @@ _SED_COMMAND = re.compile(
 _BETWEEN_SED_COMMANDS = re.compile(r"[\s;}]*+")
 
 
-def _is_harmless_sed(script: str) -> bool:
+def is_harmless_sed(script: str) -> bool:
     """Whether the script holds harmless commands alone. One command after the other: linear, whatever it holds."""
     at = 0
     while at < len(script):
@@ -52,82 +57,71 @@ def _is_harmless_sed(script: str) -> bool:
     return True
 
 
-def sed_dangers(words: Sequence[Word]) -> Iterator[Danger]:
-    """Yield the scripts of sed that hold anything but harmless commands."""
-    for index, script in _scripts(words, {"-e", "--expression"}, {"-l", "--line-length"}):
-        if script is None or not _is_harmless_sed(script):
-            yield Danger(index, Effect.RUNS, told("the script may run commands or write files"))
+def is_harmless_awk(program: str) -> bool:
+    """Whether the program neither runs commands nor reads or writes files of its own. Linear.
 
-
-def awk_dangers(words: Sequence[Word]) -> Iterator[Danger]:
-    """Yield the programs of awk that may open pipes or files."""
-    takes = {"-F", "-v", "--field-separator", "--assign"}
-    for index, script in _scripts(words, {"-e", "--source"}, takes):
-        if script is None or not _is_harmless_awk(script):
-            yield Danger(index, Effect.RUNS, told("the program may run commands or write files"))
-
-
-def _is_harmless_awk(program: str) -> bool:
-    """Whether the program neither runs commands nor reads or writes files of its own. Linear."""
-    known = ('"/dev/stdout"', '"/dev/stderr"', '"/dev/null"')
-    code = _AWK_LITERAL.sub(lambda match: "\0" if match[0] in known else '""', program.replace("\0", '"'))
-    if _AWK_DANGER.search(code):
+    Awks tell a regular expression from a division by what stands before the slash; so does this. Where what stands
+    before would let a text be read both ways, neither is proven.
+    """
+    tokens = _awk_tokens(program)
+    if tokens is None:
         return False
-    statements = re.split(r"[;}\n]", _AWK_PRINTS_FOR_A_PERSON.sub("", code))
-    return not any(">" in _outside_parentheses(each.partition("print")[2]) for each in statements)
-
-
-def _outside_parentheses(code: str) -> str:
-    """The code without what stands in parentheses, where `>` compares; all of it when they don't pair."""
-    kept: list[str] = []
     depth = 0
-    for piece in re.split(r"([()])", code):
-        depth += (piece == "(") - (piece == ")")
-        if depth < 0:
-            return code
-        if depth == 0:
-            kept.append(piece)
-    return code if depth else "".join(kept)
+    prints_at: int | None = None  # the depth of parentheses at which a print stands, whose > redirects
+    for at, token in enumerate(tokens):
+        if token in _AWK_RUNS or token in ("|", "|&", "@"):
+            return False
+        depth += (token == "(") - (token == ")")
+        if token in ("print", "printf"):
+            prints_at = depth
+        elif token in (";", "\n", "}", "{"):
+            prints_at = None
+        elif token in (">", ">>") and (prints_at is not None and depth <= prints_at):
+            following = tokens[at + 1 : at + 3]
+            ends = len(following) < 2 or following[1] in (";", "\n", "}")
+            if not following or following[0] not in _AWK_STREAMS or not ends:
+                return False
+    return depth == 0
 
 
-def _scripts(words: Sequence[Word], gives: set[str], takes: set[str]) -> list[tuple[int, str | None]]:
-    """The words that are scripts: those after an option that gives one, else the first operand."""
-    found: list[tuple[int, str | None]] = []
-    operands: list[tuple[int, str | None]] = []
-    at = 1
-    while at < len(words):
-        value = _known(words[at])
-        attached = None if value is None else _attached_script(value, gives)
-        if attached is not None:
-            found.append((at, attached))
-        elif value is not None and _gives_script(value, gives):
-            at += 1
-            found.append((at, _known(words[at]) if at < len(words) else None))
-        elif value in takes:
-            at += 1
-        elif value is None or not value.startswith("-") or value == "-":
-            operands.append((at, value))
-        at += 1
-    return found or operands[:1]
+def _awk_tokens(program: str) -> list[str] | None:
+    """The program in tokens, blanks and comments left out; a regular expression is `//`. None when unproven."""
+    tokens: list[str] = []
+    at = 0
+    while at < len(program):
+        if program[at] == "/":
+            regex = _AWK_REGEX.match(program, at)
+            if _begins_operand(tokens):
+                if regex is None:
+                    return None
+                tokens.append("//")
+                at = regex.end()
+                continue
+            # `if (x) /re/` and `(x) / y`: read as a division, which sees all there is where no quote hides any of it.
+            if tokens[-1] in _AWK_MAY_END_OPERAND and regex is not None and re.search(r'["#]', regex[0]):
+                return None
+        match = _AWK_TOKEN.match(program, at)
+        if match is None:
+            return None
+        at = match.end()
+        if match.lastgroup not in ("blank", "comment"):
+            tokens.append(match[0])
+    return tokens
 
 
-def _known(word: Word) -> str | None:
+def _begins_operand(tokens: list[str]) -> bool:
+    if not tokens:
+        return True
+    last = tokens[-1]
+    if last in _AWK_PUTS_OPERATOR_AFTER:
+        return True
+    return not (last in (*_AWK_MAY_END_OPERAND, "]", "//") or last[0] in '"_.' or last[0].isalnum())
+
+
+def without_arithmetic(word: Word) -> str | None:
     """What the word holds, with a number for each arithmetic expansion; None when that can't be known."""
     if any(part.kind not in (PartKind.LITERAL, PartKind.ARITHMETIC) for part in word.parts):
         return None
     if word.is_plain:
         return word.value
     return "".join(part.text if part.kind is PartKind.LITERAL else "1" for part in word.parts)
-
-
-def _gives_script(value: str, gives: set[str]) -> bool:
-    """Whether the next word is a script: `-e`, `--expression`, or a cluster that ends in e."""
-    is_cluster = value.startswith("-") and not value.startswith("--") and value.endswith("e")
-    return value in gives or (is_cluster and "-e" in gives)
-
-
-def _attached_script(value: str, gives: set[str]) -> str | None:
-    option, equals, script = value.partition("=")
-    if equals and option in gives:
-        return script
-    return value[2:] if value.startswith("-e") and len(value) > 2 and "-e" in gives else None

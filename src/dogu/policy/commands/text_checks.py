@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from dogu.language import told
-from dogu.policy.commands.names import PRINT_NO_OPTION
 from dogu.workspace.shell_syntax import Script
 
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -47,10 +46,3 @@ def circle_of_functions(script: Script) -> str:
             if not unsettled[caller]:
                 settled.append(caller)
     return told("the function {name} leads to one that calls itself", name=next(iter(unsettled))) if unsettled else ""
-
-
-def function_in_place(script: Script) -> str:
-    """Say which function takes the name of a program whose output is taken to be known; '' when none does."""
-    known = {each.split()[0] for each in PRINT_NO_OPTION}
-    taken = [each.function for each in script.commands if each.function in known]
-    return told("the function {name} takes the place of a program", name=taken[0]) if taken else ""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 from dogu.policy.commands.elsewhere import Elsewhere, Place, find_place
 from dogu.policy.commands.inner import DATA, UNKNOWN, Inner, ShellText, Tool
-from dogu.policy.commands.names import WITH_SUBCOMMANDS
 from dogu.policy.commands.shell_texts import SHELLS, shell_text
 from dogu.policy.commands.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
 from dogu.workspace.shell_syntax import Word
@@ -71,10 +70,12 @@ def _elsewhere(place: Place, words: Sequence[Word]) -> list[Inner]:
 
 def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner]:
     operands = [at for at, word in enumerate(words) if at and not (word.value or "").startswith("-")]
-    if not operands or words[operands[0]].value not in subcommands.split():
+    # An option's value may stand before the subcommand: it is looked for among the first few operands.
+    start = next((at for at in operands[:3] if words[at].value in subcommands.split()), None)
+    if start is None:
         return []
-    found = _wrapped(how, words[operands[0] :])
-    mark = next((at for at, word in enumerate(words) if at > operands[0] and word.text == "--"), len(words))
+    found = _wrapped(how, words[start:])
+    mark = next((at for at, word in enumerate(words) if at > start and word.text == "--"), len(words))
     behind = list(words[mark + 1 :])
     if behind and not any(isinstance(each, list) and _is_wrapper(each[0]) for each in found):
         found.append(behind)  # what stands before `--` may be the runner's own
@@ -185,16 +186,7 @@ def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
         return [ShellText(word.value) for word in rest]
     if wrapper.joins:
         return _joined(rest)
-    return [[*rest, DATA, DATA, DATA] if wrapper.adds and _runs_more(rest) else rest]
-
-
-_READS_FIRST = WITH_SUBCOMMANDS | frozenset("awk gawk mawk nawk sed gsed ssh".split())
-
-
-def _runs_more(words: Sequence[Word]) -> bool:
-    """Whether what follows may be code, or say what the program does: then appended data counts."""
-    name = (words[0].value or "").rpartition("/")[2]
-    return name in SHELLS or _is_wrapper(words[0]) or (len(words) == 1 and name in _READS_FIRST)
+    return [[*rest, DATA, DATA, DATA] if wrapper.adds else rest]
 
 
 def _joined(words: Sequence[Word]) -> list[Inner]:
@@ -308,7 +300,7 @@ def _parallel(words: Sequence[Word]) -> list[Inner]:
     if len(command) == 1:
         return [UNKNOWN] if command[0].text.startswith("{") else [ShellText(command[0].value)]
     seen = [DATA if "{" in word.text else word for word in command]
-    return [[*seen, DATA, DATA, DATA] if _runs_more(seen) else seen]
+    return [[*seen, DATA, DATA, DATA]]
 
 
 def _package_run(words: Sequence[Word]) -> list[Inner]:

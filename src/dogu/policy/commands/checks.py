@@ -1,0 +1,315 @@
+"""What can't be said of a program by its options and operands alone: a check of its own, named in its block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from dogu.language import told
+from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.patterns import is_a, pattern
+from dogu.policy.commands.reading import Reading
+from dogu.policy.commands.values import check_value, leads_outside
+from dogu.policy.commands.variables import is_harmless_setting, is_read_by_programs, is_shells_own
+from dogu.workspace.shell_syntax import Word
+
+_SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
+_QUOTED_ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=\(")
+_IS_DATA = re.compile(r"[^$`\\]*")
+
+
+def _evaluates(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+    """Builtins that evaluate a subscript given to them, even a quoted one."""
+    for index, word in enumerate(words[1:], 1):
+        text = word.text
+        if words[0].text == "unset" and text.startswith("-") and "f" in text:
+            yield Danger(index, Effect.RUNS, told("removes a function"))
+        if _may_run_from_subscript(text):
+            yield Danger(index, Effect.RUNS, told("a subscript may run what it holds"))
+        if _QUOTED_ARRAY.match(text) and not (word.is_plain and _IS_DATA.fullmatch(text)):
+            yield Danger(index, Effect.RUNS, told("the elements of a quoted array are read a second time"))
+        yield from _sets(words[0].text, index, word)
+
+
+def _sets(builtin: str, index: int, word: Word) -> Iterator[Danger]:
+    if builtin in ("test", "["):
+        return
+    name = re.match(r"([A-Za-z_]\w*)(\+?=)?", word.text)
+    if name is None:
+        return
+    value = None
+    if name[2] and word.is_plain:
+        value = word.text[name.end() :]
+    is_known = bool(name[2]) and is_harmless_setting(name[1], value)
+    if not is_known and (is_shells_own(name[1]) or is_read_by_programs(name[1])) and name[1] != "REPLY":
+        yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=name[1]))
+    elif not is_known and name[2] and builtin == "export" and not _IS_WORD.fullmatch(word.text):
+        yield Danger(index, Effect.REACHES, told("it sets {names}, which can change what runs", names=name[1]))
+
+
+_IS_WORD = re.compile(r"[A-Za-z_]\w*=[\w.,:@%+=/ ${}-]*", re.DOTALL)
+
+
+def _environment(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+    """Variables that `env` and `sudo` set; the names of bash's functions are no names otherwise."""
+    program = next(
+        (word.text.rpartition("/")[2] for word in words[1:] if "=" not in word.text and word.text[:1] != "-"), ""
+    )
+    for index, word in enumerate(words[1:], 1):
+        match = re.match(r"([^-=][^=]*)=", word.prefix)
+        if match is None and not word.text.startswith("-") and "=" not in word.text:
+            return
+        if match is not None:
+            value = word.text[match.end() :] if word.is_plain else None
+            name = match[1]
+            if is_harmless_setting(name, value, program):
+                continue
+            is_ordinary = (
+                re.fullmatch(r"[A-Za-z_]\w*", name) and not is_shells_own(name) and not is_read_by_programs(name)
+            )
+            effect = Effect.WRITES if is_ordinary else Effect.RUNS
+            yield Danger(index, effect, told("it sets {names}, which can change what runs", names=name))
+
+
+def _may_run_from_subscript(text: str) -> bool:
+    """Whether an expansion stands in what looks like a subscript. Linear."""
+    for piece in text.split("]"):
+        subscript = _SUBSCRIPT.search(piece)
+        if subscript and re.compile(r"[$`]").search(piece, subscript.end()):
+            return True
+    return False
+
+
+def _printf(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """`printf -v NAME` sets a variable, and evaluates a subscript of its name."""
+    if len(words) < 2 or not (words[1].text.startswith("-v") or words[1].value is None):
+        return
+    attached = words[1].text[2:]
+    name = Word.literal(attached) if attached else words[2] if len(words) > 2 else words[1]
+    if words[1].value is not None:
+        yield from (Danger(1, each.effect, each.reason) for each in _evaluates([words[0], name], reading))
+
+
+def _leaves(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+    """`cd` and its kin, out of the workspace."""
+    places = [index for index, word in enumerate(words[1:], 1) if not word.text.startswith("-") or word.text == "-"]
+    if not places and words[0].text != "popd":
+        yield Danger(1, Effect.REACHES, told("it leaves the workspace"))
+    for index in places:
+        word = words[index]
+        is_top = word.text in ("$(git rev-parse --show-toplevel)", "$(pwd)", "$PWD")
+        if not is_top and (leads_outside(word) or (word.value is None and not word.prefix)):
+            yield Danger(index, Effect.REACHES, told("it leaves the workspace"))
+
+
+def _set(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+    """Options of `set` with which what follows is read in another way: no braces, assignments anywhere, POSIX mode."""
+    for index, word in enumerate(words[1:], 1):
+        text = word.text
+        if text in ("-", "--", "+") or not text.startswith(("-", "+")):
+            return
+        name = words[index + 1] if index + 1 < len(words) else None
+        is_named = text.endswith("o") and name is not None and check_value("set_option", name) is not None
+        if "k" in text or "B" in text or is_named:
+            yield Danger(index, Effect.RUNS, told("it changes how the shell reads what follows"))
+
+
+def _copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """Copying or moving out of the workspace: the last operand is where to."""
+    for index in [*reading.operands[1:][-1:]]:
+        found = check_value("folder", words[index])
+        if found is not None:
+            yield Danger(index, *found)
+    if reading.operands and words[0].text.rpartition("/")[2] in ("mv", "gmv"):
+        for index in reading.operands[:-1]:
+            if check_value("place", words[index]) is not None and words[index].value is not None:
+                yield Danger(
+                    index, Effect.WRITES, told("{path} lies outside of the workspace", path=words[index].text[:40])
+                )
+    for index in reading.operands if words[0].text.endswith("rsync") else ():
+        if check_value("local", words[index]) is not None:
+            yield Danger(index, Effect.REACHES, told("copies files to or from another machine"))
+
+
+_TAR_MAKES = frozenset(("-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate"))
+
+
+def _tar(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """Archives that are made; the first word of the old style, without a hyphen."""
+    found = reading
+    if len(words) > 1 and not words[1].text.startswith("-") and re.fullmatch(r"[A-Za-z]+", words[1].text):
+        found = reading.again([words[0], Word.literal(f"-{words[1].text}"), *words[2:]])
+        yield from found.dangers()
+    makes_it = any(name in _TAR_MAKES for name, _, _ in found.taken)
+    if not makes_it:
+        return
+    outside = any(name in ("-C", "--directory") for name, _, _ in found.taken)
+    for name, at, value in found.taken:
+        if name in ("-f", "--file") and value is not None and (reason := check_value("product", value)):
+            yield Danger(at, reason[0], reason[1])
+    if outside and not any(name in ("-f", "--file") for name, _, _ in found.taken):
+        yield Danger(1, Effect.WRITES, told("writes a file"))
+
+
+def _git(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """Addresses that name programs, and settings that are changed."""
+    for index, word in enumerate(words[1:], 1):
+        if re.match(r"(?:-[^=]*=)?\w[\w+.-]*::", word.prefix) and not re.match(r"-[^=]*=[^=:]*:", word.prefix):
+            yield Danger(index, Effect.RUNS, told("the address names a program to run"))
+    if reading.subcommand == "config":
+        yield from _git_config(words, reading)
+
+
+_READS_CONFIG = frozenset("--get --get-all --list -l --get-regexp --get-urlmatch --get-color --get-colorbool".split())
+
+
+def _git_config(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    if any(name in _READS_CONFIG for name, _, _ in reading.taken):
+        return
+    operands = [words[at] for at in reading.operands]
+    texts = [word.value for word in operands]
+    if len(texts) <= 1 or texts[0] in ("get", "list"):
+        if texts and texts[0] in ("edit", "set", "unset", "rename-section", "remove-section"):
+            yield Danger(reading.operands[0], Effect.RUNS, told("config changes settings that can name programs"))
+        return
+    name = texts[1] if texts[0] == "set" and len(texts) > 2 else texts[0]
+    if name is None or not is_a("git_own_setting", name):
+        yield Danger(reading.operands[0], Effect.RUNS, told("config changes settings that can name programs"))
+
+
+def _sqlite(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """Commands of sqlite3 that run programs or write files; without any it reads them from standard input."""
+    for at in reading.operands[1:]:
+        text = words[at].text
+        for dotted in re.findall(r"(?:^|[\n\r;])[ \t]*\.\s*(\w+)", text):
+            if not is_a("sqlite_shows", dotted):
+                yield Danger(at, Effect.RUNS, told(".{dotted} may run programs or write files", dotted=dotted))
+        if words[at].value is None or pattern("sqlite_reaches").search(text):
+            yield Danger(at, Effect.RUNS, told("loads code or writes a file"))
+    if len(reading.operands) < 2 and not any(name in ("-version", "-help") for name, _, _ in reading.taken):
+        yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+
+
+def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """Commands of psql and mysql that run programs, load code or reach files; without any, standard input is read."""
+    given = [(at, value) for name, at, value in reading.taken if name in ("-c", "--command", "-e", "--execute")]
+    for at, value in given:
+        text = value.value if value is not None else None
+        if text is None or pattern("sql_command").search(text) or pattern("sql_reaches").search(text):
+            yield Danger(at, Effect.RUNS, told("runs commands"))
+    looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}
+    if not given and not looks:
+        yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+
+
+def _curl(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What curl sends, more than a question, and not to this machine itself."""
+    addresses = [words[at] for at in reading.operands] + [
+        value for name, _, value in reading.taken if name == "--url" and value
+    ]
+    if addresses and all(check_value("loopback", each) is None for each in addresses) and not _reads_files(reading):
+        return
+    asks_only = any(name in ("-G", "--get") for name, _, _ in reading.taken)
+    for name, at, value in reading.taken:
+        text = value.value if value is not None else None
+        is_method = name in ("-X", "--request") and text not in ("GET", "HEAD", "OPTIONS")
+        is_data = name == "-d" or name.startswith("--data") or name == "--json"
+        if is_method or (is_data and not (asks_only and text is not None and "@" not in text)):
+            yield Danger(at, Effect.REACHES, told("sends data"))
+
+
+def _reads_files(reading: Reading) -> bool:
+    return any((name == "-d" or name.startswith(("--data", "--json"))) and value is not None and "@" in value.text
+               for name, _, value in reading.taken)  # fmt: skip
+
+
+def _wget(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """wget writes a file, unless told otherwise."""
+    harmless = {"--spider", "--version", "--help", "-V", "-h", "-O", "--output-document"}
+    if not harmless & {name for name, _, _ in reading.taken}:
+        yield Danger(1, Effect.WRITES, told("writes what it fetches to a file"))
+
+
+def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+    """Compilers, whose options are patterns; what they make is built, or has the ending of an object."""
+    at = 1
+    while at < len(words):
+        word = words[at]
+        text = word.text
+        if text.startswith("-o"):
+            value = Word.literal(text[2:]) if len(text) > 2 else words[at + 1] if at + 1 < len(words) else word
+            if check_value("built", value) is not None:
+                yield Danger(at, Effect.WRITES, told("{option} writes a file", option="-o"))
+            at += len(text) == 2
+        elif text in (
+            "-I",
+            "-D",
+            "-U",
+            "-L",
+            "-l",
+            "-include",
+            "-isystem",
+            "-x",
+            "-MF",
+            "-MT",
+            "-MQ",
+            "-iquote",
+            "-arch",
+            "-framework",
+        ):
+            if text == "-MF" and at + 1 < len(words) and check_value("built", words[at + 1]) is not None:
+                yield Danger(at, Effect.WRITES, told("{option} writes a file", option=text))
+            at += 1
+        elif text.startswith("@") or (text.startswith("-") and text != "-" and not is_a("compiler_option", text)):
+            yield Danger(at, Effect.RUNS, told("{option} is no option that is known here", option=text[:30]))
+        elif word.value is None and not word.prefix:
+            yield Danger(
+                at, Effect.WRITES, told("{word} may be an option of {name}", word=text[:30], name=words[0].text)
+            )
+        at += 1
+
+
+def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """`gh api` sends what it is given as fields."""
+    if reading.subcommand != "api":
+        return
+    fields = [
+        value.text if value else "@"
+        for name, _, value in reading.taken
+        if name in ("-f", "-F", "--field", "--raw-field")
+    ]
+    queries = [field for field in fields if field.startswith("query=")]
+    is_read = bool(queries) and not any("mutation" in field or "@" in field for field in fields)
+    if "graphql" in [words[at].text for at in reading.operands] and is_read:
+        return
+    for name, at, value in reading.taken:
+        is_method = name in ("-X", "--method") and (value is None or (value.value or "").upper() != "GET")
+        if is_method or (name in ("-f", "-F", "--field", "--raw-field")):
+            yield Danger(at, Effect.REACHES, told("sends data"))
+
+
+def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What isn't plainly a look at what is there."""
+    operands = [words[at].text for at in reading.operands]
+    hands_out = any(pattern("cloud_secret").search(text) for text in operands[:5])
+    if operands and (hands_out or not any(is_a("cloud_look", text) for text in operands[:5])):
+        yield Danger(1, Effect.RUNS, told("changes what is in the cloud, or runs it"))
+
+
+CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
+    "environment": _environment,
+    "evaluates": _evaluates,
+    "printf": _printf,
+    "leaves": _leaves,
+    "set": _set,
+    "copies": _copies,
+    "tar": _tar,
+    "git": _git,
+    "sqlite": _sqlite,
+    "sql": _sql,
+    "curl": _curl,
+    "wget": _wget,
+    "compiler": _compiler,
+    "gh": _gh,
+    "cloud": _cloud,
+}

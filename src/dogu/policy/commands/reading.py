@@ -1,0 +1,303 @@
+"""Reads a command's words as its program would, by the table, and says what in them a rule for it doesn't cover.
+
+Long options are resolved as the program resolves them, clusters of short ones taken apart, values told from operands,
+subcommands found behind the options that stand before them. What the table doesn't know is a danger by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from dogu.language import told
+from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.table import Option, Program
+from dogu.policy.commands.values import check_value
+from dogu.workspace.shell_syntax import Part, PartKind, Word
+
+_NUMBER = re.compile(r"-[0-9]+")
+_HELP = ("--help", "--version")
+_LOOKS = frozenset(
+    (
+        "--help",
+        "--version",
+        "-h",
+        "-V",
+        "-VV",
+        "-v",
+        "-m",
+        "-i",
+        "--ini",
+        "--test",
+        "--check",
+        "--v8-options",
+        "--copyright",
+        "--help-all",
+    )
+)
+_ENDS = (";", "+")
+_GIVE_CODE = frozenset(("sed", "awk", "python_code", "node_code"))
+
+
+class Reading:
+    """One command being read. `is_no_option` tells of a word that isn't known whether it can begin with a hyphen."""
+
+    def __init__(self, program: Program, words: Sequence[Word], is_no_option: Callable[[Word], bool]) -> None:
+        self._program = program
+        self._words = words
+        self._is_no_option = is_no_option
+        self._grammar = program.grammar
+        self._at = 1
+        self._only_operands = False
+        self._gives_code = False
+        self._subcommand = "" if program.has_subcommands else None
+        self._operands = 0
+        self._unknown = Effect.RUNS if program.may_run else Effect.WRITES
+        self.taken: list[tuple[str, int, Word | None]] = []
+        """The options read so far: name, where, value."""
+        self.operands: list[int] = []
+        """Where the operands stand, those that name the subcommand left out."""
+        self.module_at: int | None = None
+        """Where the name of a module stands, whose arguments the words behind it are."""
+
+    def again(self, words: Sequence[Word]) -> Reading:
+        """Return another reading by the same table, of other words."""
+        return Reading(self._program, words, self._is_no_option)
+
+    def only_shows_itself(self) -> bool:
+        """Whether all it is asked for is its help or version."""
+        words = self._words
+        return (len(words) == 2 and words[1].value in _HELP) or (len(words) == 1 and self._program.looks_bare)
+
+    def dangers(self) -> Iterator[Danger]:
+        """Yield what needs a rule of its own, or a question, in the words' order."""
+        program, words = self._program, self._words
+        if program.is_harmless or program.check == "compiler" or (len(words) > 1 and words[1].value in program.looks):
+            return
+        if self.only_shows_itself():
+            return
+        if program.effect is not None:
+            yield Danger(1, program.effect, _does(program.effect))
+            return
+        while self._at < len(words):
+            yield from self._word(words[self._at])
+        is_told = self._operands or self._subcommand or self._gives_code or self.module_at
+        if program.bare is not None and not is_told and not any(word.value in _LOOKS for word in words[1:]):
+            yield Danger(1, program.bare, told("takes its commands from standard input"))
+
+    def _word(self, word: Word) -> Iterator[Danger]:
+        at, value = self._at, word.value
+        self._at += 1
+        known = word.prefix if value is None else value
+        if self._only_operands:
+            yield from self._operand(at, word)
+        elif value == "--":
+            self._only_operands = True
+        elif known.startswith("-") and (known != "-" or value is None):
+            yield from self._option(at, word, known)
+        elif self._program.plus is not None and known.startswith("+"):
+            yield Danger(at, self._program.plus, _named(word, self._program.plus))
+        else:
+            if value is None and not self._is_no_option(word):
+                yield Danger(at, Effect.WRITES, self._may_be_option(word))
+            yield from self._operand(at, word)
+
+    def _may_be_option(self, word: Word) -> str:
+        return told("{word} may be an option of {name}", word=word.text[:30], name=self._words[0].text[:30])
+
+    # options
+
+    def _option(self, at: int, word: Word, text: str) -> Iterator[Danger]:
+        """`text` is the word, or what it is known to begin with."""
+        if word.may_split and not self._splits_harmlessly(word):
+            yield Danger(at, self._unknown, self._may_be_option(word))
+            return
+        if self._program.style == "tar" and at == 1 and not text.startswith("--"):
+            yield from self._cluster(at, word, text, in_turn=False)
+        elif text.startswith("--") or self._program.style in ("single", "find", "camel"):
+            yield from self._long(at, word, text)
+        elif _NUMBER.fullmatch(text) and "-#" in self._grammar.options:
+            return
+        else:
+            yield from self._cluster(at, word, text)
+
+    def _splits_harmlessly(self, word: Word) -> bool:
+        """Whether all that bash may split off it is known not to be an option: what the expansions give is."""
+        rest = tuple(part for part in word.parts if part.kind is not PartKind.LITERAL)
+        return not word.has_glob and all(self._is_no_option(Word((part,), word.raw)) for part in rest)
+
+    def _long(self, at: int, word: Word, text: str) -> Iterator[Danger]:
+        name, equals, attached = text.partition("=")
+        option = self._resolved(name)
+        if option is None or (word.value is None and not equals):
+            yield self._not_known(at, text)
+        elif equals:
+            yield from self._taken(
+                at, option, Word.literal(attached) if word.value is not None else _behind(word, len(name) + 1)
+            )
+        elif option.takes == "=":
+            yield from self._taken(at, option, self._next(option))
+        else:
+            yield from self._taken(at, option, None)
+
+    def _resolved(self, name: str) -> Option | None:
+        options = self._grammar.options
+        found = options.get(name)
+        if found is None and self._program.style == "single":
+            found = options.get(name[1:] if name.startswith("--") else f"-{name}")
+        if found is None and self._program.style == "camel":
+            found = next((each for known, each in options.items() if known.lower() == name.lower()), None)
+        if found is None:
+            found = next(
+                (each for known, each in options.items() if known[-1] == "*" and name.startswith(known[:-1])), None
+            )
+        if found is not None or self._program.style != "gnu" or len(name) < 4:
+            return found
+        meant = [each for known, each in options.items() if known.startswith(name) and known.startswith("--")]
+        # What an abbreviation that fits several would be is the program's to say: the worst of them counts.
+        return max(meant, key=lambda each: (each.effect is not None, each.kind not in ("", "text")), default=None)
+
+    def _cluster(self, at: int, word: Word, text: str, *, in_turn: bool = True) -> Iterator[Danger]:
+        """A word of short options; where they aren't read `in_turn`, values follow as words of their own (old tar)."""
+        whole = self._grammar.options.get(text.partition("=")[0]) if len(text) > 2 else None
+        if whole is not None:  # `-pl`, `-ws`: a word of its own to this program
+            yield from self._long(at, word, text)
+            return
+        for place, letter in enumerate(text[1:], 2):
+            option = self._grammar.options.get(f"-{letter}")
+            if option is None:
+                yield self._not_known(at, text)
+                return
+            if not option.takes or (not in_turn and option.takes == "?"):
+                yield from self._taken(at, option, None)
+                continue
+            if not in_turn:
+                yield from self._taken(at, option, self._next(option))
+                continue
+            if place < len(text) + 1 and (text[place:] or word.value is None):
+                rest = Word.literal(text[place:]) if word.value is not None else _behind(word, place)
+                yield from self._taken(at, option, rest)
+            else:
+                yield from self._taken(at, option, self._next(option) if option.takes == "=" else None)
+            return
+        if word.value is None:
+            yield self._not_known(at, word.text)
+
+    def _next(self, option: Option) -> Word | None:
+        """The next word, as the option's value; a command's words up to their end, for `find -exec`."""
+        if self._at >= len(self._words):
+            return None
+        found = self._words[self._at]
+        self._at += 1
+        if option.kind == "command":
+            while self._at < len(self._words) and self._words[self._at - 1].text not in _ENDS:
+                self._at += 1
+        return found
+
+    @property
+    def subcommand(self) -> str:
+        """The subcommand found, both of its words if it has two."""
+        return (self._subcommand or "").strip()
+
+    def _taken(self, at: int, option: Option, value: Word | None) -> Iterator[Danger]:
+        self.taken.append((option.name, at, value))
+        if option.kind == "module" and value is not None:
+            self.module_at = self._at - 1
+            self._at = len(self._words)
+        if option.kind in _GIVE_CODE:
+            if option.kind in ("sed", "awk"):
+                self._operands = max(self._operands, 1)
+            else:
+                self._gives_code = self._only_operands = option.kind == "python_code"
+                self._gives_code = True
+        if option.effect is not None:
+            yield Danger(at, option.effect, told("{option} {reason}", option=option.name, reason=_does(option.effect)))
+            return
+        if value is None:
+            return
+        if value.value is None and value.may_split and not self._splits_harmlessly(value):
+            yield Danger(at, self._unknown, self._may_be_option(value))
+        found = check_value(option.kind, value)
+        if found is not None:
+            yield Danger(at, found[0], told("{option} {reason}", option=f"{option.name}:", reason=found[1]))
+
+    def _not_known(self, at: int, text: str) -> Danger:
+        return Danger(
+            at, self._unknown, told("{option} is no option that is known here", option=text.partition("=")[0][:30])
+        )
+
+    # operands
+
+    def _operand(self, at: int, word: Word) -> Iterator[Danger]:
+        if self._subcommand is not None and self._takes_subcommand(word):
+            yield from self._subcommand_at(at, word)
+            return
+        kind = self._grammar.kind_of(self._operands)
+        self._operands += 1
+        self.operands.append(at)
+        if kind in ("command", "script"):
+            self._only_operands = True
+            if kind == "script" and self._gives_code:
+                kind = "any"
+        if kind.startswith("!"):
+            effect = Effect.RUNS if kind == "!run" else Effect.REACHES if kind == "!reach" else Effect.WRITES
+            yield Danger(at, effect, _named(word, effect))
+            return
+        found = check_value(kind, word)
+        if found is not None:
+            yield Danger(at, *found)
+
+    def _takes_subcommand(self, word: Word) -> bool:
+        if self._subcommand == "":
+            return True
+        return (
+            not self._operands and " " not in (self._subcommand or "") and self._program.parents(self._subcommand or "")
+        )
+
+    def _subcommand_at(self, at: int, word: Word) -> Iterator[Danger]:
+        value = word.value.lower() if word.value is not None and self._program.ignores_case else word.value
+        name = f"{self._subcommand} {value}".strip()
+        found = None if value is None else self._program.subcommand(name)
+        if found is not None:
+            self._subcommand, self._grammar = name, found
+            if found.effect is not None and not self._goes_on(name):
+                yield Danger(at, found.effect, _does(found.effect))
+                self._at = len(self._words)
+        elif value is not None and self._program.parents(name):
+            self._subcommand = name
+        elif self._subcommand and self._program.subcommand(self._subcommand) is not None:
+            self._subcommand += " "  # complete: this is an operand of what stands before
+            yield from self._operand(at, word)
+        else:
+            effect = Effect.REACHES if value else Effect.RUNS
+            yield Danger(at, effect, told("{name} is no subcommand that is known here", name=name[:40]))
+            self._subcommand = name
+
+    def _goes_on(self, name: str) -> bool:
+        """Whether the next operand makes another subcommand of this one: `new list`."""
+        following = next((word.value for word in self._words[self._at :] if not word.text.startswith("-")), None)
+        return following is not None and self._program.subcommand(f"{name} {following}") is not None
+
+
+def _behind(word: Word, count: int) -> Word:
+    """The word without its first characters, which are literal."""
+    rest = list(word.parts)
+    while rest and count >= len(rest[0].text) and rest[0].kind is PartKind.LITERAL:
+        count -= len(rest.pop(0).text)
+    if count and rest:
+        rest[0] = Part(PartKind.LITERAL, rest[0].text[count:], rest[0].quoted)
+    return Word(tuple(rest), word.raw)
+
+
+def _named(word: Word, effect: Effect) -> str:
+    return told("{word} {reason}", word=word.text[:30], reason=_does(effect))
+
+
+def _does(effect: Effect) -> str:
+    match effect:
+        case Effect.RUNS:
+            return told("runs a program or code that no rule names")
+        case Effect.WRITES:
+            return told("writes files, or takes them away")
+        case Effect.REACHES:
+            return told("reaches or changes what isn't the project's")

@@ -1,0 +1,286 @@
+"""What an option's value or an operand is: the kinds that the table of programs names, and what each may be.
+
+A kind that isn't listed here (`text`, `pattern`, `ref`, `number`, `url` of a reader...) may be anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+from dogu.language import told
+from dogu.policy.commands.effects import Effect
+from dogu.policy.commands.patterns import is_a, kind, pattern
+from dogu.policy.commands.scripts import is_harmless_awk, is_harmless_sed, without_arithmetic
+from dogu.workspace.protected import protected_reason
+from dogu.workspace.shell_syntax import PartKind, Word
+
+Finding = tuple[Effect, str]
+
+_STREAMS = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"))
+_TEMPORARY = re.compile(r"/(?:var/)?tmp(?:/(?!.*\.\.)|$)")
+_STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")
+_REMOTE_HELPER = re.compile(r"(?:-[^=]*=)?\w[\w+.-]*::")
+_REMOTE = re.compile(r"[^/:]+:.*|rsync://.*", re.DOTALL)
+_MAKE_VARIABLE = re.compile(r"([A-Za-z_]\w*)(?::{0,2}|\?)=(.*)", re.DOTALL)
+_PLACES_OF_VARIABLES = ("HOME", "OLDPWD", "TMPDIR")
+
+
+def leads_outside(word: Word) -> bool:
+    """Whether a path leads out of the folder it is read in, as far as its text tells."""
+    text = word.value
+    first = word.parts[0] if word.parts else None
+    if first is not None and first.kind is PartKind.VARIABLE and first.text in _PLACES_OF_VARIABLES:
+        return True
+    if text is None and not word.has_tilde:  # a glob, or something computed: what it begins with counts
+        text = word.text if word.is_plain else word.prefix
+        return text.startswith("/") or ".." in text.split("/")
+    return text is None or text.startswith(("/", "~")) or ".." in text.split("/")
+
+
+def writes_to(word: Word) -> str:
+    """Say why writing to a place needs a question, a file of the project's own perhaps; '' when it doesn't."""
+    if leads_outside(word):
+        is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
+        return "" if is_known else told("{path} lies outside of the workspace", path=word.text[:40])
+    if protected_reason(word.text) is not None:
+        return told("{path} is where things that run later are kept", path=word.text[:40])
+    return ""
+
+
+def _product(word: Word) -> Finding | None:
+    """A file that is made anew each time: a report, an archive, a log. Not the project's sources."""
+    if word.value is not None and word.value in _STREAMS:
+        return None
+    reason = writes_to(word)
+    if not reason and (word.value is None or not is_a("product", word.value) or is_a("steers", word.value)):
+        reason = told("it writes to {target}", target=word.text[:40])
+    return (Effect.WRITES, reason) if reason else None
+
+
+def writes_product(word: Word) -> bool:
+    """Whether what is written there is a file that is made anew each time, in the workspace."""
+    return _product(word) is None
+
+
+def _built(word: Word) -> Finding | None:
+    if is_a("built", word.value) and not writes_to(word):
+        return None
+    return _product(word)
+
+
+def _place(word: Word) -> Finding | None:
+    reason = writes_to(word)
+    if not reason and word.prefix.startswith("-"):
+        reason = told("{word} is no value that is known here", word=word.text[:40])
+    return (Effect.WRITES, reason) if reason else None
+
+
+def _folder(word: Word) -> Finding | None:
+    """A place in the workspace: temporary folders are others' too."""
+    if leads_outside(word) or (word.value is None and not word.prefix and not word.is_plain):
+        return Effect.WRITES, told("{path} lies outside of the workspace", path=word.text[:40])
+    return _place(word)
+
+
+def _inside(word: Word) -> Finding | None:
+    if not leads_outside(word) or word.value in _STREAMS:
+        return None
+    return Effect.RUNS, told("{path} lies outside of the workspace", path=word.text[:40])
+
+
+def _script(word: Word) -> Finding | None:
+    is_unknown = word.value is None and not word.prefix
+    if is_unknown or word.text[:1] == "@" or ":" in word.text or _STANDARD_INPUT.fullmatch(word.text):
+        return Effect.RUNS, told("runs a program or code that no rule names")
+    return _inside(word)
+
+
+def _url(word: Word) -> Finding | None:
+    if any(part.kind in (PartKind.COMMAND, PartKind.PROCESS) for part in word.parts):
+        return Effect.REACHES, told("it sends what a command prints")
+    known = word.value if word.value is not None else word.text if word.is_plain else word.prefix or "x"
+    if known.lower().startswith("file:") or not is_a("url", known):
+        return Effect.REACHES, told("{address} is no address of a web server", address=word.text[:40])
+    return None
+
+
+def _loopback(word: Word) -> Finding | None:
+    return None if is_a("loopback", word.value) else (Effect.REACHES, told("sends data"))
+
+
+def _header(word: Word) -> Finding | None:
+    is_file = (word.value is None and not word.prefix) or word.text.startswith("@")
+    return (Effect.REACHES, told("sends data")) if is_file else None
+
+
+def _repository(word: Word) -> Finding | None:
+    if _REMOTE_HELPER.match(word.text):
+        return Effect.RUNS, told("the address names a program to run")
+    return None
+
+
+def _sed(word: Word) -> Finding | None:
+    script = without_arithmetic(word)
+    if script is None or not is_harmless_sed(script):
+        return Effect.RUNS, told("the script may run commands or write files")
+    return None
+
+
+def _awk(word: Word) -> Finding | None:
+    program = without_arithmetic(word)
+    if program is None or not is_harmless_awk(program):
+        return Effect.RUNS, told("the program may run commands or write files")
+    return None
+
+
+def _surplus(word: Word) -> Finding | None:
+    return Effect.WRITES, told("{word} is more than is known of its use", word=word.text[:40])
+
+
+def _task(word: Word) -> Finding | None:
+    """A target of a project's own runner, or a file of the project."""
+    text = word.value
+    if text is None or is_a("broad", text) or "=" in text or "@" in text or leads_outside(word):
+        return Effect.RUNS, _no_known_value(word)
+    return None
+
+
+def _make_target(word: Word) -> Finding | None:
+    """A target, or a variable that is set for the recipes."""
+    variable = _MAKE_VARIABLE.fullmatch(word.text)
+    if variable is None:
+        reason = told("it sets {names}, which can change what runs", names=word.text[:30])
+        return (Effect.RUNS, reason) if "=" in word.text else None
+    name, value = variable.groups()
+    if word.value is not None and _is_known_to_make(name, value):
+        return None
+    is_data = word.value is not None and re.fullmatch(r"[\w.:@,+= -]*", value) is not None
+    runs = not is_data or is_a("make_own", name) or is_a("make_program", name)
+    return Effect.RUNS if runs else Effect.WRITES, told("{name} can change what the recipes run", name=name)
+
+
+def _is_known_to_make(name: str, value: str) -> bool:
+    if name in ("CC", "CXX"):
+        return is_a("compiler", value)
+    if is_a("make_choice", name) and re.fullmatch(r"\w[\w./:-]*", value):
+        return True
+    return is_a("make_switch", value) and not is_a("make_own", name)
+
+
+def _git_folder(word: Word) -> Finding | None:
+    if word.value in (".", "./") or word.text == "$(git rev-parse --show-toplevel)":
+        return None
+    effect = Effect.RUNS if leads_outside(word) else Effect.REACHES
+    return effect, told("-C uses a repository elsewhere, whose configuration can run programs")
+
+
+def _go_run(word: Word) -> Finding | None:
+    if is_a("go_program", word.value) and "@" not in word.text and not leads_outside(word):
+        return None
+    return Effect.RUNS, told("fetches and runs a program")
+
+
+def _cov_report(word: Word) -> Finding | None:
+    match = pattern("coverage_report").fullmatch(word.text)
+    if match is None:
+        return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
+    return _built(Word.literal(match["place"])) if match["place"] else None
+
+
+def _tree(word: Word) -> Finding | None:
+    if not word.is_plain and not word.prefix.strip("/."):
+        return Effect.WRITES, told("{path} is more than a file of the project", path=word.text[:40])
+    if is_a("whole_tree", word.text):
+        return Effect.WRITES, told("{path} is more than a file of the project", path=word.text[:40])
+    return _place(word)
+
+
+def _local(word: Word) -> Finding | None:
+    if _REMOTE.fullmatch(word.text):
+        return Effect.REACHES, told("copies files to or from another machine")
+    return None
+
+
+def _archive(word: Word) -> Finding | None:
+    if ":" in word.text:
+        return Effect.REACHES, told("{path} lies outside of the workspace", path=word.text[:40])
+    return None
+
+
+def _cookie(word: Word) -> Finding | None:
+    return None if "=" in word.text else (Effect.REACHES, told("sends data"))
+
+
+def _curl_format(word: Word) -> Finding | None:
+    if word.value is None or "%output{" in word.value or word.value.startswith("@"):
+        return Effect.WRITES, told("writes a file, or what a file says")
+    return None
+
+
+def _source(word: Word) -> Finding | None:
+    return None if word.value == ".." else _inside(word)
+
+
+def _argument(word: Word) -> Finding | None:
+    return (Effect.RUNS, told("runs code that is typed")) if word.value in ("tinker", "shell") else None
+
+
+def _definition(word: Word) -> Finding | None:
+    return (Effect.RUNS, told("gives a name another meaning")) if "=" in word.text else None
+
+
+_CHECKS: dict[str, Callable[[Word], Finding | None]] = {
+    "product": _product,
+    "built": _built,
+    "place": _place,
+    "folder": _folder,
+    "source": _source,
+    "inside": _inside,
+    "url": _url,
+    "loopback": _loopback,
+    "header": _header,
+    "repository": _repository,
+    "sed": _sed,
+    "awk": _awk,
+    "surplus": _surplus,
+    "task": _task,
+    "make_target": _make_target,
+    "git_folder": _git_folder,
+    "go_run": _go_run,
+    "cov_report": _cov_report,
+    "tree": _tree,
+    "local": _local,
+    "archive": _archive,
+    "cookie": _cookie,
+    "curl_format": _curl_format,
+    "script": _script,
+    "argument": _argument,
+    "definition": _definition,
+}
+"""Kinds that a pattern can't say: where a path leads, what a script holds."""
+
+KINDS = frozenset(_CHECKS) | frozenset(
+    "any text file number pattern ref repository host package command module sql".split()
+)
+"""Every kind that the table may name, but for those that have a pattern."""
+
+
+def check_value(name: str, word: Word) -> Finding | None:
+    """Say what is wrong with a value or operand of this kind; None when it is what it may be."""
+    check = _CHECKS.get(name)
+    if check is not None:
+        return check(word)
+    known = kind(name)
+    if known is not None:
+        is_known = word.value is not None and known[0].fullmatch(word.value)
+        return None if is_known else (Effect(f"{known[1]}s"), _no_known_value(word))
+    if name[:1] == "{":  # `{a|b*}`: these values alone
+        is_known = word.value is not None and any(fnmatchcase(word.value, each) for each in name[1:-1].split("|"))
+        return None if is_known else (Effect.RUNS, _no_known_value(word))
+    return None
+
+
+def _no_known_value(word: Word) -> str:
+    return told("{word} is no value that is known here", word=word.text[:40])

@@ -1,0 +1,178 @@
+"""Variables: which may be set without a question, to what, and what a word that holds one is known to begin with.
+
+An allow list: a name that isn't in it may be read by any program of the text, to run something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from dogu.language import told
+from dogu.policy.commands.patterns import is_a, values_of
+from dogu.workspace.shell_syntax import Assignment, Command, CommandKind, Part, PartKind, Script, Word
+
+_READ_A_TEXT = frozenset(("eval", "source", "."))
+_EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
+_ANYTHING = Word((Part(PartKind.VARIABLE, "@"),), "$@")  # what a loop without words goes through
+_RUNS_OWN_CODE = frozenset(
+    "python python3 pytest py.test tox nox coverage mypy uvicorn gunicorn flask celery alembic django-admin".split()
+)
+_SETS_BY_NAME = frozenset(
+    "read mapfile readarray printf getopts declare typeset local export readonly let unset eval source . set".split()
+)
+
+
+def assignment_reason(each: Assignment, program: str, *, is_passed_on: bool) -> str:
+    """Say why an assignment needs a question; '' when it doesn't. `is_passed_on`: programs see it."""
+    reason = told("it sets {names}, which can change what runs", names=each.name)
+    if each.subscript is not None or each.is_array:
+        return reason if is_shells_own(each.name) else ""
+    value = each.value.text if each.value.is_plain and not each.value.has_tilde else None
+    if is_harmless_setting(each.name, value, program):
+        return ""
+    if is_shells_own(each.name):
+        return reason
+    if not is_passed_on and not is_read_by_programs(each.name):
+        return ""
+    return reason
+
+
+def is_shells_own(name: str) -> bool:
+    """Whether the shell itself, or the loader of programs, is steered by the variable."""
+    return is_a("shells", name)
+
+
+def is_read_by_programs(name: str) -> bool:
+    """Whether a program that is well known takes more than a word from the variable."""
+    return is_a("programs", name)
+
+
+def is_harmless_setting(name: str, value: str | None, program: str = "") -> bool:
+    """Whether the variable may be set to the value: None is one that can't be known."""
+    if value is None:
+        return False
+    if name == "PYTHONPATH":
+        return program in _RUNS_OWN_CODE and is_a("own_code", value)
+    return any(each.fullmatch(value) for each in values_of(name))
+
+
+class Known:
+    """What the text gives its variables, so far as that is known without running it."""
+
+    def __init__(self, script: Script) -> None:
+        self._values: dict[str, list[Word]] = {}
+        self._unknown: set[str] = set()
+        self._is_open = False  # names may be set that don't stand in the text
+        self.exported: set[str] = set()
+        self.add(script)
+
+    def add(self, script: Script) -> None:
+        """Take in a text that is read by another shell, or later."""
+        for command in _all_commands(script):
+            self._note(command)
+
+    def _note(self, command: Command) -> None:
+        for each in command.assignments:
+            if each.subscript is not None or each.is_array or each.value.raw.startswith(f"{each.name}+="):
+                self._unknown.add(each.name)
+            else:
+                self._values.setdefault(each.name, []).append(each.value)
+        if command.kind is CommandKind.LOOP:
+            self._values.setdefault(command.name, []).extend(command.words or [_ANYTHING])
+        for part in (part for word in command.all_words() for part in word.expansions()):
+            if "=" in part.operator or part.kind is PartKind.ARITHMETIC:
+                self._unknown.update(re.findall(r"[A-Za-z_]\w*", part.text + part.operator))
+        if command.kind is CommandKind.ARITHMETIC:
+            for word in command.words:
+                self._unknown.update(re.findall(r"[A-Za-z_]\w*", word.text))
+        elif command.words:
+            self._note_builtin(command.words)
+
+    def _note_builtin(self, words: Sequence[Word]) -> None:
+        """Builtins that set what they are told to by name."""
+        used = _SETS_BY_NAME.intersection(word.text for word in words[:3])
+        if not used:
+            return
+        computes = any(word.value is None and "=" not in word.prefix for word in words[1:])
+        self._is_open = self._is_open or bool(used & _READ_A_TEXT) or (computes and bool(used - {"printf", "set"}))
+        names = {name[0] for word in words[1:] if (name := re.match(r"[A-Za-z_]\w*", word.text))}
+        self._unknown |= names
+        if used & _EXPORT:
+            self.exported |= names
+
+    def is_no_option(self, part: Part) -> bool:
+        """Whether a variable's value, should there be any, begins with no hyphen and doesn't split into such words."""
+        if not re.fullmatch(r"[A-Za-z_]\w*", part.text) or self._is_open or part.text in self._unknown:
+            return False
+        if part.operator:
+            return False
+        values = self._values.get(part.text)
+        if values is None:  # it comes from where the program was started, out of the text's reach
+            return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
+        return all(_begins_plainly(value, part.quoted) for value in values)
+
+
+def _begins_plainly(value: Word, quoted: bool) -> bool:
+    if value.has_tilde:
+        return True
+    if value.is_plain and (value.has_glob is False or value.prefix):
+        text = value.prefix if value.has_glob else value.text
+        return not text.startswith("-") and (quoted or not re.search(r"\s-|[*?\[]", value.text))
+    return bool(value.prefix) and not value.prefix.startswith("-") and quoted
+
+
+def _all_commands(script: Script) -> Iterator[Command]:
+    waiting: list[Script] = [script]
+    while waiting:
+        for command in waiting.pop().commands:
+            yield command
+            waiting.extend(_inner(part for word in command.all_words() for part in word.expansions()))
+
+
+def _inner(parts: Iterable[Part]) -> Iterator[Script]:
+    for part in parts:
+        if part.script is not None:
+            yield part.script
+
+
+def prints_a_word(command: Command | None) -> bool:
+    """Whether the command prints lines of one word each, none of which begins with a hyphen."""
+    if command is None or command.kind is not CommandKind.SIMPLE or not command.words or command.assignments:
+        return False
+    values = [each.value for each in command.words]
+    is_quiet = all(each.target.value == "/dev/null" for each in command.redirects)
+    return None not in values and is_quiet and is_a("prints_a_word", " ".join(each or "" for each in values))
+
+
+def function_in_place(script: Script) -> str:
+    """Say which function takes the name of a program whose output is taken to be known; '' when none does."""
+    taken = [each.function for each in script.commands if is_a("printers", each.function)]
+    return told("the function {name} takes the place of a program", name=taken[0]) if taken else ""
+
+
+def cannot_be_option(word: Word, known: Known) -> bool:
+    """Whether a word that can't be known begins with no hyphen, and nothing that bash splits off it does.
+
+    What stands at its beginning is empty or no hyphen, which the reader has looked at.
+    """
+    if word.has_tilde:
+        return True
+    parts = [part for part in word.parts if part.kind is not PartKind.LITERAL or part.text]
+    if word.has_glob and not word.prefix:
+        return False
+    for place, part in enumerate(parts):
+        if part.kind is PartKind.LITERAL or (place and part.quoted):
+            continue
+        if not _gives_no_option(part, known):
+            return False
+    return bool(parts)
+
+
+def _gives_no_option(part: Part, known: Known) -> bool:
+    if part.kind in (PartKind.PROCESS, PartKind.ARITHMETIC):
+        return True
+    if part.kind is PartKind.VARIABLE:
+        return known.is_no_option(part)
+    commands = part.script.commands if part.script is not None else []
+    return len(commands) == 1 and prints_a_word(commands[0])

@@ -1,0 +1,100 @@
+"""What rules cover of the commands that people and agents use, and what of them is asked about: `data/` holds them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogu.policy.commands.judge import judge_command
+from policy.cases import commands
+from policy.judging import gate
+
+_EXCLUDED = ["shutdown", "git push --mirror", "git filter-branch"]
+
+
+def programs(command: str) -> list[str]:
+    """Every program that the command names, wrapped ones too."""
+    return sorted({each.words[0] for each in judge_command(command, None, ()).commands} - {""})
+
+
+_ALL_DAY = commands("ordinary.txt", "what they do all day")
+_LISTED = sorted({program for command in _ALL_DAY for program in programs(command)})
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(commands("ordinary.txt")) > 1_500
+    assert len(commands("asked.txt")) > 2_000
+
+
+def test_rules_that_name_their_programs_cover_ordinary_commands() -> None:
+    found = commands("ordinary.txt", "what agents use their tools for")
+    assert [each for each in found if gate(each, programs(each)) != "allow"] == []
+
+
+def test_one_list_of_programs_covers_what_they_do_all_day() -> None:
+    assert [each for each in _ALL_DAY if gate(each, _LISTED) != "allow"] == []
+
+
+def test_a_list_that_excludes_another_program_stops_no_ordinary_command() -> None:
+    found = [*_ALL_DAY, *commands("ordinary.txt", "what agents use their tools for")]
+    assert [each for each in found if gate(each, ["*"], _EXCLUDED) != "allow"] == []
+
+
+def test_without_lists_no_ordinary_command_is_stopped() -> None:
+    assert [each for each in commands("ordinary.txt") if gate(each) != "allow"] == []
+
+
+def test_what_is_more_than_its_program_is_no_refusal() -> None:
+    found = commands("ordinary.txt", "more than a rule for the program, and no refusal")
+    assert [each for each in found if gate(each, _LISTED) == "deny" and gate(each, programs(each)) == "deny"] == []
+
+
+def test_a_rule_that_names_a_program_does_not_cover_what_is_more_than_it() -> None:
+    assert [each for each in commands("asked.txt") if gate(each, [each.split(maxsplit=1)[0]]) == "allow"] == []
+
+
+def test_nor_do_rules_for_every_program_in_it() -> None:
+    found = commands("asked.txt", "writes files, or reaches what isn't the project's")
+    assert [each for each in found if gate(each, programs(each)) == "allow"] == []
+
+
+def test_an_excluded_program_is_not_run_by_another() -> None:
+    found = commands("asked.txt", "runs make by its arguments")
+    assert [each for each in found if gate(each, None, ["make"]) == "allow"] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "unshare --kill-child make",
+        "strace --decode-fds make",
+        "perf record -g make",
+        "rlwrap -p make",
+        "mise exec node@20 -- make x",
+        "mise x -c 'make x'",
+        "script -q /dev/null make",
+        "script -qc 'make x' /dev/null",
+        "chroot --userspec 1:1 / make",
+        "setpriv --euid 1 make",
+        "npm exec -- make",
+        "op run --env-file x -- make",
+        "aws-vault exec p -- make",
+        "parallel --plus make ::: x",
+        "parallel --env X make ::: x",
+        "uv run --index x make",
+        "xargs --process-slot-var X make",
+        "sudo --role x make",
+        "rustup run stable make",
+        "opam exec -- make",
+    ],
+)
+def test_options_of_a_wrapper_hide_no_program(command: str) -> None:
+    assert gate(command, None, ["make"]) == "deny"
+
+
+@pytest.mark.parametrize(
+    "nested", ["npm exec -- ", "poetry run npm exec -- ", "uv run ", "env -S env ", "mise exec node@20 -- ", "nice "]
+)
+def test_wrappers_around_wrappers_are_followed_so_far_and_never_twice(nested: str) -> None:
+    judged = judge_command(nested * 300 + "make", None, ())
+    assert len(judged.commands) < 50
+    assert gate(nested * 300 + "make", None, ["make"]) != "allow"
