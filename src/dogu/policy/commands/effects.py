@@ -14,6 +14,10 @@ class Effect(StrEnum):
     REACHES = "reaches"  # the network, other processes, settings
 
 
+EFFECTS = {"run": Effect.RUNS, "write": Effect.WRITES, "reach": Effect.REACHES}
+"""How the tables spell them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Danger:
     """The word at `index` (0 is the program) has an effect that needs a rule of its own, or a question."""

@@ -8,6 +8,8 @@ from functools import cache
 
 import msgspec
 
+from dogu.policy.commands.effects import EFFECTS, Effect
+
 _FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "patterns.toml")
 
 
@@ -45,10 +47,10 @@ def is_a(name: str, text: str | None) -> bool:
 
 
 @cache
-def kind(name: str) -> tuple[re.Pattern[str], str] | None:
+def kind(name: str) -> tuple[re.Pattern[str], Effect] | None:
     """Return the pattern of a kind of values and the effect of others; None when it has no pattern."""
     found = _patterns().kinds.get(name)
-    return None if found is None else (re.compile(found.pattern, re.VERBOSE), found.effect)
+    return None if found is None else (re.compile(found.pattern, re.VERBOSE), EFFECTS[found.effect])
 
 
 @cache

@@ -12,11 +12,10 @@ import re
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from dogu.policy.commands.effects import Effect
+from dogu.policy.commands.effects import EFFECTS, Effect
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "programs")
 _BLOCK = re.compile(r"^\[\[program\]\]\nnames = '([^'\n]*)'\n", re.MULTILINE)
-_EFFECTS = {"run": Effect.RUNS, "write": Effect.WRITES, "reach": Effect.REACHES}
 _OPTION = re.compile(r"([-+][^=?!]*|[-+]\?)(?:([=?])([^!]*))?(?:!(\w+))?")
 
 
@@ -58,8 +57,8 @@ class Program:
         self.names = self.text("names").split()
         self.style = self.text("style") or "gnu"
         self.check = self.text("check")
-        self.plus = _EFFECTS.get(self.text("plus"))
-        self.bare = _EFFECTS.get(self.text("bare"))
+        self.plus = EFFECTS.get(self.text("plus"))
+        self.bare = EFFECTS.get(self.text("bare"))
         self.looks = frozenset(self.text("looks").split())
         self.is_harmless = bool(block.get("harmless"))
         self.is_tool = bool(block.get("tool"))
@@ -79,7 +78,7 @@ class Program:
     @cached_property
     def effect(self) -> Effect | None:
         """What the program does whatever it is given."""
-        return _EFFECTS.get(self.text("always"))
+        return EFFECTS.get(self.text("always"))
 
     @cached_property
     def may_run(self) -> bool:
@@ -133,7 +132,7 @@ class Program:
                 option = _option(word)
                 found.options[option.name] = option
             elif word[0] == "!":
-                found.effect = _EFFECTS[word[1:]]
+                found.effect = EFFECTS[word[1:]]
         found.operands = [word[1:-1] if word[-1] == ">" else f"{word[1:-4]}..." for word in
                           self._expanded(text if own is None else own) if word[0] == "<"]  # fmt: skip
         return found
@@ -150,7 +149,7 @@ def _option(word: str) -> Option:
     if match is None:
         raise ValueError(f"{word!r} is no option")
     name, takes, kind, effect = match.groups()
-    return Option(name, takes or "", kind or "", _EFFECTS[effect] if effect else None)
+    return Option(name, takes or "", kind or "", EFFECTS[effect] if effect else None)
 
 
 def _lines(text: str) -> list[tuple[str, str]]:

@@ -275,7 +275,7 @@ def check_value(name: str, word: Word) -> Finding | None:
     known = kind(name)
     if known is not None:
         is_known = word.value is not None and known[0].fullmatch(word.value)
-        return None if is_known else (Effect(f"{known[1]}s"), _no_known_value(word))
+        return None if is_known else (known[1], _no_known_value(word))
     if name[:1] == "{":  # `{a|b*}`: these values alone
         is_known = word.value is not None and any(fnmatchcase(word.value, each) for each in name[1:-1].split("|"))
         return None if is_known else (Effect.RUNS, _no_known_value(word))

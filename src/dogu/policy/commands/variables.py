@@ -80,14 +80,9 @@ class Known:
                 self._values.setdefault(each.name, []).append(each.value)
         if command.kind is CommandKind.LOOP:
             self._values.setdefault(command.name, []).extend(command.words or [_ANYTHING])
-        for part in (part for word in command.all_words() for part in word.expansions()):
-            if "=" in part.operator or part.kind is PartKind.ARITHMETIC:
-                self._unknown.update(re.findall(r"[A-Za-z_]\w*", part.text + part.operator))
-        if command.kind is CommandKind.ARITHMETIC:
-            for word in command.words:
-                self._unknown.update(re.findall(r"[A-Za-z_]\w*", word.text))
-        elif command.words:
+        if command.words and command.kind is not CommandKind.ARITHMETIC:
             self._note_builtin(command.words)
+        self._unknown.update(_set_by_expressions(command))
 
     def _note_builtin(self, words: Sequence[Word]) -> None:
         """Builtins that set what they are told to by name."""
@@ -111,6 +106,15 @@ class Known:
         if values is None:  # it comes from where the program was started, out of the text's reach
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
         return all(_begins_plainly(value, part.quoted) for value in values)
+
+
+def _set_by_expressions(command: Command) -> Iterator[str]:
+    """Names that arithmetic or `${name:=...}` may set."""
+    for part in (part for word in command.all_words() for part in word.expansions()):
+        if "=" in part.operator or part.kind is PartKind.ARITHMETIC:
+            yield from re.findall(r"[A-Za-z_]\w*", part.text + part.operator)
+    for word in command.words if command.kind is CommandKind.ARITHMETIC else ():
+        yield from re.findall(r"[A-Za-z_]\w*", word.text)
 
 
 def _begins_plainly(value: Word, quoted: bool) -> bool:
