@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit
+from dogu.workspace.edit_match import Edit, Edits, Refusal, Wanted, Why, match_edit, match_edits
 
 CODE = dedent(
     '''\
@@ -326,6 +326,98 @@ def test_it_is_refused_when_new_string_may_be_garbled_or_not() -> None:
 
 def test_a_garbled_text_that_is_there_twice_is_refused() -> None:
     assert refusal("a < b\na < b\n", "a &lt; b", "c").why is Why.AMBIGUOUS
+
+
+@pytest.mark.parametrize(("stage", "garble"), GARBLINGS)
+def test_one_garbling_and_lost_indentation_are_both_undone(stage: str, garble: Callable[[str], str]) -> None:
+    block = '    if a < b & c:\n        print("é")\n        d = re"\\w"\n        e\n'
+    text = f"start\n{block}end\n"
+    new = block.replace("        e\n", "        f\n")
+    result, found = edit(text, garble(dedent(block)), garble(dedent(new)))
+    assert result == text.replace(block, new)
+    assert found.stage == stage
+    assert "indentation" in found.forgiven
+
+
+# line breaks
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("steps:\n  - run: make\n  test:\n    x: 1\n", "- run: make test"),
+        ("cd build\nmake install\n", "cd build make"),
+        ("HOST=b\nPORT=1\n", "HOST=b PORT=1"),
+        ("- one\n- two\n", "- one - two"),
+        ("a,b,\nc,d\n", "a,b, c,d"),
+        ("x = 1\ny = 2\n", "x = 1 y = 2"),
+        ("const f = () => {\n  a()\n  b()\n}\n", "() => { a() b() }"),
+        ("git commit -m wip now\ngit push origin main now\n", "git commit -m wip now git push origin main now"),
+    ],
+)
+def test_a_line_break_between_statements_is_no_blank(text: str, old: str) -> None:
+    assert refusal(text, old, "x").why is Why.NO_MATCH
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("call(one,\n     two)\nx = 1\n", "call(one, two)\nx  = 1"),
+        ("<a href='b'\n   class='c'>d</a>\nx = 1\n", "<a href='b' class='c'>d</a>\nx = 1"),
+        ("It is a line of a text that\ngoes on in the next one.\n\nx = 1\n",
+         "It is a line of a text that goes on in the next one.\n\nx = 1"),
+        ("list\n  .map(f)\nx = 1\n", "list.map(f)\nx = 1"),
+    ],
+)  # fmt: skip
+def test_a_line_break_in_brackets_tags_and_prose_is_a_blank(text: str, old: str) -> None:
+    assert after(text, old, old.replace("x = 1", "x = 2").replace("x  = 1", "x = 2")) == text.replace("x = 1", "x = 2")
+
+
+# what the file has otherwise
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "wanted"),
+    [
+        ('{"a": "\\u2026",\n "b": 1}\n', '"a": "…",\n "b": 1', '"a": "…",\n "b": 2', '{"a": "\\u2026",\n "b": 2}\n'),
+        ("<p>a &amp; b</p>\n<i>x</i>\n", "<p>a & b</p>\n<i>x</i>", "<p>a & b</p>\n<i>y</i>", "<p>a &amp; b</p>\n<i>y</i>\n"),
+        ("r = /\\s*x/\ny = 1\n", "r = /s*x/\ny = 1", "r = /s*x/\ny = 2", "r = /\\s*x/\ny = 2\n"),
+        ("a('x', 'y')\nb('z')\n", 'a("x", "y")\nb("z")', 'a("x", "y")\nb("w")', "a('x', 'y')\nb('w')\n"),
+        ("# a → b, c ≤ d\nx = 1\n", "# a -> b, c <= d\nx = 1", "# a -> b, c <= d\nx = 2", "# a → b, c ≤ d\nx = 2\n"),
+    ],
+)  # fmt: skip
+def test_what_the_file_has_otherwise_stays_in_lines_that_stay(text: str, old: str, new: str, wanted: str) -> None:
+    assert after(text, old, new) == wanted
+
+
+def test_curly_quotes_of_any_kind_are_taken_back_where_one_was() -> None:
+    text = 'const color = "red";\nend\n'
+    assert after(text, "const color = “red”;", "const color = “blue”;\nf(‘x’);") == (
+        "const color = \"blue\";\nf('x');\nend\n"
+    )
+
+
+def test_a_name_in_other_case_that_the_file_has_is_no_slip() -> None:
+    text = "import NAME_A\nimport name_a\nrun(name_a, 1)\n"
+    old = "import name_a\nimport NAME_A\nrun(name_a, 1)"
+    assert refusal(text, old, f"import x\n{old}").why is not Why.NO_CHANGE
+
+
+# several edits
+
+
+def test_edits_that_share_context_are_both_made() -> None:
+    text = "a = 1\nb = 2\nc = 3\n"
+    found = match_edits(text, [Wanted("a = 1\nb = 2", "a = 5\nb = 2"), Wanted("b = 2\nc = 3", "b = 2\nc = 7")])
+    assert isinstance(found, Edits)
+    assert [piece.body for piece in found.replacements] == ["a = 5\n", "c = 7"]
+
+
+@pytest.mark.parametrize("second", [Wanted("b = 2\nc = 3", "b = 4\nc = 3"), Wanted("nowhere", "x")])
+def test_all_edits_are_refused_with_one_of_them(second: Wanted) -> None:
+    found = match_edits("a = 1\nb = 2\nc = 3\n", [Wanted("a = 1\nb = 2", "a = 5\nb = 6"), second])
+    assert isinstance(found, Refusal)
+    assert found.index == 1
 
 
 # lost escapes

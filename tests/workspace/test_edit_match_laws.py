@@ -12,7 +12,7 @@ from textwrap import dedent, indent
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit
+from dogu.workspace.edit_match import Edit, Edits, Refusal, Wanted, Why, match_edit, match_edits
 from dogu.workspace.edit_match.folding import FoldedText, fold, fold_clusters
 from dogu.workspace.edit_match.merging import carry_over
 
@@ -116,6 +116,64 @@ def test_a_garbling_of_both_strings_gives_back_the_intended_text_or_a_refusal(ca
     else:
         # Nothing that both strings share shows whether the new one is garbled too, or one indentation alone tells no map.
         assert found.why is Why.UNCLEAR
+
+
+SHIFTS: dict[str, Callable[[str], str]] = {
+    "as it is": lambda text: text,
+    "a level deeper": lambda text: indent(text, "    "),
+    "a level less": lambda text: "".join(line[4:] for line in text.splitlines(keepends=True)),
+    "in tabs": lambda text: text.replace("    ", "\t"),
+}
+
+
+@settings(max_examples=400)
+@given(cases(), st.sampled_from(sorted(GARBLINGS)), st.sampled_from(sorted(SHIFTS)))
+def test_a_garbling_and_a_shift_of_both_strings_give_the_intended_text_or_a_refusal(
+    case: Case, name: str, shift: str
+) -> None:
+    assume(case.new)
+    old, new = (GARBLINGS[name](SHIFTS[shift](text)) for text in (case.old, case.new))
+    found = match_edit(case.text, old, new)
+    if isinstance(found, Edit):
+        assert result_of(case.text, found) == case.wanted
+
+
+@settings(max_examples=300)
+@given(cases(), st.integers(-2, 2), st.booleans())
+def test_a_block_that_is_wrapped_is_written_as_meant_or_refused(case: Case, levels: int, unwraps: bool) -> None:
+    base = min(len(line) - len(line.lstrip(" ")) for line in case.old.splitlines())
+    wrapped = f"{' ' * base}wrapped:\n{indent(case.old, '    ')}"
+    before, after = (wrapped, case.old) if unwraps else (case.old, wrapped)
+    text, wanted = case.text.replace(case.old, before), case.text.replace(case.old, after)
+    assume(levels >= 0 or base >= -4 * levels)
+    found = match_edit(text, shifted(before, levels), shifted(after, levels))
+    if isinstance(found, Edit):
+        assert result_of(text, found) == wanted
+
+
+def shifted(text: str, levels: int) -> str:
+    if levels >= 0:
+        return indent(text, " " * 4 * levels)
+    return "".join(line[-4 * levels :] for line in text.splitlines(keepends=True))
+
+
+@settings(max_examples=200)
+@given(cases(), st.data())
+def test_several_edits_are_found_in_the_same_text(case: Case, data: st.DataObject) -> None:
+    lines = case.text.splitlines(keepends=True)
+    changed = data.draw(st.lists(st.integers(0, len(lines) - 1), min_size=1, unique=True))
+    wanted = [Wanted(lines[number], lines[number].replace("word", "other")) for number in changed]
+    found = match_edits(case.text, wanted)
+    assert isinstance(found, Edits)
+    out = case.text
+    for start, end, body in reversed(found.replacements):
+        out = out[:start] + body + out[end:]
+    assert out == "".join(
+        line.replace("word", "other") if number in changed else line for number, line in enumerate(lines)
+    )
+    again = match_edits(case.text, [*wanted, wanted[0]])
+    assert isinstance(again, Refusal)
+    assert again.index == len(wanted)
 
 
 @settings(max_examples=100)

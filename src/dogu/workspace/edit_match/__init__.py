@@ -1,8 +1,11 @@
 """Find what an edit means and work out what to write, or refuse: pure, on text, knowing no tool, model or disk."""
 
 from dogu.workspace.edit_match.match import Edit as Edit
+from dogu.workspace.edit_match.match import Edits as Edits
 from dogu.workspace.edit_match.match import Refusal as Refusal
+from dogu.workspace.edit_match.match import Wanted as Wanted
 from dogu.workspace.edit_match.match import match_edit as match_edit
+from dogu.workspace.edit_match.match import match_edits as match_edits
 from dogu.workspace.edit_match.messages import receipt as receipt
 from dogu.workspace.edit_match.messages import refusal_error as refusal_error
 from dogu.workspace.edit_match.messages import refuse_omission as refuse_omission

@@ -12,6 +12,7 @@ from dogu.workspace.edit_match.folding import ZERO_WIDTH
 
 Form = Literal["NFC", "NFD"]
 _HALF_OF = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
+_CURLY = {'"': "“”„‟", "'": "‘’‚‛"}
 _PAIRS = ({"“", "”"}, {"‘", "’"})
 _OPENS_AFTER = frozenset("([{<“‘-–—/=")
 _WIDE_SIGNS = frozenset(",.:;!?()")  # what CJK text writes full-width
@@ -30,6 +31,7 @@ class CharacterMap:
         _see_gaps(place, seen)
         if not _is_rule(seen):
             seen = {char: found for char, found in seen.items() if not any(_is_width(char, one) for one in found)}
+        _see_family(place, seen)
         self._chars = {char: next(iter(found)) for char, found in seen.items() if len(found) == 1 and char not in found}
         self._quotes = {
             char: sorted(found) for char, found in seen.items() if found in _PAIRS and _are_placed(place, char)
@@ -44,7 +46,7 @@ class CharacterMap:
         if self._form is not None:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
-            body = "".join(self._chars.get(char, char) for char in body)
+            body = "".join(self._replaced(char, body) for char in body)
         for char, (opening, closing) in self._quotes.items():
             pieces = body.split(char)
             body = pieces[0]
@@ -53,6 +55,11 @@ class CharacterMap:
         for wrong, right in self._words:
             body = re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _match, right=right: right, body)
         return body
+
+    def _replaced(self, char: str, body: str) -> str:
+        """Return what the file has for a character; a quote of the other style only where that one isn't in use."""
+        file = self._chars.get(char, char)
+        return char if char in "\"'`" and file in body else file
 
 
 def _see_units(place: Place, seen: dict[str, set[str]]) -> None:
@@ -85,6 +92,15 @@ def _are_placed(place: Place, char: str) -> bool:
         for unit in place.units
         if place.old[unit.old_start : unit.old_end] == char
     )
+
+
+def _see_family(place: Place, seen: dict[str, set[str]]) -> None:
+    """Take all curly quotes for straight ones where one of them was, and the file has none of the others."""
+    if any(found == {straight} and char in curly for straight, curly in _CURLY.items() for char, found in seen.items()):
+        for straight, curly in _CURLY.items():
+            for char in curly:
+                if char not in seen and char not in place.text:
+                    seen[char] = {straight}
 
 
 def _is_width(one: str, other: str) -> bool:

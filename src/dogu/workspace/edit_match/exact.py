@@ -83,6 +83,8 @@ def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
     without a reason.
     """
     lines = new.rstrip("\n").split("\n")
+    if len(lines) < 2:
+        return False
     if lines[0].rstrip().endswith(_OPENERS) and lines[1].strip() and len(indent_of(lines[1])) <= len(indent):
         return not lines[1].lstrip().startswith(_CLOSERS) or not lines[1].startswith(indent)
     leaving = next((i for i, line in enumerate(lines) if i and line.strip() and not line.startswith(indent)), None)

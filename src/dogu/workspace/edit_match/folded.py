@@ -12,6 +12,7 @@ from __future__ import annotations
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, align_folded, differences, words_agree
 from dogu.workspace.edit_match.apply import weave
+from dogu.workspace.edit_match.breaks import breaks_agree
 from dogu.workspace.edit_match.exact import occurrences
 from dogu.workspace.edit_match.folding import FoldedText, fold
 from dogu.workspace.edit_match.result import OVERLAP, TOO_MANY, Found, Outcome, Refused, UncleanError, Why, lie_apart
@@ -56,7 +57,7 @@ def folded_places(folded: FoldedText, old: str, at_most: int | None = None) -> l
         units = align_folded(folded.text, old, *span) if span else None
         if units:
             place = Place(folded.text, old, units)
-            if _is_whole(place) and words_agree(place):
+            if _is_whole(place) and words_agree(place) and breaks_agree(place):
                 places.append(place)
         if len(places) == at_most:
             break

@@ -26,14 +26,8 @@ def indent_of(line: str) -> str:
 
 def indent_unit(lines: Sequence[str]) -> int:
     """Return by how many characters the lines indent a block: the commonest step deeper; 0 when there is none."""
-    steps: Counter[int] = Counter()
-    depth = 0
-    for line in lines:
-        if line.strip():
-            here = len(indent_of(line))
-            if here > depth:
-                steps[here - depth] += 1
-            depth = here
+    depths = [len(indent_of(line)) for line in lines if line.strip()]
+    steps = Counter(deep - less for less, deep in pairwise(depths) if deep - less in _STEPS)
     return steps.most_common(1)[0][0] if steps else 0
 
 

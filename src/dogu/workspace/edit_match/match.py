@@ -1,17 +1,22 @@
-r"""The stages in order: the first that finds `old` anywhere decides, whatever it decides.
+r"""Find, read, align, write, verify: the stages in order; the first that finds `old` anywhere decides.
 
-`exact`, then one known garbling of the strings undone (`readings`), then one of the file's escapes (`escaped`), then
-white space and look-alikes (`folded`), then lines left out (`elided`), then slips (`near`). Each states what it
-forgives and why that can neither lose nor move content. All of them see text whose lines end in `\n`; what they write
-gets the line endings of its place here.
+`exact`; then one known garbling of the strings undone (`unescape`), one of what the file has (`variants`), white space
+and look-alikes (`folded`); then two of these at once; then lines left out (`elided`) and slips (`near`). Each states
+what it forgives and why that can neither lose nor move content; what an inexact one would write is checked by
+`verify`, which knows nothing of how it came about. Several ways to read the strings are judged by the text they lead
+to: where that is the same they agree, where it isn't the edit is refused.
+
+All of them see text whose lines end in `\n`; what they write gets the line endings of its place here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 from dogu.workspace.edit_match.elided import find_elided
-from dogu.workspace.edit_match.escaped import find_escaped
 from dogu.workspace.edit_match.exact import find_exact
 from dogu.workspace.edit_match.folded import find_folded
 from dogu.workspace.edit_match.folding import FoldedText
@@ -19,7 +24,6 @@ from dogu.workspace.edit_match.line_endings import settle_endings
 from dogu.workspace.edit_match.line_index import LineIndex
 from dogu.workspace.edit_match.near import find_near
 from dogu.workspace.edit_match.nearest import nearest
-from dogu.workspace.edit_match.readings import find_read
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     Found,
@@ -30,11 +34,22 @@ from dogu.workspace.edit_match.result import (
     lie_apart,
     spliced,
 )
+from dogu.workspace.edit_match.unescape import JSON_STAGE, NUMBERS_STAGE, Reading, is_json, readings
+from dogu.workspace.edit_match.variants import find_variant
 from dogu.workspace.edit_match.verify import is_broken_itself, still_parses
-from dogu.workspace.edit_match.views import View, with_newlines
+from dogu.workspace.edit_match.views import with_newlines
 from dogu.workspace.text.omission import find_omission
 
 LineSpan = tuple[int, int]
+_TELLING_CHARS = 10
+
+
+class Wanted(NamedTuple):
+    """An edit as a model asks for it; `expected` is how often `old` must be there, None for as often as it is."""
+
+    old: str
+    new: str
+    expected: int | None = 1
 
 
 @dataclass(frozen=True)
@@ -52,8 +67,18 @@ class Edit:
 
     @property
     def is_exact(self) -> bool:
-        """Whether `old_string` was found as it was sent."""
-        return self.stage == "exact"
+        """Whether `old_string` was found as it was sent, and `new_string` written as it was."""
+        return self.stage == "exact" and not self.forgiven
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Several edits of one text, each found in that text as it is: `each` as asked for, `replacements` of all,
+    ascending and apart.
+    """
+
+    each: tuple[Edit, ...]
+    replacements: tuple[Replacement, ...]
 
 
 @dataclass(frozen=True)
@@ -61,7 +86,8 @@ class Refusal:
     """Why nothing is written, for the model to act on.
 
     `reason` is a sentence or empty; `lines` are the places that came into question, first and last line (1-based);
-    `nearest` is a small diff from `old_string` to the file where nothing was found.
+    `nearest` is a small diff from `old_string` to the file where nothing was found. `index` is the number (from 0) of
+    the edit that is refused where several were asked for.
     """
 
     why: Why
@@ -69,6 +95,7 @@ class Refusal:
     stage: str = ""
     lines: tuple[LineSpan, ...] = ()
     nearest: str = ""
+    index: int = 0
 
 
 def match_edit(
@@ -79,88 +106,199 @@ def match_edit(
     `expected` is how often `old` must be there, None for as often as it is. `path` says by its ending what language
     the text is in. With `exact_only` no stage but the first is tried.
     """
-    view = with_newlines(text)
-    old, new = _with_newlines(old), _with_newlines(new)
-    refusal = _refuse_strings(view.text, old, new)
-    if refusal is not None:
-        return refusal
-    folded = FoldedText(view.text)
-    outcome = find_exact(view.text, old, new, expected, path)
-    if outcome is None and not exact_only:
-        outcome = _find(folded, old, new, expected)
-    if isinstance(outcome, Found):
-        return _edit(view, text, outcome) if _parses(path, view.text, old, new, outcome) else _unparsable(view, outcome)
-    if isinstance(outcome, Refused):
-        return Refusal(outcome.why, outcome.reason, outcome.stage, _line_spans(view.text, outcome.spans))
-    return _nowhere(folded, old, new)
+    return _Matcher(text, path).match(Wanted(old, new, expected), exact_only=exact_only)
 
 
-def _parses(path: str, text: str, old: str, new: str, found: Found) -> bool:
-    """Say whether the text can be parsed as before, as far as that is the engine's doing."""
-    if not found.forgiven or still_parses(path, text, spliced(text, found.replacements)):
-        return True
-    as_sent = spliced(text, [Replacement(*span, new) for span in found.spans])
-    return is_broken_itself(path, old, new, as_sent)
+def match_edits(text: str, wanted: Sequence[Wanted], *, path: str = "") -> Edits | Refusal:
+    """Find all edits in the same `text`; refuse all where one is refused or two change the same place.
+
+    Edits may share lines of context, which neither changes.
+    """
+    matcher = _Matcher(text, path)
+    found: list[Edit] = []
+    for index, one in enumerate(wanted):
+        edit = matcher.match(one, alone=len(wanted) == 1)
+        if isinstance(edit, Refusal):
+            return replace(edit, index=index)
+        found.append(edit)
+    pieces = sorted((_trimmed(text, piece), index) for index, edit in enumerate(found) for piece in edit.replacements)
+    for (left, _), (right, index) in pairwise(pieces):
+        if left.end > right.start or left.start == right.start:
+            reason = "another edit of the same call changes the same lines"
+            return Refusal(Why.AMBIGUOUS, reason, lines=found[index].lines, index=index)
+    made = tuple(piece for piece, _ in pieces)
+    inexact = [index for index, edit in enumerate(found) if edit.forgiven]
+    if len(found) > 1 and inexact and not still_parses(path, text, spliced(text, made)):
+        return replace(_unparsable(found[inexact[0]].stage, found[inexact[0]].lines), index=inexact[0])
+    return Edits(tuple(found), made)
 
 
-def _unparsable(view: View, found: Found) -> Refusal:
-    reason = "written there, new_string would leave a file that can't be parsed"
-    return Refusal(Why.UNCLEAR, reason, found.stage, _line_spans(view.text, found.spans))
+def _trimmed(text: str, piece: Replacement) -> Replacement:
+    """Return the replacement without whole lines at its ends that stay as they are."""
+    start, end, body = piece
+    ours, theirs = text[start:end].splitlines(keepends=True), body.splitlines(keepends=True)
+    head = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
+    ours, theirs, start = ours[head:], theirs[head:], start + sum(map(len, ours[:head]))
+    while ours and theirs and ours[-1] == theirs[-1]:
+        end -= len(ours.pop())
+        theirs.pop()
+    return Replacement(start, end, "".join(theirs))
 
 
-def _edit(view: View, text: str, found: Found) -> Edit | Refusal:
-    lines = _line_spans(view.text, found.spans)
-    if not lie_apart([piece[:2] for piece in found.replacements]):
-        return Refusal(Why.AMBIGUOUS, OVERLAP, found.stage, lines)
-    settled = settle_endings(view, text, found.replacements)
-    replacements = tuple(piece for piece in settled if text[piece.start : piece.end] != piece.body)
-    if not replacements:
-        return Refusal(Why.NO_CHANGE, "what new_string changes is so in the file already", found.stage, lines)
-    return Edit(found.stage, replacements, lines, found.forgiven)
+class _Matcher:
+    """A text that edits are found in."""
 
+    def __init__(self, text: str, path: str) -> None:
+        self._source = text
+        self._path = path
+        self._view = with_newlines(text)
+        self._text = self._view.text
+        self._folded = FoldedText(self._text)
 
-def _with_newlines(string: str) -> str:
-    return string.replace("\r\n", "\n")
+    def match(self, wanted: Wanted, *, exact_only: bool = False, alone: bool = True) -> Edit | Refusal:
+        """Find one edit; one that isn't `alone` may leave a text that can't be parsed without the others."""
+        wanted = Wanted(wanted.old.replace("\r\n", "\n"), wanted.new.replace("\r\n", "\n"), wanted.expected)
+        refusal = self._refuse_strings(wanted)
+        if refusal is not None:
+            return refusal
+        outcome = self._exact(wanted)
+        if outcome is None and not exact_only:
+            outcome = self._inexact(wanted)
+        if isinstance(outcome, Refused):
+            return Refusal(outcome.why, outcome.reason, outcome.stage, _line_spans(self._text, outcome.spans))
+        if outcome is None:
+            return self._nowhere(wanted)
+        if alone and not self._parses(wanted, outcome):
+            return _unparsable(outcome.stage, _line_spans(self._text, outcome.spans))
+        return self._edit(outcome)
 
+    def _refuse_strings(self, wanted: Wanted) -> Refusal | None:
+        if not wanted.old.strip():
+            return Refusal(
+                Why.NO_MATCH, "old_string is nothing but white space, which names no place: add the lines around it"
+            )
+        if wanted.old == wanted.new:
+            return Refusal(Why.NO_CHANGE, "old_string and new_string are the same")
+        reason = self._omission(wanted)
+        return Refusal(Why.OMISSION, reason) if reason else None
 
-def _refuse_strings(text: str, old: str, new: str) -> Refusal | None:
-    if not old.strip():
-        return Refusal(
-            Why.NO_MATCH, "old_string is nothing but white space, which names no place: add the lines around it"
+    def _omission(self, wanted: Wanted) -> str:
+        """Say where `new` stands for code left out; empty where it doesn't."""
+        omission = find_omission(wanted.new, wanted.old) and find_omission(wanted.new, f"{wanted.old}\n{self._text}")
+        return f"line {omission[0]} of new_string stands for code left out: {omission[1]!r}" if omission else ""
+
+    # the stages
+
+    def _exact(self, wanted: Wanted) -> Outcome:
+        return find_exact(self._text, *wanted, self._path)
+
+    def _normalised(self, wanted: Wanted) -> Outcome:
+        return find_folded(self._folded, *wanted)
+
+    def _elided(self, wanted: Wanted) -> Outcome:
+        return find_elided(self._folded, *wanted)
+
+    def _near(self, wanted: Wanted) -> Outcome:
+        return find_near(LineIndex(self._folded), *wanted)
+
+    def _inexact(self, wanted: Wanted) -> Outcome:
+        ways = [*readings(wanted.old, wanted.new)]
+        return (
+            self._agreed(ways, wanted, self._exact)
+            or find_variant(self._text, *wanted, folds=False)
+            or self._normalised(wanted)
+            or self._agreed(ways, wanted, self._normalised)
+            or find_variant(self._text, *wanted, folds=True)
+            or self._elided(wanted)
+            or self._near(wanted)
+            or self._agreed(ways, wanted, self._elided)
+            or self._agreed(ways, wanted, self._near)
         )
-    if old == new:
-        return Refusal(Why.NO_CHANGE, "old_string and new_string are the same")
-    omission = find_omission(new, old)
-    if omission is not None:
-        omission = find_omission(new, f"{old}\n{text}")
-    if omission is not None:
-        line, placeholder = omission
-        reason = f"line {line} of new_string stands for code left out: {placeholder!r}"
-        return Refusal(Why.OMISSION, reason)
-    return None
+
+    def _agreed(self, ways: Sequence[Reading], wanted: Wanted, find: Callable[[Wanted], Outcome]) -> Outcome:
+        """Find the strings as one of `ways` reads them; refuse where ways that fit lead to different texts."""
+        found: list[tuple[Reading, Found]] = []
+        refused: Refused | None = None
+        for way in map(self._without_final_newline, ways):
+            read = Wanted(way.old, way.new, wanted.expected)
+            outcome = find(read) if way.old.strip() else None
+            if isinstance(outcome, Found):
+                omission = self._omission(read)
+                if omission:
+                    return Refused(Why.OMISSION, way.stage, omission, outcome.spans)
+                found.append((way, outcome))
+            elif outcome is not None and refused is None:
+                reason = "; ".join(filter(None, (way.forgiven, outcome.reason)))
+                refused = Refused(outcome.why, way.stage, reason, outcome.spans)
+        return self._choice(found, wanted.new) if found else refused
+
+    def _choice(self, found: Sequence[tuple[Reading, Found]], sent: str) -> Found | Refused:
+        texts = {spliced(self._text, outcome.replacements) for _, outcome in found}
+        if len(texts) > 1:
+            found = _likelier(found, sent)
+            texts = {spliced(self._text, outcome.replacements) for _, outcome in found}
+        way, outcome = found[0]
+        if len(texts) == 1 and (way.is_sure or len([other for other, _ in found if other.old == way.old]) > 1):
+            return replace(
+                outcome, stage=way.stage, forgiven=(way.forgiven, *outcome.forgiven), read=(way.old, way.new)
+            )
+        stages = dict.fromkeys(other.stage for other, _ in found)
+        reason = (
+            f"the strings can be read in several ways ({', '.join(stages)})"
+            if len(stages) > 1
+            else f"{way.forgiven} in old_string; whether in new_string too can't be told"
+        )
+        return Refused(Why.UNCLEAR, way.stage, reason, outcome.spans)
+
+    def _without_final_newline(self, way: Reading) -> Reading:
+        """Return the reading without the final newline that the last line of the file doesn't have."""
+        if way.old in self._text or not way.old.endswith("\n") or not self._text.endswith(way.old[:-1]):
+            return way
+        return way._replace(old=way.old[:-1], new=way.new.removesuffix("\n"))
+
+    # what comes of it
+
+    def _parses(self, wanted: Wanted, found: Found) -> bool:
+        """Say whether the text can be parsed as before, as far as that is the engine's doing."""
+        if not found.forgiven or still_parses(self._path, self._text, spliced(self._text, found.replacements)):
+            return True
+        old, new = found.read or (wanted.old, wanted.new)
+        as_sent = spliced(self._text, [Replacement(*span, new) for span in found.spans])
+        return is_broken_itself(self._path, old, new, as_sent)
+
+    def _edit(self, found: Found) -> Edit | Refusal:
+        lines = _line_spans(self._text, found.spans)
+        if not lie_apart([piece[:2] for piece in found.replacements]):
+            return Refusal(Why.AMBIGUOUS, OVERLAP, found.stage, lines)
+        settled = settle_endings(self._view, self._source, found.replacements)
+        replacements = tuple(piece for piece in settled if self._source[piece.start : piece.end] != piece.body)
+        if not replacements:
+            return Refusal(Why.NO_CHANGE, "what new_string changes is so in the file already", found.stage, lines)
+        return Edit(found.stage, replacements, lines, found.forgiven)
+
+    def _nowhere(self, wanted: Wanted) -> Refusal:
+        text, new = self._text, wanted.new
+        if len(new.strip()) > _TELLING_CHARS and text.count(new) == 1:
+            start = text.index(new)
+            lines = _line_spans(text, ((start, start + len(new)),))
+            return Refusal(Why.NO_MATCH, "new_string is there already; was this edit made before?", "", lines)
+        spans, diff = nearest(LineIndex(self._folded), wanted.old)
+        return Refusal(Why.NO_MATCH, "", "", _line_spans(text, spans), diff)
 
 
-def _find(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
-    return (
-        find_read(folded.text, old, new, expected)
-        or find_escaped(folded.text, old, new, expected)
-        or find_folded(folded, old, new, expected)
-        or find_elided(folded, old, new, expected)
-        or find_near(LineIndex(folded), old, new, expected)
-    )
+def _likelier(found: Sequence[tuple[Reading, Found]], sent: str) -> Sequence[tuple[Reading, Found]]:
+    """Return the readings that are left where one says more than the others: JSON where both strings are JSON as they
+    were sent; of what stands between a line's number and the line, the most.
+    """
+    if all(way.stage == NUMBERS_STAGE for way, _ in found):
+        return found[:1]
+    json = [one for one in found if one[0].stage == JSON_STAGE]
+    same = all(way.old == json[0][0].old for way, _ in found) if json else False
+    return json if same and is_json(sent) else found
 
 
-def _nowhere(folded: FoldedText, old: str, new: str) -> Refusal:
-    text = folded.text
-    if len(new.strip()) > _TELLING_CHARS and text.count(new) == 1:
-        start = text.index(new)
-        lines = _line_spans(text, ((start, start + len(new)),))
-        return Refusal(Why.NO_MATCH, "new_string is there already; was this edit made before?", "", lines)
-    spans, diff = nearest(LineIndex(folded), old)
-    return Refusal(Why.NO_MATCH, "", "", _line_spans(text, spans), diff)
-
-
-_TELLING_CHARS = 10
+def _unparsable(stage: str, lines: tuple[LineSpan, ...]) -> Refusal:
+    return Refusal(Why.UNCLEAR, "written there, new_string would leave a file that can't be parsed", stage, lines)
 
 
 def _line_spans(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[LineSpan, ...]:

@@ -36,13 +36,14 @@ class Found:
     """The places meant and what to write there.
 
     `spans` are the stretches `old` stands for, `forgiven` says in words how they differ from it; `replacements` lie
-    within them or beside them, ascending and apart.
+    within them or beside them, ascending and apart. `read` are both strings where they were read otherwise than sent.
     """
 
     stage: str
     spans: tuple[tuple[int, int], ...]
     replacements: tuple[Replacement, ...]
     forgiven: tuple[str, ...] = ()
+    read: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

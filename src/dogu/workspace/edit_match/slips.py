@@ -31,7 +31,7 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
     if _DIGIT.findall(one) != _DIGIT.findall(other):
         return ""
     if one.casefold() == other.casefold():
-        return sentence("letter case")
+        return "" if _names_another(ours, theirs, text) else sentence("letter case")
     if _QUOTES.sub("'", one) == _QUOTES.sub("'", other):
         return sentence("the style of quotes")
     if one.rstrip(",;.:") == other.rstrip(",;.:"):
@@ -39,6 +39,12 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
     if typing_error(ours, theirs, text):
         return sentence("a typing error")
     return PARAPHRASE if _is_paraphrase(ours.strip(), theirs.strip()) else ""
+
+
+def _names_another(ours: str, theirs: str, text: str) -> bool:
+    """Say whether a word that differs is another one that the file has."""
+    differing = set(_WORDS.findall(ours)) - set(_WORDS.findall(theirs))
+    return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in differing)
 
 
 def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:

@@ -59,19 +59,30 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     written = [j for j, line in enumerate(new) if line.strip()]
     if not shifted or not written or fold("".join(row.text for row in at.rows)) == fold("".join(new)):
         return False  # nothing but white space changes, so that is what is meant
-    edges = [*_witnesses(shifted, new, [(at.head, written[0])]), *_witnesses(shifted, new, [(at.tail, written[-1])])]
-    lines = [*_witnesses(shifted, new, pairs)]
-    if not edges or not edges[0] or (True not in lines and any(i in shifted for i, _ in pairs)):
+    edges = {*_witnesses(shifted, new, [(at.head, written[0])]), *_base_witness(at, new, lost_head=lost_head)}
+    lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs])]
+    if edges == {False} or (True not in lines and any(i in shifted for i, _ in pairs)):
         return False
-    if False in [*lines, *edges] or _repeats_garbled(at, shifted, new):
+    contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)
+    if contradicted and True in edges:
         raise UncleanError("new_string indents some lines as old_string has them and others as the file does")
-    return True
+    return bool(edges or lines) and not contradicted
 
 
-def _repeats_garbled(at: Rows, shifted: Iterable[int], new: Sequence[str]) -> bool:
-    """Say whether a line of words stands in `new`, anywhere, as `old` has it and the file doesn't."""
+def _base_witness(at: Rows, new: Sequence[str], *, lost_head: bool) -> Iterable[bool]:
+    """Tell whether the shallowest line of `new` is as deep as the file's shallowest (True) or as that of `old`."""
+    pairs = at.indentations()[lost_head:]
+    mine, file = (min((pair[side] for pair in pairs), key=len, default="") for side in (0, 1))
+    base = min((indent_of(line) for line in new[lost_head:] if line.strip()), key=len, default="")
+    if mine != file and base in (mine, file):
+        yield base == file
+
+
+def _has_garbled(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str]) -> bool:
+    """Say whether `new` has what only `old` has: a line of words as it is there, or an indentation."""
     garbled = {at.rows[i].text.rstrip() for i in shifted if word_chars(at.rows[i].text)}
-    return any(line.rstrip() in garbled for line in new)
+    indents = {mine for mine, _ in shifted.values()} - {file for _, file in at.indentations()}
+    return any(line.rstrip() in garbled or (line.strip() and indent_of(line) in indents) for line in new)
 
 
 def _witnesses(

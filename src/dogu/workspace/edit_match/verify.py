@@ -155,11 +155,14 @@ def _is_python_block(text: str) -> bool:
     import ast
     from textwrap import dedent
 
-    try:
-        ast.parse(dedent(text.strip("\n")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+    block = text.strip("\n")
+    for source in (dedent(block), f"if 1:\n{block}"):
+        try:
+            ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return True
+    return False
 
 
 def _is_python(text: str) -> bool:

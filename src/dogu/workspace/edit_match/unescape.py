@@ -1,0 +1,273 @@
+r"""What models are known to do to all of a string, undone: each way to read both strings is a `Reading`.
+
+A Markdown fence around them, line numbers or diff signs before their lines, or one level of escapes too many (JSON,
+`\n`, quotes, backslashes, `$` and backticks, `\uXXXX`, HTML entities). `new` is read so only where what it shares
+with `old` shows that it was garbled too; where nothing shows it, both readings are given, and both must come to the
+same text in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from itertools import pairwise
+from typing import NamedTuple
+
+from dogu.language import sentence
+from dogu.workspace.diff import Change, changed_ranges
+
+JSON_STAGE = sentence("JSON escapes")
+NUMBERS_STAGE = sentence("line numbers")
+_MOST_CHARS = 100_000
+_TOKEN = r"\w+|\s|."
+_CLEARLY = 4
+
+
+class Reading(NamedTuple):
+    """Both strings with one garbling undone; `is_sure` is False where `new` may be meant as it was sent."""
+
+    stage: str
+    forgiven: str
+    old: str
+    new: str
+    is_sure: bool
+
+
+def readings(old: str, new: str) -> Iterator[Reading]:
+    """Yield every reading that undoes one garbling of `old`, and of `new` where it has it too."""
+    fenced = _fence(old)
+    if fenced is not None:
+        inner = _fence(new)
+        yield Reading(
+            sentence("fence"),
+            sentence("a Markdown fence around the strings"),
+            fenced,
+            new if inner is None else inner,
+            True,
+        )
+    for row in _ESCAPES:
+        if row.whole and not row.whole.fullmatch(old):
+            continue
+        read = _undone(old, row)
+        if read != old:
+            yield from _with_new(row, old, read, new)
+    for style in _NUMBERS:
+        read = _without_numbers(old, style)
+        if read is not None:
+            yield from _numbered(read, new, style)
+    yield from _without_diff_signs(old, new)
+
+
+# escapes
+
+
+class _Escapes(NamedTuple):
+    """One level of escapes: what one looks like, what it stands for, and what the whole string must be."""
+
+    stage: str
+    forgiven: str
+    pattern: re.Pattern[str]
+    meaning: Callable[[str], str]
+    whole: re.Pattern[str] | None = None
+
+
+_CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _meaning(escape: str) -> str:
+    r"""Return what an escape that begins with a backslash stands for; `\r\n` is one line break."""
+    if escape.startswith("\\u"):
+        return chr(int(escape[2:], 16))
+    return "\n" if escape == "\\r\\n" else _CONTROL.get(escape[1], escape[1])
+
+
+_JSON = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
+_ESCAPES = [
+    _Escapes(
+        JSON_STAGE,
+        sentence("the strings were escaped as JSON once too often"),
+        re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'),
+        _meaning,
+        _JSON,
+    ),
+    _Escapes(
+        sentence("escaped newlines"),
+        sentence("newlines were written as \\n"),
+        re.compile(r"\\r\\n|\\n"),
+        _meaning,
+    ),
+    _Escapes(
+        sentence("escaped newlines"),
+        sentence("newlines and tabs were written as \\n and \\t"),
+        re.compile(r"\\r\\n|\\n|\\t"),
+        _meaning,
+    ),
+    _Escapes(sentence("escaped quotes"), sentence("quotes had a backslash"), re.compile(r"\\[\"']"), _meaning),
+    _Escapes(sentence("escaped quotes"), sentence("double quotes had a backslash"), re.compile(r'\\"'), _meaning),
+    _Escapes(sentence("escaped quotes"), sentence("single quotes had a backslash"), re.compile(r"\\'"), _meaning),
+    _Escapes(sentence("escaped backslashes"), sentence("backslashes were doubled"), re.compile(r"\\\\"), _meaning),
+    _Escapes(
+        sentence("escaped dollars"),
+        sentence("dollars and backticks had a backslash"),
+        re.compile(r"\\[$`]"),
+        _meaning,
+    ),
+    _Escapes(
+        sentence("Unicode escapes"),
+        sentence("characters were written as \\uXXXX"),
+        re.compile(r"\\u[0-9a-fA-F]{4}"),
+        _meaning,
+    ),
+    _Escapes(
+        sentence("HTML entities"),
+        sentence("characters were written as HTML entities"),
+        re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"),
+        unescape,
+    ),
+]
+
+
+def is_json(text: str) -> bool:
+    """Say whether the text is the inside of a JSON string."""
+    return _JSON.fullmatch(text) is not None
+
+
+def _undone(text: str, row: _Escapes) -> str:
+    read = row.pattern.sub(lambda match: row.meaning(match[0]), text)
+    # surrogates that two escapes stood for are one character
+    return read.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass") if "\\u" in text else read
+
+
+def _with_new(row: _Escapes, old: str, read: str, new: str) -> Iterator[Reading]:
+    """Yield the reading with `new` as sent or read likewise, by what it shares with `old`: garbled spots, or the same
+    spots right.
+    """
+    new_read = _undone(new, row)
+    if new_read == new:
+        yield Reading(row.stage, row.forgiven, read, new, True)
+        return
+    garbled, right = _evidence(row, old, new)
+    if garbled > _CLEARLY * right or (not right and _is_one_line_alike(old, new, new_read)):
+        yield Reading(row.stage, row.forgiven, read, new_read, True)
+    elif right > _CLEARLY * garbled:
+        yield Reading(row.stage, row.forgiven, read, new, True)
+    else:
+        yield Reading(row.stage, row.forgiven, read, new, False)
+        yield Reading(row.stage, row.forgiven, read, new_read, False)
+
+
+def _is_one_line_alike(old: str, new: str, new_read: str) -> bool:
+    """Say whether both are one line that stands for several: `new` as sent would put these into one."""
+    return "\n" not in old and "\n" not in new and "\n" in new_read and "\\n" in old
+
+
+def _evidence(row: _Escapes, old: str, new: str) -> tuple[int, int]:
+    """Count the garbled spots of `old` that `new` shares, and those that it has right, each with what is beside it."""
+    if len(old) + len(new) > _MOST_CHARS:
+        return 0, 0
+    token = re.compile(rf"{row.pattern.pattern}|{_TOKEN}", re.DOTALL)
+    ours = token.findall(old)
+    spots = [row.pattern.fullmatch(piece) is not None for piece in ours]
+    garbled = sum(any(beside) for _, _, beside in _shared_spots(ours, token.findall(new), spots))
+    meant, spots = _pieces(row, old, read=True)
+    theirs, escaped = _pieces(row, new, read=False)
+    right = sum(
+        (all(beside) or i == j == 0) and (meant[i] == "\\" or not escaped[j])
+        for i, j, beside in _shared_spots(meant, theirs, spots)
+    )
+    return garbled, right
+
+
+def _pieces(row: _Escapes, text: str, *, read: bool) -> tuple[list[str], list[bool]]:
+    """Return the pieces of a text, or of what it stands for, and of each whether something in it was escaped."""
+    marks: list[bool] = []
+    out: list[str] = []
+    done = 0
+    for match in row.pattern.finditer(text):
+        meaning = row.meaning(match[0]) if read else match[0]
+        out += text[done : match.start()], meaning
+        marks += [False] * (match.start() - done) + [True] * len(meaning)
+        done = match.end()
+    marks += [False] * (len(text) - done)
+    pieces = [*re.finditer(_TOKEN, "".join([*out, text[done:]]), re.DOTALL)]
+    return [piece[0] for piece in pieces], [any(marks[piece.start() : piece.end()]) for piece in pieces]
+
+
+def _shared_spots(
+    ours: list[str], theirs: list[str], spots: list[bool]
+) -> Iterator[tuple[int, int, tuple[bool, bool]]]:
+    """Yield where the spots are that are in both lists at the same place, and whether what is before and after each is
+    there too.
+    """
+    at = offset = 0
+    for start, end, _, new_end in [*changed_ranges(ours, theirs), Change(len(ours), len(ours), 0, 0)]:
+        for spot in range(at, start):
+            if spots[spot]:
+                before, after = spot, spot
+                while before >= 0 and spots[before]:
+                    before -= 1
+                while after < len(spots) and spots[after]:
+                    after += 1
+                yield spot, spot + offset, (before >= at or before < 0 == at, after < start or after == len(ours))
+        at, offset = end, new_end - end
+
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
+
+
+def _fence(text: str) -> str | None:
+    match = _FENCE.fullmatch(text)
+    return match[2] if match else None
+
+
+# what stands before lines
+
+_NUMBERS = [
+    re.compile(r" *L?(\d+)" + mark) for mark in ("\t", "→", ": ", ":", r" \| ", r" \|", r"\| ", r"\|", "  ", " ")
+]
+
+
+def _numbered(read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:
+    stage, forgiven = NUMBERS_STAGE, sentence("line numbers before the lines")
+    new_read = _without_numbers(new, style) if new else new
+    if new_read is not None:
+        yield Reading(stage, forgiven, read, new_read, True)
+    elif not any(style.match(line) for line in new.split("\n")):
+        yield Reading(stage, forgiven, read, new, True)
+
+
+def _body(text: str) -> tuple[list[str], str]:
+    """Return the lines of a text and the newline it ends with, if it does."""
+    return text.removesuffix("\n").split("\n"), "\n" if text.endswith("\n") else ""
+
+
+def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
+    """Return the text without the numbers before its lines; None unless each line has one and they don't go down."""
+    lines, end = _body(text)
+    found = [style.match(line) or style.match(line + "  ") for line in lines]
+    numbers = [int(match[1]) for match in found if match]
+    if len(numbers) < len(lines) or any(after < before for before, after in pairwise(numbers)):
+        return None
+    return "\n".join(line[match.end() :] for line, match in zip(lines, found, strict=True) if match) + end
+
+
+def _without_diff_signs(old: str, new: str) -> Iterator[Reading]:
+    """Yield both without the first column of a diff, when there is a sign in one of them."""
+    stage, forgiven = sentence("diff signs"), sentence("diff signs before the lines")
+    read, new_read = _without_sign(old, "-"), _without_sign(new, "+")
+    if read is None:
+        return
+    if new_read is not None and _signs(old, "-") + _signs(new, "+"):
+        yield Reading(stage, forgiven, read, new_read, True)
+    elif _signs(old, "-"):
+        yield Reading(stage, forgiven, read, new, True)
+
+
+def _without_sign(text: str, sign: str) -> str | None:
+    lines, end = _body(text)
+    return "\n".join(line[1:] for line in lines) + end if all(line[:1] in (sign, " ", "") for line in lines) else None
+
+
+def _signs(text: str, sign: str) -> int:
+    return sum(line.startswith(sign) for line in text.split("\n"))

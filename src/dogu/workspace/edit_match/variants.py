@@ -1,0 +1,187 @@
+r"""What the file has that models are known to send otherwise, as a view of the file in which it is so.
+
+Escapes that the model lost (`\n`, `\"`, `\uXXXX`, `&amp;`, a backslash in a pattern), quotes of the other style, signs
+in ASCII. Safe because `old` must be in one view as it is, or but for white space; because a line that lost an escape
+may stay but not change; and because new lines that may have lost one too are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import NamedTuple
+
+from dogu.language import sentence
+from dogu.workspace.edit_match.alignment import Place, Unit
+from dogu.workspace.edit_match.apply import split_lines, weave
+from dogu.workspace.edit_match.exact import occurrences
+from dogu.workspace.edit_match.folded import folded_places
+from dogu.workspace.edit_match.folding import FoldedText
+from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why, lie_apart
+from dogu.workspace.edit_match.views import View, substituted
+
+_LOST = sentence("lost escapes")
+_LONGEST_SHOWN = 80
+_MOST_PLACES = 1000
+_MOST_SPOTS = 200_000
+
+
+class _Variant(NamedTuple):
+    """How the file has it and what the model sends for that, in what of its strings, and what shows that a new line may
+    have it too.
+    """
+
+    stage: str
+    forgiven: str
+    pattern: re.Pattern[str]
+    sent: Callable[[str], str]
+    needs: re.Pattern[str]
+    suspect: re.Pattern[str] | None
+
+
+_ODD_QUOTES = r'^[^"]*"(?:[^"]*"[^"]*")*[^"]*$'
+_QUOTES_WITHIN = r'"[^",()\[\]{}:=]*"\w'
+_CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
+_SIGNS = {"→": "->", "⇒": "=>", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "—": "--", "•": "*"}
+
+
+def _escape(match: str) -> str:
+    return _CONTROL.get(match[1], match[1])
+
+
+def _single_quote(_match: str) -> str:
+    return "'"
+
+
+def _character(match: str) -> str:
+    codes = bytes.fromhex(match.replace("\\u", ""))
+    return codes.decode("utf-16-be", "surrogatepass")
+
+
+def _lost(pattern: str, needs: str, suspect: str, forgiven: str) -> _Variant:
+    return _Variant(_LOST, forgiven, re.compile(pattern), _escape, re.compile(needs), re.compile(suspect))
+
+
+_VARIANTS = [
+    _lost(r"\\n", r"\n", _ODD_QUOTES, sentence("\\n in the file was sent as a line break")),
+    _lost(r'\\"', '"', f"{_ODD_QUOTES}|{_QUOTES_WITHIN}", sentence('a backslash before " was lost')),
+    _lost(r"\\'", "'", _ODD_QUOTES.replace('"', "'"), sentence("a backslash before ' was lost")),
+    _lost(r"\\\\", r"\\", r"\\", sentence("doubled backslashes were sent as one")),
+    _lost(r"\\t", r"\t", _ODD_QUOTES, sentence("\\t in the file was sent as a tab")),
+    _lost(r"\\[$`]", r"[$`]", r"[$`]", sentence("a backslash before $ or ` was lost")),
+    _lost(
+        r'\\["\\ntr]',
+        r'["\\\n\t]',
+        rf"\\|{_ODD_QUOTES}|{_QUOTES_WITHIN}",
+        sentence("one level of escapes was lost"),
+    ),
+    _lost(
+        r"\\[sSdDwWbBzZ.+*?()\[\]{}|^$/-]",
+        r"[sSdDwWbBzZ.+*?()\[\]{}|^$/-]",
+        r"\\|[sSdDwWbB][*+?{]|\[\^?[sSdDwW]|\br['\"]|[(=,]\s*/[^/ ]+/",
+        sentence("backslashes of a pattern were lost"),
+    ),
+    _Variant(
+        _LOST,
+        sentence("\\uXXXX in the file was sent as the character"),
+        re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4})"),
+        _character,
+        re.compile(r"[^\x00-\x7f]"),
+        re.compile(r"[^\x00-\x7f]"),
+    ),
+    _Variant(
+        _LOST,
+        sentence("HTML entities in the file were sent as characters"),
+        re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"),
+        unescape,
+        re.compile(r"[<>&\"'\u00a0]|[^\x00-\x7f]"),
+        re.compile(r"&(?!#?\w+;)|<(?![/!]?[A-Za-z])|(?<![\w\"'/-])>|&lt;|&gt;"),
+    ),
+    _Variant(
+        sentence("other quotes"),
+        sentence("the style of quotes"),
+        re.compile(r"[\"`]"),
+        _single_quote,
+        re.compile(r"[\"'`]"),
+        None,
+    ),
+    _Variant(
+        sentence("look-alikes"),
+        sentence("signs sent in ASCII"),
+        re.compile("[" + "".join(_SIGNS) + "]"),
+        _SIGNS.__getitem__,
+        re.compile(r"->|=>|<-|[<>!]=|x|--|\*"),
+        None,
+    ),
+]
+
+
+def find_variant(text: str, old: str, new: str, expected: int | None, *, folds: bool) -> Outcome:
+    """Find `old` in the text with one variant sent for what the text has, but for white space if it `folds`; None when
+    it is nowhere.
+    """
+    found: dict[tuple[tuple[int, int], ...], tuple[_Variant, list[Place]]] = {}
+    for variant in _VARIANTS:
+        view = _view(variant, text) if variant.needs.search(old) else None
+        places = _places(variant, view, text, old, folds=folds) if view else []
+        if places:
+            found.setdefault(tuple((place.start, place.end) for place in places), (variant, places))
+    return _write(found, new, expected) if found else None
+
+
+def _view(variant: _Variant, text: str) -> View | None:
+    if "\\" not in text and variant.pattern.pattern.startswith((r"\\", r"(?:\\")):
+        return None
+    view = substituted(text, variant.pattern, lambda match: variant.sent(match[0]))
+    has_spots = bool(view.starts) or variant.suspect is None
+    return view if has_spots and len(view.starts) <= _MOST_SPOTS else None
+
+
+def _sent(variant: _Variant, old: str) -> str:
+    """Return `old` as it is in the view: where styles are made one, that of `old` is too."""
+    return old if variant.suspect else variant.pattern.sub(lambda match: variant.sent(match[0]), old)
+
+
+def _places(variant: _Variant, view: View, text: str, old: str, *, folds: bool) -> list[Place]:
+    if not folds:
+        starts = occurrences(view.text, old)[:_MOST_PLACES] if variant.suspect else []
+        aligned = [[Unit(k, k + 1, at + k, at + k + 1) for k in range(len(old))] for at in starts]
+    else:
+        sent = _sent(variant, old)
+        places = folded_places(FoldedText(view.text), sent, _MOST_PLACES) if len(sent) == len(old) else []
+        aligned = [place.units for place in places]
+    return [Place(text, old, _units(view, units, old)) for units in aligned]
+
+
+def _units(view: View, units: list[Unit], old: str) -> list[Unit]:
+    """Point the units at the source of the view; several within one spot are one, white space that is a spot too."""
+    out: list[Unit] = []
+    for unit in units:
+        start, end = view.to_source(unit.start), view.to_source(unit.end)
+        if out and out[-1].start == out[-1].end == start:
+            out[-1] = Unit(out[-1].old_start, unit.old_end, start, end)
+        elif not old[unit.old_start : unit.old_end].isspace() or end - start > 1:
+            out.append(Unit(unit.old_start, unit.old_end, start, end))
+    return out
+
+
+def _write(
+    found: dict[tuple[tuple[int, int], ...], tuple[_Variant, list[Place]]], new: str, expected: int | None
+) -> Outcome:
+    spans, (variant, places) = next(iter(found.items()))
+    if len(found) > 1:
+        return Refused(Why.AMBIGUOUS, variant.stage, "the file can be unescaped in several ways that fit", spans)
+    if not lie_apart(spans) or (expected is not None and len(places) != expected):
+        return Refused(Why.AMBIGUOUS, variant.stage, variant.forgiven, spans)
+    old_lines, new_lines = split_lines(places[0].old, new)
+    for line in new_lines if variant.suspect else ():
+        if line not in old_lines and variant.suspect and variant.suspect.search(line):
+            shown = line.strip()[:_LONGEST_SHOWN]
+            reason = f"{variant.forgiven}, and a new line may have lost one too: {shown}"
+            return Refused(Why.UNCLEAR, variant.stage, reason, spans)
+    try:
+        written = [piece for place in places for piece in weave(place, new, keep_garbled=variant.suspect is not None)]
+    except UncleanError as error:
+        return Refused(Why.UNCLEAR, variant.stage, f"{variant.forgiven}; {error}", spans)
+    return Found(variant.stage, spans, tuple(written), (variant.forgiven,))
