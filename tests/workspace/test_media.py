@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.workspace.media import HEAD_BYTES, is_binary, sniff
+from dogu.workspace.text.media import HEAD_BYTES, is_binary, sniff
 
 # MPEG-1 layer III, 128 kbit/s, 44,100 Hz: a frame of 417 bytes. ADTS: a frame of 16 bytes.
 MP3_FRAME = b"\xff\xfb\x90\x00" + bytes(413)

@@ -22,11 +22,11 @@ from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile, re
 from dogu.workspace.beneath import Place
 from dogu.workspace.digest import digest_of
 from dogu.workspace.files import FileContent, LocalFiles, WriteObserver
-from dogu.workspace.media import HEAD_BYTES, is_binary, sniff
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls, write_all
 from dogu.workspace.text import decode
+from dogu.workspace.text.media import HEAD_BYTES, is_binary, sniff
 from dogu.workspace.text.rewrite import rewrite
 
 LARGEST_ASKED_BYTES = 8 << 20

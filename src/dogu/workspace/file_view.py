@@ -14,11 +14,11 @@ import msgspec
 
 from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import line_tags, media
+from dogu.workspace import line_tags
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.lines import LineSlice, slice_of_bytes, slice_of_stream
 from dogu.workspace.os_errors import explain
-from dogu.workspace.text import decode
+from dogu.workspace.text import decode, media
 
 DEFAULT_LIMIT_LINES = 2_000
 LONGEST_TEXT_CHARS = 256_000

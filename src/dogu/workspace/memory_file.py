@@ -15,10 +15,10 @@ from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.files import FileContent, LocalFiles, WriteObserver
-from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.roots import Roots
 from dogu.workspace.text import DecodedText, decode, dominant_line_ending, line_ending_at
 from dogu.workspace.text.change import file_notes, hidden_notes
+from dogu.workspace.text.media import HEAD_BYTES, is_binary
 from dogu.workspace.visible import strip_escapes
 
 HEADING = "## Gemini Added Memories"

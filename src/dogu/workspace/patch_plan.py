@@ -25,11 +25,11 @@ from dogu.workspace.edit_match import (
     refuse_omission,
 )
 from dogu.workspace.files import FileContent, Files
-from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.patch import Addition, Deletion, Hunk, Operation, Update
 from dogu.workspace.roots import Roots
 from dogu.workspace.text import decode
 from dogu.workspace.text.change import base_of, change_text, create_text, read_text
+from dogu.workspace.text.media import HEAD_BYTES, is_binary
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -13,11 +13,11 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.memory_file import HEADING
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.roots import Roots
 from dogu.workspace.text import decode
+from dogu.workspace.text.media import HEAD_BYTES, is_binary
 
 MOST_BYTES = 64 * 1024
 DEEPEST = 5

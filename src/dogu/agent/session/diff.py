@@ -9,8 +9,8 @@ from dogu.contract.display import FileDiff
 from dogu.language import say
 from dogu.runtime.journal.net import NetChange
 from dogu.workspace.diff import unified_diff
-from dogu.workspace.media import is_binary
 from dogu.workspace.text import decode
+from dogu.workspace.text.media import is_binary
 
 _MOST_CHARS = 200_000
 

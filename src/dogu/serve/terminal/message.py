@@ -14,7 +14,7 @@ import anyio
 from dogu.contract import Blob
 from dogu.language import say
 from dogu.serve.terminal.screen import Message
-from dogu.workspace.media import sniff
+from dogu.workspace.text.media import sniff
 from dogu.workspace.visible import strip_escapes
 
 _MOST_LINES, _MOST_CHARS = 10, 1_500

@@ -20,7 +20,7 @@ def readable(first: bytes, left_out_bytes: int, last: bytes, whole_in: str = "")
     UTF-8, else the locale's encoding, else the detected one. Where `left_out_bytes` are missing between `first` and
     `last`, a line says so and names `whole_in`, the file that holds more. Bytes that are no text read `\\xNN`.
     """
-    from dogu.workspace.media import is_binary, sniff
+    from dogu.workspace.text.media import is_binary, sniff
 
     if is_binary(first):
         total_bytes = len(first) + left_out_bytes + len(last)

@@ -14,9 +14,9 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.files import FileContent, Files
-from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.text import DecodedText, decode
 from dogu.workspace.text.detect import Encoding
+from dogu.workspace.text.media import HEAD_BYTES, is_binary
 from dogu.workspace.visible import hidden_characters
 
 _LONGEST_DIFF_CHARS = 4000

@@ -13,9 +13,9 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.files import FileContent
-from dogu.workspace.media import HEAD_BYTES, is_binary
 from dogu.workspace.text import decode
 from dogu.workspace.text.change import file_notes, hidden_notes
+from dogu.workspace.text.media import HEAD_BYTES, is_binary
 from dogu.workspace.text.omission import find_omission
 from dogu.workspace.text.rewrite import rewrite
 

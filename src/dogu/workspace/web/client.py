@@ -13,7 +13,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract import ErrorKind, ToolError
-from dogu.workspace.media import HEAD_BYTES, sniff
+from dogu.workspace.text.media import HEAD_BYTES, sniff
 from dogu.workspace.web.address import HostRules
 from dogu.workspace.web.connect import CheckedBackend, CheckedTransport, dial_by_system, resolve_by_system
 from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating, UnaskedError, encoding_of

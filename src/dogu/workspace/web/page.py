@@ -13,8 +13,8 @@ from http import HTTPStatus
 import msgspec
 
 from dogu.contract import Blob, Content, ErrorKind, ToolError
-from dogu.workspace.media import HEAD_BYTES, is_binary, sniff
 from dogu.workspace.text import decode
+from dogu.workspace.text.media import HEAD_BYTES, is_binary, sniff
 from dogu.workspace.web.html import PageText, read_html
 from dogu.workspace.web.http_date import seconds_until
 from dogu.workspace.web.url import WebUrl
