@@ -17,11 +17,11 @@ from bench.measure import row
 from bench.startup import time_to_prompt
 from dogu.app.opening import open_runtime
 from dogu.app.options import Options
-from dogu.testing import hostile_mcp
 
 _CALLS = 50
 _ROUNDS = 20
 _PROMPTS = 9
+_HOSTILE = str(Path(__file__).parent.parent / "tests" / "hostile_mcp.py")
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _server(fault: str, folder: str) -> dict[str, object]:
-    return {"command": sys.executable, "args": [hostile_mcp.__file__, fault, folder]}
+    return {"command": sys.executable, "args": [_HOSTILE, fault, folder]}
 
 
 def _options(folder: str, servers: dict[str, dict[str, object]]) -> Options:
@@ -47,7 +47,7 @@ async def _calls(folder: str) -> None:
     from mcp import Client, StdioServerParameters
 
     server = _server("none", folder)
-    parameters = StdioServerParameters(command=sys.executable, args=[hostile_mcp.__file__, "none", folder])
+    parameters = StdioServerParameters(command=sys.executable, args=[_HOSTILE, "none", folder])
     ours: list[float] = []
     sdks: list[float] = []
     async with open_runtime(_options(folder, {"one": server})) as runtime, Client(parameters, mode="legacy") as client:

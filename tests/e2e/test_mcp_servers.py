@@ -13,7 +13,7 @@ import mcp_types
 import pytest
 from mcp import Client, StdioServerParameters
 
-from dogu.testing import hostile_mcp
+import hostile_mcp
 from dogu.testing.fake_gemini import FakeGemini
 from e2e.program import PROGRAM, Program
 from runtime.discovery.authorization import authorization

@@ -152,7 +152,7 @@ async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
     program = tmp_path / "slow"
     program.write_text("#!/bin/sh\necho started > started\nexec sleep 1000\n")
     program.chmod(0o755)
-    from dogu.workspace.search import Engines
+    from dogu.workspace.search.program import Engines
 
     tool = GrepSearch(ContentSearch(Roots(str(tmp_path)), engines=Engines(str(program))))
     before = children()
@@ -170,7 +170,7 @@ async def test_a_search_out_of_time_tells_what_it_has(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\nprintf './a.txt\\0001\\n'\nexec sleep 1000\n")
     program.chmod(0o755)
     make(tmp_path, **{"a.txt": "x\n"})
-    from dogu.workspace.search import Engines
+    from dogu.workspace.search.program import Engines
 
     tool = GrepSearch(ContentSearch(Roots(str(tmp_path)), time_limit_s=0.3, engines=Engines(str(program))))
     start = time.monotonic()

@@ -31,7 +31,8 @@ from dogu.tools.write_file import WriteFile
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.process.command import ProcessResult, Report, ShellCommand
 from dogu.workspace.roots import Roots
-from dogu.workspace.search import ContentSearch, Engines
+from dogu.workspace.search import ContentSearch
+from dogu.workspace.search.program import Engines
 
 pytestmark = [
     pytest.mark.anyio,

@@ -18,7 +18,7 @@ from dogu.language import say
 from dogu.models import providers
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
 from dogu.settings import Settings, SettingsError
-from dogu.workspace.search import Engines
+from dogu.workspace.search.program import Engines
 
 if TYPE_CHECKING:
     from dogu.settings import ModelSettings

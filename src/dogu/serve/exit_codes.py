@@ -19,11 +19,9 @@ class ExitCode(IntEnum):
     USAGE = 2
     NO_CREDENTIALS = 41
     BAD_INPUT = 42
-    SANDBOX = 44
     SETTINGS = 52
     TURN_LIMIT = 53
     TOOL_FAILED = 54
-    NOT_TRUSTED = 55
     NOBODY_TO_ASK = 56
     CANCELLED = 130
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 
 import dogu
+import hostile_mcp
 from dogu.app.mcp_servers import offer_on_demand
 from dogu.contract import ErrorKind, ToolFailure, ToolResult
 from dogu.runtime.discovery.mcp import mcp_tools
@@ -18,7 +19,6 @@ from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Enquire, Host, Sample, ask_nobody
 from dogu.runtime.questions import Confirm
 from dogu.runtime.runtime import Runtime
-from dogu.testing import hostile_mcp
 
 SERVER = hostile_mcp.__file__
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.roots import Roots
-from dogu.workspace.search import ContentSearch, Engines
-from dogu.workspace.search.program import find_program
+from dogu.workspace.search import ContentSearch
+from dogu.workspace.search.program import Engines, find_program
 from dogu.workspace.search.query import SearchQuery, SearchResult, names_line_feed
 
 RG = find_program("rg")

@@ -8,28 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
+    from dogu.workspace.search.program import Engines
     from dogu.workspace.search.query import SearchQuery, SearchResult
 
 DEFAULT_TIME_LIMIT_S = 30.0
-
-
-class Engines(NamedTuple):
-    """Which programs may be used: `rg` is its path, or None to do without; `nominates` allows `git grep` and `grep`."""
-
-    rg: str | None
-    nominates: bool = True
-
-    @classmethod
-    def found(cls) -> Engines:
-        """Return what this machine has."""
-        from dogu.workspace.search.program import find_program
-
-        return cls(find_program("rg"))
 
 
 class ContentSearch:
@@ -47,6 +34,7 @@ class ContentSearch:
 
         Raises `ToolError` (BAD_PATTERN, NOT_FOUND, OUTSIDE_WORKSPACE, IGNORED, ...).
         """
+        from dogu.workspace.search.program import Engines
         from dogu.workspace.search.query import Limits
         from dogu.workspace.search.run import SearchRun
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -97,3 +98,15 @@ def find_program(name: str) -> str | None:
         if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return None
+
+
+class Engines(NamedTuple):
+    """Which programs may be used: `rg` is its path, or None to do without; `nominates` allows `git grep` and `grep`."""
+
+    rg: str | None
+    nominates: bool = True
+
+    @classmethod
+    def found(cls) -> Engines:
+        """Return what this machine has."""
+        return cls(find_program("rg"))

@@ -19,8 +19,8 @@ from dogu.language import sentence, told
 from dogu.workspace.glob import PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore, PathRules
 from dogu.workspace.roots import Roots
-from dogu.workspace.search import Engines
 from dogu.workspace.search.nominate import nominate
+from dogu.workspace.search.program import Engines
 from dogu.workspace.search.query import (
     Counted,
     FileMatches,

@@ -13,6 +13,7 @@ from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
 from dogu.workspace.diff import unified_diff
+from dogu.workspace.diff.merging import carry_over
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.text import DecodedText, decode
 from dogu.workspace.text.detect import Encoding
@@ -154,8 +155,6 @@ def merge_text(change: TextChange, base: TextBase, files: Files, stale: ToolErro
 
 
 def _merged(base: TextBase, content: FileContent, theirs: DecodedText, ours: FileDiff, told: str) -> TextChange | None:
-    from dogu.workspace.edit_match.merging import carry_over
-
     is_same_encoding = theirs.encoding == base.encoding.codec
     pieces = carry_over(base.text, ours.new_text, theirs.text) if is_same_encoding else None
     if pieces is None:

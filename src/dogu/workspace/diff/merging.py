@@ -5,25 +5,25 @@ from __future__ import annotations
 from itertools import accumulate
 
 from dogu.workspace.diff import Change, changed_ranges
-from dogu.workspace.edit_match.result import Replacement
 
 
-def carry_over(base: str, ours: str, theirs: str) -> list[Replacement] | None:
-    """Return replacements in `theirs` that make the change from `base` to `ours`; None where `theirs` changed there
-    too.
+def carry_over(base: str, ours: str, theirs: str) -> list[tuple[int, int, str]] | None:
+    """Return what to put for which characters of `theirs`, to make the change from `base` to `ours` there.
+
+    None where `theirs` changed the same place.
 
     Changes are of whole lines (ending at newlines); ones that touch count as the same place.
     """
     base_lines, our_lines, their_lines = (text.splitlines(keepends=True) for text in (base, ours, theirs))
     our_changes, their_changes = changed_ranges(base_lines, our_lines), changed_ranges(base_lines, their_lines)
     starts = [0, *accumulate(map(len, their_lines))]
-    out: list[Replacement] = []
+    out: list[tuple[int, int, str]] = []
     for change in our_changes:
         shift = _shift(change, their_changes)
         if shift is None:
             return None
         first, last = change.old_start + shift, change.old_end + shift
-        out.append(Replacement(starts[first], starts[last], "".join(our_lines[change.new_start : change.new_end])))
+        out.append((starts[first], starts[last], "".join(our_lines[change.new_start : change.new_end])))
     return out
 
 
