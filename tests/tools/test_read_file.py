@@ -100,7 +100,10 @@ async def test_offset_and_limit_that_cover_the_file_return_it_whole(root: Path) 
 async def test_long_lines_are_cut_and_told(root: Path) -> None:
     (root / "a.txt").write_text("x" * 100_000 + "\nshort\n")
     text = str((await read(root, "a.txt")).llm_content)
-    assert "showing lines 1-2 of 2 total lines...]\n[1 line is longer than 2000 characters and cut.]" in text
+    assert (
+        "showing lines 1-2 of 2 total lines...]\n[1 line is longer than 2000 characters and cut; column reads one of them on.]"
+        in text
+    )
     assert text.endswith("x" * 2000 + "... [truncated]\nshort\n")
 
 
@@ -391,3 +394,31 @@ async def test_nobody_is_asked_for_ordinary_and_missing_files(root: Path) -> Non
         result = await run_tool(tool(root), confirm=None, path=name)
         assert result.error is not None
         assert result.error.kind is kind
+
+
+# a line that is too long for a slice
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "cp932", "iso2022_jp"])
+async def test_a_long_line_is_read_on_piece_by_piece(root: Path, codec: str) -> None:
+    line = "".join(f"{number}日本、" for number in range(9_000))
+    (root / "a.txt").write_bytes(f"first\n{line}\r\nlast".encode(codec))
+    assert "column reads one of them on" in str((await read(root, "a.txt")).llm_content)
+    found, column = "", 0
+    for _ in range(10):
+        note, _, text = str((await read(root, "a.txt", offset=1, column=column)).llm_content).partition("\n")
+        assert note.startswith(f"[Line 2, characters {column}-{column + len(text)}. ")
+        found, column = found + text, column + len(text)
+        if note.endswith("The line ends here.]"):
+            break
+        assert note.endswith(f"To read on, use offset 1 and column {column}.]")
+    assert found == line
+
+
+async def test_a_column_that_is_not_there_is_told(root: Path) -> None:
+    (root / "a.txt").write_text("one\ntwo")
+    assert "has no character 3" in (await error_of(root, "a.txt", offset=1, column=3))[1]
+    assert "line 3" in (await error_of(root, "a.txt", offset=2, column=0))[1]
+    assert str((await read(root, "a.txt", offset=1, column=1)).llm_content).endswith("The line ends here.]\nwo")
+    (root / "b").write_bytes(bytes(9_000))
+    assert (await error_of(root, "b", column=1))[0] is ErrorKind.WRONG_FILE_TYPE

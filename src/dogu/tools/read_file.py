@@ -33,6 +33,10 @@ class ReadFileArgs(msgspec.Struct, kw_only=True):
         Annotated[int, msgspec.Meta(ge=1)] | None,
         msgspec.Meta(description="For text: how many lines to read at most. Default: 2000."),
     ] = None
+    column: Annotated[
+        Annotated[int, msgspec.Meta(ge=0)] | None,
+        msgspec.Meta(description="For a line that was cut: with offset, the character to read it on from, from 0."),
+    ] = None
 
 
 class ReadFile(Tool[ReadFileArgs]):
@@ -120,6 +124,7 @@ class ReadFile(Tool[ReadFileArgs]):
             Wanted,
             slice_text,
             view_file,
+            view_line,
         )
 
         path = self._located(args)
@@ -137,6 +142,9 @@ class ReadFile(Tool[ReadFileArgs]):
             message = f"Line {wanted.first + 1} of {path} was not reached within {TIME_LIMIT_S:g} s."
             raise ToolError(ErrorKind.TIMED_OUT, f"{message} Use a smaller offset, or find the place with grep_search.")
 
+        if args.column is not None:
+            text = view_line(self._files, path, wanted.first, args.column, go_on)
+            return ToolResult(text, told("Read a part of line {line} of {path}", line=wanted.first + 1, path=shown))
         view = view_file(self._files, path, wanted, go_on)
         if isinstance(view, MediaFile):
             blob = Blob(view.media_type, view.data, os.path.basename(path))

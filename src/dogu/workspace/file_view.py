@@ -16,13 +16,14 @@ from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import line_tags
 from dogu.workspace.files import FileContent, Files
-from dogu.workspace.lines import LineSlice, slice_of_bytes, slice_of_stream
+from dogu.workspace.lines import LineSlice, piece_of_line, slice_of_bytes, slice_of_stream
 from dogu.workspace.os_errors import explain
 from dogu.workspace.text import decode, media
 
 DEFAULT_LIMIT_LINES = 2_000
 LONGEST_TEXT_CHARS = 256_000
 LARGEST_MEDIA_BYTES = 20 << 20
+LONGEST_PIECE_CHARS = 20_000
 
 # Up to here the whole file is read, so that a later write can tell whether it changed since; beyond, only the slice.
 _READ_WHOLE_BYTES = 8 << 20
@@ -87,6 +88,27 @@ def view_file(files: Files, path: str, wanted: Wanted, go_on: Callable[[], bool]
         return slice_of_bytes(files.read(path).data, wanted.first, wanted.limit, wanted.max_chars)
     except OSError as error:
         raise explain(error, path) from error
+
+
+def view_line(files: Files, path: str, line: int, column: int, go_on: Callable[[], bool]) -> str:
+    """Return a piece of one line (0-based) from character `column` (0-based) on, behind a note of where it stands.
+
+    Raises `ToolError` as `view_file`, and INVALID_ARGUMENTS where the line or the character isn't there.
+    """
+    try:
+        with files.open(path) as stream:
+            if media.is_binary(stream.read(media.HEAD_BYTES)):
+                raise ToolError(ErrorKind.WRONG_FILE_TYPE, f"Cannot display content of binary file: {path}")
+            piece = piece_of_line(stream, line, column, LONGEST_PIECE_CHARS, go_on)
+    except OSError as error:
+        raise explain(error, path) from error
+    if piece is None or (column and not piece.text):
+        what = f"line {line + 1} of {path} " + ("isn't there" if piece is None else f"has no character {column}")
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for read_file: {what}.")
+    end = column + len(piece.text)
+    more = f"To read on, use offset {line} and column {end}." if not piece.is_last else "The line ends here."
+    text = _LONE_SURROGATE.sub("\ufffd", piece.text)
+    return f"[Line {line + 1}, characters {column}-{end}. {more}]\n{text}"
 
 
 def _notebook_slice(content: FileContent, wanted: Wanted) -> NotebookSlice | None:
@@ -158,5 +180,5 @@ def _truncation(part: LineSlice) -> str:
         hints.append(f"To read on, use offset {part.end}.")
     if part.cut_lines:
         lines = "1 line is" if part.cut_lines == 1 else f"{part.cut_lines} lines are"
-        hints.append(f"{lines} longer than 2000 characters and cut.")
+        hints.append(f"{lines} longer than 2000 characters and cut; column reads one of them on.")
     return f"{note}\n[{' '.join(hints)}]" if hints else note

@@ -6,6 +6,7 @@ The stream is read up to the size it has at the start, so that one who appends c
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -50,6 +51,16 @@ class LineSlice(msgspec.Struct):
         return self.first == 0 and self.end == self.total_lines and not self.cut_lines
 
 
+class LinePiece(msgspec.Struct, frozen=True):
+    """Characters [start, start + len(text)) of line `line` (both 0-based), without its ending."""
+
+    line: int
+    start: int
+    text: str
+    encoding: Encoding
+    is_last: bool
+
+
 def slice_of_bytes(data: bytes, first: int, limit: int, max_chars: int) -> LineSlice:
     """Return at most `limit` whole lines and `max_chars` characters of a file's bytes; see `slice_of_stream`."""
     return slice_of_stream(io.BytesIO(data), first, limit, max_chars, detect(data))
@@ -91,6 +102,36 @@ def slice_of_stream(
         result.known_lines += reader.count_lines(at)
         result.total_lines = result.known_lines
     return result
+
+
+def piece_of_line(
+    stream: BinaryIO, line: int, start: int, max_chars: int, go_on: Callable[[], bool] = _go_on
+) -> LinePiece | None:
+    """Return at most `max_chars` characters of one line from character `start` on; None where there is no such line.
+
+    A `start` past the line's end gives an empty text. Stray bytes become U+FFFD. `go_on` as for `slice_of_stream`.
+    """
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    head = stream.read(min(_HEAD_BYTES, size))
+    encoding = detect(head)
+    reader = _Lines(stream, size, _Unit(encoding.codec, head), go_on)
+    at, lines_before = reader.find_line(line, len(encoding.bom))
+    if lines_before < line or at >= size:
+        return None
+    decoder = codecs.getincrementaldecoder(encoding.codec)("replace")
+    text, skipped = "", 0
+    for piece, behind in reader.pieces(at):
+        text += decoder.decode(piece, final=behind == size)
+        is_over = reader.ends(piece) or behind == size
+        if is_over:
+            text = text.rstrip("\r\n")
+        # Only what may be wanted is kept: the line may be longer than memory.
+        gone = min(start - skipped, len(text))
+        text, skipped = text[gone:], skipped + gone
+        if is_over or len(text) > max_chars:
+            return LinePiece(line, start, text[:max_chars], encoding, is_over and len(text) <= max_chars)
+    return LinePiece(line, start, text[:max_chars], encoding, is_last=True)
 
 
 def _add_lines(result: LineSlice, raw_lines: list[bytes], max_chars: int) -> None:
@@ -182,7 +223,7 @@ class _Lines:
         """Return lines from `start` on, long ones with their middle left out, each with where the next one begins."""
         taken: list[tuple[bytes, int]] = []
         line, left_out = bytearray(), 0
-        for piece, at in self._pieces(start):
+        for piece, at in self.pieces(start):
             room = max(_KEPT_LINE_BYTES - len(line), 0)
             line += piece[:room]
             left_out += len(piece[room:])
@@ -200,7 +241,11 @@ class _Lines:
                 return taken
         return [*taken, (bytes(line), self._size)] if line else taken
 
-    def _pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
+    def ends(self, piece: bytes) -> bool:
+        """Whether a line ends with this piece."""
+        return piece.endswith(self._unit.ending)
+
+    def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
         """Give the stream in pieces that end where a line or a block does, each with the position behind it."""
         at = start
         for block in self._blocks(start):
