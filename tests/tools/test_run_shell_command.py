@@ -24,7 +24,7 @@ from dogu.workspace.sandbox.ladder import UNCONFINED, Sandbox, Step
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="keepers need Linux"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="supervisors need Linux"),
 ]
 
 FIELDS = [

@@ -47,7 +47,7 @@ class BackgroundJobs(Tool[BackgroundJobsArgs]):
         return told("background jobs") if args.pid is None else told("output of background job {pid}", pid=args.pid)
 
     async def execute(self, args: BackgroundJobsArgs, context: CallContext) -> ToolResult:
-        """Ask the keepers; answered in milliseconds."""
+        """Ask the supervisors; answered in milliseconds."""
         text = await to_thread.run_sync(self._list if args.pid is None else self._read, args)
         return ToolResult(text, f"```\n{text}\n```")
 

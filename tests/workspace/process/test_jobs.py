@@ -13,7 +13,7 @@ from dogu.workspace.process.local import LocalProcesses
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="keepers need Linux"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="supervisors need Linux"),
 ]
 
 

@@ -18,7 +18,7 @@ from processes import running_in
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="keepers need Linux"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="supervisors need Linux"),
 ]
 
 PATH = os.environ.get("PATH", "/usr/bin:/bin")
@@ -374,7 +374,7 @@ async def test_a_thousand_calls_at_once_are_bounded(run: Runner) -> None:
     assert most < 200
 
 
-async def test_a_command_that_kills_its_keeper_ends_too(run: Runner) -> None:
+async def test_a_command_that_kills_its_supervisor_ends_too(run: Runner) -> None:
     result = await run("setsid sleep 65 & echo $! > pid; echo on; sleep 0.1; kill -9 $PPID; sleep 65")
     assert "was killed" in result.error
     assert result.stdout == "on\n"

@@ -273,7 +273,7 @@ async def test_one_command_can_end_what_another_started(place: Place, files_are_
     assert result.stdout == "gone\n"
 
 
-async def test_killing_keeper_and_launcher_frees_nothing(place: Place, files_are_held: Sandbox) -> None:
+async def test_killing_supervisor_and_launcher_frees_nothing(place: Place, files_are_held: Sandbox) -> None:
     if files_are_held.landlock_abi < 6:
         pytest.skip("the launcher is guarded from Landlock's ABI 6 on")
     text = "setsid sleep 92 & echo $! > pid; read -r _ _ _ launcher _ < /proc/$PPID/stat; kill -9 $PPID $launcher; sleep 92"

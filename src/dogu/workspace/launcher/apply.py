@@ -8,7 +8,7 @@ from typing import Any
 
 from dogu.workspace.launcher import landlock as sandbox_landlock
 
-SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a keeper has open
+SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a supervisor has open
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 _PR_CAPBSET_DROP = 24

@@ -1,6 +1,6 @@
 """Between fork and exec: what a child becomes before it is the command. Standard library only.
 
-Runs in a process with one thread (the keeper's child), so that Python code is safe here.
+Runs in a process with one thread (the supervisor's child), so that Python code is safe here.
 """
 
 from __future__ import annotations

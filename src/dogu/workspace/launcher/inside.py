@@ -1,9 +1,9 @@
-"""How a command that another program brings into its sandbox (bubblewrap) comes under its keeper's own eye.
+"""How a command that another program brings into its sandbox (bubblewrap) comes under its supervisor's own eye.
 
 A few words of shell stand between: they run inside, compare the directory they stand in with the one that was opened
 (the program resolves its path anew, which can be swapped meanwhile), tell their process's number, wait for a word and
-become the command. The keeper ends the program that stood between; the command is its own child then, and how it
-ended is seen exactly. Standard library only: keepers run this.
+become the command. The supervisor ends the program that stood between; the command is its own child then, and how it
+ended is seen exactly. Standard library only: supervisors run this.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def hand_over(talk: int, directory: int, *kept: int) -> list[int]:
 
 
 class Inside:
-    """The keeper's end of the talk with a shim."""
+    """The supervisor's end of the talk with a shim."""
 
     def __init__(self) -> None:
         self._near, self._far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,7 +1,7 @@
-"""The launcher: a small single-threaded process that forks a keeper for every command.
+"""The launcher: a small single-threaded process that forks a supervisor for every command.
 
 Forking from it costs under a millisecond and is safe, which forking this program with its threads and its memory is
-not. Started once, when the first command comes; ends with its socket, after its keepers. Standard library only.
+not. Started once, when the first command comes; ends with its socket, after its supervisors. Standard library only.
 
 Run as `python -I -S -c "import sys; sys.path.append(SOURCE); from dogu.workspace.launcher.main import main; main()"`
 with its socket as descriptor 3.
@@ -20,14 +20,14 @@ import time
 
 from dogu.workspace.launcher import tree
 from dogu.workspace.launcher.descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER
-from dogu.workspace.launcher.keeper import Keeper
+from dogu.workspace.launcher.supervisor import Supervisor
 
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(is_scoped: bool, has_own_network: bool) -> None:
-    """Serve until the socket closes and the last keeper is gone.
+    """Serve until the socket closes and the last supervisor is gone.
 
     `has_own_network`: what runs here reaches only itself and a listener, which is sent to the program first of all.
     `is_scoped` for commands in a sandbox: they, and the launcher, can't send signals to processes outside; a guardian
@@ -73,23 +73,23 @@ def _guard(launcher: int) -> None:
 
 
 class Launcher:
-    """Takes orders from the socket, one packet each, and watches the keepers."""
+    """Takes orders from the socket, one packet each, and watches the supervisors."""
 
     def __init__(self, orders: socket.socket, libc: ctypes.CDLL) -> None:
         self._orders = orders
         self._libc = libc
-        self._keepers: set[int] = set()
+        self._supervisors: set[int] = set()
         self._is_open = True
 
     def serve(self) -> None:
-        """Fork a keeper an order; reap them; end when nobody can order any more and no keeper is left."""
+        """Fork a supervisor an order; reap them; end when nobody can order any more and no supervisor is left."""
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         poller = select.poll()
         poller.register(wake_read, select.POLLIN)
         poller.register(self._orders.fileno(), select.POLLIN)
-        while self._is_open or self._keepers:
+        while self._is_open or self._supervisors:
             for descriptor, _event in poller.poll():
                 if descriptor == wake_read:
                     os.read(wake_read, 4096)
@@ -120,26 +120,26 @@ class Launcher:
     def _fork(self, descriptors: dict[str, int]) -> None:
         pid = os.fork()
         if pid:
-            self._keepers.add(pid)
+            self._supervisors.add(pid)
             return
         try:
-            self._become_keeper(descriptors)
+            self._become_supervisor(descriptors)
         finally:
             os._exit(1)
 
-    def _become_keeper(self, descriptors: dict[str, int]) -> None:
+    def _become_supervisor(self, descriptors: dict[str, int]) -> None:
         signal.set_wakeup_fd(-1)
         self._orders.close()
         self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._libc.prctl(_PR_SET_NAME, b"dogu-keeper", 0, 0, 0)
+        self._libc.prctl(_PR_SET_NAME, b"dogu-supervisor", 0, 0, 0)
         with open(descriptors["order"], "rb") as packed:
             order = marshal.loads(packed.read())
         control = socket.socket(fileno=descriptors["control"])
-        Keeper(control, order, descriptors).run()
+        Supervisor(control, order, descriptors).run()
         os._exit(0)
 
     def _reap(self) -> None:
-        """Collect keepers that ended. One that was killed leaves its command to us: that ends too."""
+        """Collect supervisors that ended. One that was killed leaves its command to us: that ends too."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -147,14 +147,14 @@ class Launcher:
                 return
             if pid == 0:
                 return
-            if pid in self._keepers:
-                self._keepers.remove(pid)
+            if pid in self._supervisors:
+                self._supervisors.remove(pid)
                 if status != 0:
                     self._end_orphans()
 
     def _end_orphans(self) -> None:
         for pid in tree.children(os.getpid()):
-            if pid not in self._keepers:
+            if pid not in self._supervisors:
                 tree.kill_below(pid)
                 tree.signal_groups([pid], signal.SIGKILL)
                 tree.send(pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """What a command printed, in one file of bounded size: the beginning, then a ring that holds the end.
 
 The first `HEAD_BYTES` of a stream stay where they are; what follows goes round in the rest of `RING_BYTES`. Written by
-the command's keeper, read by this program; both know the layout from the number of bytes written in all.
+the command's supervisor, read by this program; both know the layout from the number of bytes written in all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The processes below a process: found, and ended. Standard library only: a command's keeper runs this."""
+"""The processes below a process: found, and ended. Standard library only: a command's supervisor runs this."""
 
 from __future__ import annotations
 

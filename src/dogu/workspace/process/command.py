@@ -37,7 +37,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
 class ProcessResult(msgspec.Struct, frozen=True):
     """How a command ended and what it printed.
 
-    Exactly one of `exit_code` and `signal` is set, unless its keeper was lost. `error` says why it was ended, if it
+    Exactly one of `exit_code` and `signal` is set, unless its supervisor was lost. `error` says why it was ended, if it
     was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
     `refused_hosts` were asked for while it ran and aren't among those it may reach.
     """

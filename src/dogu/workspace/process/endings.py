@@ -1,4 +1,4 @@
-"""How a command ended, or why it never started, from what its keeper said."""
+"""How a command ended, or why it never started, from what its supervisor said."""
 
 from __future__ import annotations
 

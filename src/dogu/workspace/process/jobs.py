@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import anyio
 
 from dogu.workspace.process.output import readable
-from dogu.workspace.process.wire import KeeperGoneError, Line
+from dogu.workspace.process.wire import Line, SupervisorGoneError
 
 _ANSWER_TAKES_S = 1.0
 _STOP_TAKES_S = 12.0
@@ -63,7 +63,7 @@ class Job:
                 event, facts = self._line.take_event(timeout_s=0.1)
             except BlockingIOError:
                 continue
-            except KeeperGoneError:
+            except SupervisorGoneError:
                 self._ended()
                 return
             self._hear(event, facts)
@@ -85,7 +85,7 @@ class Job:
             while self.is_running:
                 try:
                     self._hear(*await self._line.next_event())
-                except KeeperGoneError:
+                except SupervisorGoneError:
                     self._ended()
 
     def keep(self) -> None:
@@ -107,7 +107,7 @@ class Job:
                 self._hear(*self._line.take_event(timeout_s=0.1))
             except BlockingIOError:
                 continue
-            except KeeperGoneError:
+            except SupervisorGoneError:
                 self._ended()
         self._ended()
         self._line.close()

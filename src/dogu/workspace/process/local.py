@@ -1,7 +1,7 @@
 """Running commands: started in a session of their own, followed to the end, ended without leaving anything behind.
 
-Above: the shell tool, discovered tools. Below: a launcher process that forks one keeper a command (`launcher`,
-`keeper`); this module orders, listens and reads what was printed. Linux; elsewhere a command can't start.
+Above: the shell tool, discovered tools. Below: a launcher process that forks one supervisor a command (`launcher`,
+`supervisor`); this module orders, listens and reads what was printed. Linux; elsewhere a command can't start.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
-from dogu.workspace.process.wire import KeeperGoneError, Launch, Line, NeverStartedError
+from dogu.workspace.process.wire import Launch, Line, NeverStartedError, SupervisorGoneError
 
 _MOST_AT_ONCE = 32
 _MOST_JOBS = 30
-_END_TAKES_S = 12.0  # a keeper's grace, its last try, and some
+_END_TAKES_S = 12.0  # a supervisor's grace, its last try, and some
 
 
 class LocalProcesses:
@@ -60,7 +60,7 @@ class LocalProcesses:
             order = order_of(command, report is not None)
             try:
                 line, facts = await _follow(launch, order, command, report or _ignore)
-            except NeverStartedError:  # its launcher was lost just then; another makes a new keeper
+            except NeverStartedError:  # its launcher was lost just then; another makes a new supervisor
                 line, facts = await _follow(launch, order, command, report or _ignore)
             result = self._result(command, line, facts, time.monotonic() - started)
             refused = launch.refused_since(mark)
@@ -188,7 +188,7 @@ class _Talk:
                     self._line.pid = facts["pid"]
                 elif event == "done":
                     return facts
-        except KeeperGoneError:
+        except SupervisorGoneError:
             return self._line.last_facts()
 
     async def end(self) -> None:

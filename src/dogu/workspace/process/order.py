@@ -1,4 +1,4 @@
-"""A command as its keeper is told to start it: checked, in bytes, behind what confines it."""
+"""A command as its supervisor is told to start it: checked, in bytes, behind what confines it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_command(command: ShellCommand) -> None:
 
 
 def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
-    """Return the command as its keeper takes it."""
+    """Return the command as its supervisor takes it."""
     argv = command.argv or ("bash", "-c", command.text)
     if command.confinement and "outer" in command.confinement:
         if not command.argv:  # it calls itself `bash` as elsewhere, though started by its path

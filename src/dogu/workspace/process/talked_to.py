@@ -1,4 +1,4 @@
-"""A program that is talked to over its own streams for as long as it lives, with a keeper: nothing it starts stays."""
+"""A program that is talked to over its own streams for as long as it lives, with a supervisor: nothing it starts stays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.workspace.process.command import MAX_PROCESSES
-from dogu.workspace.process.wire import KeeperGoneError, Launch, Line
+from dogu.workspace.process.wire import Launch, Line, SupervisorGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 _PIECE_BYTES = 1 << 18
 _PIPE_BYTES = 1 << 20
-_END_TAKES_S = 12.0  # the keeper's grace, its last try, and some
+_END_TAKES_S = 12.0  # the supervisor's grace, its last try, and some
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class TalkedTo:
 
     async def watch(self) -> None:
         """Wait for the end of the program."""
-        with suppress(KeeperGoneError):
+        with suppress(SupervisorGoneError):
             while (await self._line.next_event())[0] not in ("done", "failed", "ended"):
                 pass
         self.ended.set()
@@ -89,13 +89,13 @@ class TalkedTo:
     async def end(self) -> None:
         """End the program with all it started: SIGTERM, a while, SIGKILL; returns when that is done."""
         self.close_input()
-        with anyio.move_on_after(_END_TAKES_S), suppress(KeeperGoneError):
+        with anyio.move_on_after(_END_TAKES_S), suppress(SupervisorGoneError):
             self._line.say(b"end")
             while True:
                 await self._line.next_event()
 
     def close(self) -> None:
-        """Let go of the streams; whatever still lives is ended by the keeper."""
+        """Let go of the streams; whatever still lives is ended by the supervisor."""
         self.close_input()
         for descriptor in self._outputs.values():
             os.close(descriptor)
@@ -164,7 +164,7 @@ async def _until_running(line: Line, start: Start) -> None:
                 return
             if event == "failed":
                 raise OSError(facts["errno"], os.strerror(facts["errno"]), start.argv[0])
-    except KeeperGoneError as error:
+    except SupervisorGoneError as error:
         raise OSError(start.argv[0]) from error
 
 

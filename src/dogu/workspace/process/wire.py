@@ -1,4 +1,4 @@
-"""The line to a command's keeper, and the launcher that makes keepers: descriptors out, events in."""
+"""The line to a command's supervisor, and the launcher that makes supervisors: descriptors out, events in."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _LISTENER_TAKES_S = 10.0
 _PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.main import main; main({!r}, {!r})"
 
 
-class KeeperGoneError(Exception):
-    """The keeper closed its socket without having told an end."""
+class SupervisorGoneError(Exception):
+    """The supervisor closed its socket without having told an end."""
 
 
 class NeverStartedError(ToolError):
-    """The launcher was lost before it made a keeper: nothing has run."""
+    """The launcher was lost before it made a supervisor: nothing has run."""
 
 
 class Line:
@@ -47,7 +47,7 @@ class Line:
         self.is_settled = False
 
     async def next_event(self) -> tuple[str, dict[str, Any]]:
-        """Wait for the keeper's next word: its name and its facts. Raises `KeeperGoneError` when there is no more."""
+        """Wait for the supervisor's next word: its name and its facts. Raises `SupervisorGoneError` when there is no more."""
         while True:
             try:
                 return self.take_event()
@@ -55,7 +55,7 @@ class Line:
                 await anyio.wait_readable(self._control)
 
     def take_event(self, timeout_s: float = 0) -> tuple[str, dict[str, Any]]:
-        """Take a word that is there. Raises `BlockingIOError` when none comes in time, `KeeperGoneError` at the end."""
+        """Take a word that is there. Raises `BlockingIOError` when none comes in time, `SupervisorGoneError` at the end."""
         if timeout_s:
             select.select([self._control], [], [], timeout_s)
         try:
@@ -64,21 +64,21 @@ class Line:
             packet = b""
         if not packet:
             self.is_settled = True
-            raise KeeperGoneError
+            raise SupervisorGoneError
         event, facts = marshal.loads(packet)
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
         self._total_bytes = facts.get("bytes", self._total_bytes)
         return event, facts
 
     def say(self, word: bytes) -> None:
-        """Tell the keeper something; one that is gone doesn't hear it."""
+        """Tell the supervisor something; one that is gone doesn't hear it."""
         try:
             self._control.send(word)
         except OSError:
             pass
 
     def last_facts(self) -> dict[str, Any]:
-        """Return what can be known of a command whose keeper is gone. Raises `NeverStartedError`."""
+        """Return what can be known of a command whose supervisor is gone. Raises `NeverStartedError`."""
         if not self.pid:
             raise NeverStartedError(
                 ErrorKind.START_FAILED, "The command could not start: its launcher ended. Try again."
@@ -107,7 +107,7 @@ class Line:
         return path
 
     def close(self) -> None:
-        """Let go; a keeper that still keeps something ends it."""
+        """Let go; a supervisor that still keeps something ends it."""
         self._control.close()
         for descriptor in self._outputs.values():
             os.close(descriptor)
@@ -143,7 +143,7 @@ class Launch:
         return self._proxy.refused_since(mark) if self._proxy else ()
 
     def order(self, order: dict[str, Any], directory: str | int, stdin: bytes) -> Line:
-        """Have a keeper made for an order and return the line to it; the caller closes it.
+        """Have a supervisor made for an order and return the line to it; the caller closes it.
 
         Raises `ToolError`: NOT_FOUND or the like for a directory that can't be opened, START_FAILED.
         """
@@ -169,7 +169,7 @@ class Launch:
         streams: Sequence[int],
         outputs: Mapping[str, int] | None = None,
     ) -> Line:
-        """Have a keeper made for an order with these descriptors as its three streams; as `order`, which see.
+        """Have a supervisor made for an order with these descriptors as its three streams; as `order`, which see.
 
         The streams stay the caller's to close, but for the `outputs`, which the line takes.
         """
@@ -193,7 +193,7 @@ class Launch:
                 near.close()
 
     def close(self, *, wait: bool = True) -> None:
-        """Close the launcher's socket and wait, bounded, until it and its keepers are gone; `wait` False: don't."""
+        """Close the launcher's socket and wait, bounded, until it and its supervisors are gone; `wait` False: don't."""
         with self._lock:
             if self._socket is None:
                 return
@@ -205,7 +205,7 @@ class Launch:
             try:
                 ended.recv(1)
                 os.waitpid(self._pid, 0)
-            except OSError:  # a kept job's keeper lives on, and the launcher with it
+            except OSError:  # a kept job's supervisor lives on, and the launcher with it
                 pass
             ended.close()
 

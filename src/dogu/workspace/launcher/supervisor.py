@@ -1,6 +1,6 @@
-"""One command's keeper: a small process that starts it, takes its output, watches the time and ends what it left.
+"""One command's supervisor: a small process that starts it, takes its output, watches the time and ends what it left.
 
-A keeper is the subreaper of its command, so that no descendant can leave it, whatever it forks, detaches or clears. It
+A supervisor is the subreaper of its command, so that no descendant can leave it, whatever it forks, detaches or clears. It
 runs in a process of its own (forked by the launcher), talks over one socket, and ends everything when that socket
 closes: when this program goes, however it goes, nothing that it started stays. Standard library only.
 """
@@ -30,7 +30,7 @@ _READ_BYTES = 256 * 1024
 _MOST_BYTES_AFTER_END = 4 * 1024 * 1024
 
 
-class Keeper:
+class Supervisor:
     """Keeps one command from start to the end of its last descendant; `run` is the whole life.
 
     Ordered with streams of its own, the command writes to the descriptors that came with the order, and nothing of it
@@ -232,10 +232,10 @@ class Keeper:
         most = self._order["max_processes"]
         if tree.task_count() - self._tasks_before < most:
             return False
-        keeper = os.getpid()
-        first = tree.children(keeper)
+        supervisor = os.getpid()
+        first = tree.children(supervisor)
         tree.signal_groups(first, signal.SIGSTOP)
-        if len(tree.descendants(keeper, at_most=most)) >= most:
+        if len(tree.descendants(supervisor, at_most=most)) >= most:
             return True
         tree.signal_groups(first, signal.SIGCONT)
         return False
