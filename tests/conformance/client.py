@@ -21,7 +21,7 @@ from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import ServerEntry, read_entries
 from dogu.runtime.discovery.mcp.host import Host, Sampled, SamplingRequest
 from dogu.runtime.discovery.mcp.login import log_in
-from dogu.runtime.questions import Enquiry, Given
+from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
@@ -39,10 +39,10 @@ async def _open_address(address: str) -> bool:
             return False
 
 
-async def _answer(enquiry: Enquiry) -> Given:
+async def _answer(elicitation: Elicitation) -> Given:
     """Say yes to everything, and leave every field as the server filled it in."""
-    if enquiry.url:
-        await _open_address(enquiry.url)
+    if elicitation.url:
+        await _open_address(elicitation.url)
     return Given()
 
 
@@ -91,8 +91,8 @@ async def main(address: str) -> None:
     entry = _entry(address)
     with tempfile.TemporaryDirectory() as home:
         options = dogu.Options(root=home, home=home, approval_mode="yolo")
-        async with dogu.open_runtime(options, enquire=_answer) as runtime:
-            host = Host(runtime.roots, dict, runtime.executor.approval.enquire, _sample, options.state_folder)
+        async with dogu.open_runtime(options, elicit=_answer) as runtime:
+            host = Host(runtime.roots, dict, runtime.executor.approval.elicit, _sample, options.state_folder)
             if SCENARIO.startswith("auth/"):
                 try:
                     await log_in(entry, host, _open_address, print)

@@ -20,7 +20,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from dogu.app import Options, open_runtime
 from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.door import mcp_server
-from dogu.serve.mcp.enquiry import enquire_client
+from dogu.serve.mcp.elicitation import elicit_client
 from dogu.serve.mcp.offers import Offers
 from e2e.program import PROGRAM, Program
 
@@ -54,7 +54,7 @@ async def connected(
     with program.here(), anyio.fail_after(60):
         options = Options(root=str(program.root), approval_mode=approval_mode)
         async with (
-            open_runtime(options, confirm=asking, enquire=enquire_client) as runtime,
+            open_runtime(options, confirm=asking, elicit=elicit_client) as runtime,
             mcp_server(runtime, asking, Offers()) as server,
             Client(server, mode=mode, elicitation_callback=person) as client,
         ):

@@ -19,7 +19,7 @@ from dogu.contract import Blob
 from dogu.runtime.discovery.mcp import McpServers, mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Host, Sampled, SamplingRequest
-from dogu.runtime.questions import Enquiry, Given
+from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime
 
 pytestmark = [pytest.mark.conformance, pytest.mark.anyio, pytest.mark.timeout(240)]
@@ -48,9 +48,11 @@ def everything_over_http(transport: str) -> Generator[str]:
             process.kill()
 
 
-async def answer(enquiry: Enquiry) -> Given:
+async def answer(elicitation: Elicitation) -> Given:
     """Fill in every form."""
-    values = {name: field.get("default", "Ann") for name, field in enquiry.fields.items() if field["type"] == "string"}
+    values = {
+        name: field.get("default", "Ann") for name, field in elicitation.fields.items() if field["type"] == "string"
+    }
     return Given(values)
 
 

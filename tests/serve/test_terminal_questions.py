@@ -12,7 +12,7 @@ from dogu.contract.display import CommandPreview, FileDiff
 from dogu.policy.rules import Rule
 from dogu.policy.verdict import Decision, JudgedCommand, Verdict
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Question
+from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Question
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.draw import draw_diff
 from dogu.serve.terminal.screen import Choice, Doings, Message
@@ -195,26 +195,26 @@ async def test_a_server_s_form_is_filled_in_field_by_field():
         "note": {"type": "string"},
     }
     screen = ScriptedScreen("y", "山田", "many", "42", "yes", "2", "")
-    enquiry = Enquiry("The server s asks", "Who are\x1b[2J you?", fields, ("name", "age", "sure", "color"))
-    given = await TerminalConfirm(screen).enquire(enquiry)
+    elicitation = Elicitation("The server s asks", "Who are\x1b[2J you?", fields, ("name", "age", "sure", "color"))
+    given = await TerminalConfirm(screen).elicit(elicitation)
     assert given == Given({"name": "山田", "age": 42, "sure": True, "color": "blue"})
     assert "\x1b" not in screen.text
     assert "A number is wanted here." in screen.text
 
 
 async def test_a_server_s_form_can_be_declined_and_closed():
-    enquiry = Enquiry("The server s asks", "Who?", {"name": {"type": "string"}})
-    assert await TerminalConfirm(ScriptedScreen("n")).enquire(enquiry) == Declined()
-    assert await TerminalConfirm(ScriptedScreen("")).enquire(enquiry) == Declined(stop=True)
-    assert await TerminalConfirm(ScriptedScreen("y", None)).enquire(enquiry) == Declined(stop=True)
+    elicitation = Elicitation("The server s asks", "Who?", {"name": {"type": "string"}})
+    assert await TerminalConfirm(ScriptedScreen("n")).elicit(elicitation) == Declined()
+    assert await TerminalConfirm(ScriptedScreen("")).elicit(elicitation) == Declined(stop=True)
+    assert await TerminalConfirm(ScriptedScreen("y", None)).elicit(elicitation) == Declined(stop=True)
 
 
 async def test_a_model_s_question_is_answered_at_once_and_only_with_what_it_offers():
     options = [{"const": "Red", "title": "Red: as now"}, {"const": "Blue", "title": "Blue"}]
     fields = {"answer1": {"type": "string", "title": "Colour", "description": "Which colour?", "oneOf": options}}
     screen = ScriptedScreen("green", "2")
-    given = await TerminalConfirm(screen).enquire(
-        Enquiry("The model asks you", "", fields, ("answer1",), is_question=True)
+    given = await TerminalConfirm(screen).elicit(
+        Elicitation("The model asks you", "", fields, ("answer1",), is_question=True)
     )
     assert given == Given({"answer1": "Blue"})
     assert screen.choices == []

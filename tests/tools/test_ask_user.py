@@ -7,7 +7,7 @@ import pytest
 
 from dogu.agent.asking import PersonAsked
 from dogu.contract import ErrorKind, ToolResult
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.testing.workspace import run_tool
 from dogu.tools.ask_user import AskUser
 
@@ -22,14 +22,14 @@ NAME = {"question": "What is it called?", "placeholder": "thing.py"}
 
 
 class Door:
-    """Answers enquiries in order and keeps them."""
+    """Answers elicitations in order and keeps them."""
 
     def __init__(self, *answers: Given | Declined | None) -> None:
-        self.enquiries: list[Enquiry] = []
+        self.elicitations: list[Elicitation] = []
         self._answers = list(answers)
 
-    async def __call__(self, enquiry: Enquiry) -> Given | Declined | None:
-        self.enquiries.append(enquiry)
+    async def __call__(self, elicitation: Elicitation) -> Given | Declined | None:
+        self.elicitations.append(elicitation)
         return self._answers.pop(0)
 
 
@@ -42,16 +42,16 @@ async def test_the_persons_answers_are_told_to_the_model() -> None:
     result = await ask(door, COLOUR, NAME)
     assert result.error is None
     assert result.llm_content == "The user answered:\n\nWhich colour?\nRed\n\nWhat is it called?\npaint.py"
-    [enquiry] = door.enquiries
-    assert enquiry.is_question
-    assert enquiry.required == ("answer1", "answer2")
-    assert enquiry.fields["answer1"]["description"] == "Which colour?"
-    assert [option["title"] for option in enquiry.fields["answer1"]["oneOf"]] == [
+    [elicitation] = door.elicitations
+    assert elicitation.is_question
+    assert elicitation.required == ("answer1", "answer2")
+    assert elicitation.fields["answer1"]["description"] == "Which colour?"
+    assert [option["title"] for option in elicitation.fields["answer1"]["oneOf"]] == [
         "Red: like fire",
         "Blue",
         "In your own words",
     ]
-    assert enquiry.fields["answer2"] == {
+    assert elicitation.fields["answer2"] == {
         "type": "string",
         "title": "Answer",
         "description": "What is it called? (thing.py)",
@@ -62,14 +62,14 @@ async def test_several_options_may_be_chosen_where_the_question_says_so() -> Non
     door = Door(Given({"answer1": ["Red", "Blue"]}))
     result = await ask(door, {**COLOUR, "multiSelect": True})
     assert str(result.llm_content).endswith("Which colour?\nRed, Blue")
-    assert door.enquiries[0].fields["answer1"]["type"] == "array"
+    assert door.elicitations[0].fields["answer1"]["type"] == "array"
 
 
 async def test_the_person_may_answer_in_their_own_words() -> None:
     door = Door(Given({"answer1": "own words"}), Given({"answer1": "green, please"}))
     result = await ask(door, COLOUR)
     assert str(result.llm_content).endswith("Which colour?\ngreen, please")
-    assert door.enquiries[1].fields["answer1"]["type"] == "string"
+    assert door.elicitations[1].fields["answer1"]["type"] == "string"
 
 
 async def test_without_a_person_the_model_hears_that_nobody_is_there() -> None:
@@ -117,18 +117,18 @@ def test_other_programs_spellings_are_accepted(raw: dict[str, Any], options: lis
 
 
 async def test_an_approval_and_a_question_never_stand_on_the_screen_together() -> None:
-    """Enquiries go through the executor's own turn of asking: see `Approval.enquire`."""
+    """Elicitations go through the executor's own turn of asking: see `Approval.elicit`."""
     from dogu.policy.policy import Policy
     from dogu.runtime.approval import Approval
 
-    asked: list[Enquiry] = []
+    asked: list[Elicitation] = []
 
-    async def door(enquiry: Enquiry) -> Given:
+    async def door(elicitation: Elicitation) -> Given:
         assert approval._asking.locked()
-        asked.append(enquiry)
+        asked.append(elicitation)
         return Given({"answer1": "Red"})
 
     approval = Approval(Policy(), None, door)
-    result = await run_tool(AskUser(PersonAsked(approval.enquire)), questions=[COLOUR])
+    result = await run_tool(AskUser(PersonAsked(approval.elicit)), questions=[COLOUR])
     assert result.error is None
     assert len(asked) == 1

@@ -1,4 +1,4 @@
-"""Puts a model's questions before the person, as enquiries that every door can show."""
+"""Puts a model's questions before the person, as elicitations that every door can show."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, TypeAlias
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say, told
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.tools.ask_user import PersonAnswer, PersonQuestion, nobody_answers
 
-Enquire: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined | None]]
+Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
 
 _OWN_WORDS = "own words"
 
 
 class PersonAsked:
-    """Asks through `enquire`, which answers None where nobody can be asked."""
+    """Asks through `elicit`, which answers None where nobody can be asked."""
 
-    def __init__(self, enquire: Enquire) -> None:
-        self._enquire = enquire
+    def __init__(self, elicit: Elicit) -> None:
+        self._ask_user = elicit
 
     async def __call__(self, questions: Sequence[PersonQuestion]) -> list[PersonAnswer]:
         """Ask all the questions at once, then for the words of those who wanted their own.
@@ -43,8 +43,8 @@ class PersonAsked:
         return answers
 
     async def _asked(self, fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        enquiry = Enquiry(told("The model asks you"), "", fields, tuple(fields), is_question=True)
-        answer = await self._enquire(enquiry)
+        elicitation = Elicitation(told("The model asks you"), "", fields, tuple(fields), is_question=True)
+        answer = await self._ask_user(elicitation)
         if answer is None:
             raise nobody_answers()
         if isinstance(answer, Declined):

@@ -109,7 +109,7 @@ class QuestionAnswered(msgspec.Struct, frozen=True):
     rule: str = ""
 
 
-class EnquiryMade(msgspec.Struct, frozen=True):
+class ElicitationMade(msgspec.Struct, frozen=True):
     """An MCP server asks the person: for what `fields` name (by name, with their titles), for a yes, to open `url`.
 
     `title` names the asker, in the person's language; `message` is the asker's own text. What follows `?` in an
@@ -127,8 +127,8 @@ class EnquiryMade(msgspec.Struct, frozen=True):
         return joined("\n", filter(None, (self.title, self.message, self.url, ", ".join(self.fields.values()))))
 
 
-class EnquiryAnswered(msgspec.Struct, frozen=True):
-    """How the last enquiry ended: `given`, `declined`, `closed` without an answer, `nobody` there, or `cancelled`.
+class ElicitationAnswered(msgspec.Struct, frozen=True):
+    """How the last elicitation ended: `given`, `declined`, `closed` without an answer, `nobody` there, or `cancelled`.
 
     `values` are what the person filled in, by the field's name, secrets masked; `said` is their reason.
     """
@@ -236,7 +236,7 @@ Event: TypeAlias = ModelEvent | CallEvent | PromptGiven | Compacted | TurnEnded
 SessionEvent: TypeAlias = (
     SessionBegun | SessionForked | SessionResumed | StateChanged | Rewound | RecordGap | TurnFailed | TurnCancelled
 )
-AskedEvent: TypeAlias = QuestionAsked | QuestionAnswered | EnquiryMade | EnquiryAnswered | SamplingAnswered
+AskedEvent: TypeAlias = QuestionAsked | QuestionAnswered | ElicitationMade | ElicitationAnswered | SamplingAnswered
 RecordedEvent: TypeAlias = Event | Within | SessionEvent | AskedEvent | HistoryChange | UnknownEvent
 """What a record may hold; a door that shows records matches on all of it."""
 

@@ -74,7 +74,7 @@ async def add_tools(base: Foundation, powers: Powers, more: Iterable[AnyTool]) -
         powers,
         start.door.confirm is not None,
         options.processes,
-        PersonAsked(base.executor.approval.enquire),
+        PersonAsked(base.executor.approval.elicit),
     )
     built_in = [tool for tool in built_in_tools(settings, parts) if tool_exists(rules, tool.name)]
     for tool in (*built_in, *skill_tools(options, settings, workspace.roots, base.policy), *more):

@@ -51,8 +51,8 @@ async def resume(base: Foundation, model: Model) -> Resumed:
     before, now = restored.state.model, model.name
     if before and before != now:
         notes.append(say("Until now {before} answered in this session; now it is {now}.", before=before, now=now))
-    if restored.enquiry is not None:
-        notes.append(say("This was asked and not answered: {question}", question=restored.enquiry.note))
+    if restored.elicitation is not None:
+        notes.append(say("This was asked and not answered: {question}", question=restored.elicitation.note))
     if restored.state.jobs:
         jobs = "; ".join(restored.state.jobs)
         history.add_prompt(f"[The program was ended and started again. Commands in the background have ended: {jobs}]")

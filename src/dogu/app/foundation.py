@@ -102,7 +102,7 @@ def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = No
         session = opened.session(notes, lambda: _state_of(policy, model, workspace.processes))
         troubles = _put_right(options, workspace.roots)
         extras = extras_of(options, settings, workspace.roots.all, opened.folder.path, notes)
-        approval = Approval(policy, _confirm_of(start.door, session, extras), start.door.enquire)
+        approval = Approval(policy, _confirm_of(start.door, session, extras), start.door.elicit)
         executor = Executor(
             ToolRegistry(),
             approval,

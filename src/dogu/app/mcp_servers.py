@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dogu.policy.rules import Rules
     from dogu.runtime.discovery.mcp import McpServers
     from dogu.runtime.discovery.mcp.entries import ServerEntry
-    from dogu.runtime.discovery.mcp.host import Enquire, Host, Sample
+    from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample
     from dogu.runtime.registry import ToolRegistry
 
 _HEADLESS_WAIT_S = 30.0
@@ -45,12 +45,12 @@ async def mcp_servers(
     offer_on_demand(runtime.registry, runtime.policy.rules)
     entries, problems = entries_of(settings)
     base.start.notes.add(*problems)
-    from dogu.agent.session.enquiries import recorded_enquiries, recorded_sampling
+    from dogu.agent.session.elicitations import recorded_elicitations, recorded_sampling
 
     record = base.session.event
-    enquire = recorded_enquiries(base.executor.approval.enquire, record)
+    elicit = recorded_elicitations(base.executor.approval.elicit, record)
     sample = recorded_sampling(sample, record) if sample is not None else None
-    host = host_of(settings, runtime.roots, base.start.options.state_folder, enquire, sample)
+    host = host_of(settings, runtime.roots, base.start.options.state_folder, elicit, sample)
     async with mcp_tools(entries, runtime, host, wait_s=_HEADLESS_WAIT_S if waits else 0) as servers:
         yield servers
 
@@ -72,17 +72,17 @@ def host_of(
     settings: Settings,
     roots: tuple[str, ...],
     state_folder: str,
-    enquire: Enquire | None = None,
+    elicit: Elicit | None = None,
     sample: Sample | None = None,
 ) -> Host:
-    """Make what the servers are offered; with no `enquire` nobody is there to be asked."""
+    """Make what the servers are offered; with no `elicit` nobody is there to be asked."""
     from dogu.runtime.discovery.mcp.host import Host, ask_nobody
     from dogu.workspace.environment import command_environment
 
     def environment() -> Mapping[str, str]:
         return command_environment(os.environ, settings.shell.environment)
 
-    return Host(roots, environment, enquire or ask_nobody, sample, state_folder)
+    return Host(roots, environment, elicit or ask_nobody, sample, state_folder)
 
 
 def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:

@@ -63,16 +63,16 @@ async def open_runtime(
     *,
     confirm: Confirm | None = None,
     tools: Iterable[AnyTool] = (),
-    enquire: AskPerson | None = None,
+    elicit: AskPerson | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open the tools over a workspace; leaving the context ends background jobs.
 
     `tools` are added to the built-in ones. `confirm` is asked before anything changes; None refuses what asks.
-    `enquire` puts before the person what MCP servers ask; None declines. Raises `SettingsError` for settings that can't
+    `elicit` puts before the person what MCP servers ask; None declines. Raises `SettingsError` for settings that can't
     be understood.
     """
     options = options or Options()
-    start = Start(options, read_settings(options), Door(confirm, enquire))
+    start = Start(options, read_settings(options), Door(confirm, elicit))
     base = lay_foundation(start, open_session(options, start.settings))
     async with AsyncExitStack() as closing:
         closing.push_async_callback(base.aclose)
@@ -92,11 +92,11 @@ async def open_agent(
     model: Model | None = None,
     tools: Iterable[AnyTool] = (),
     ask_to_go_on: AskToGoOn | None = None,
-    enquire: AskPerson | None = None,
+    elicit: AskPerson | None = None,
 ) -> AsyncGenerator[Opened]:
     """Open a runtime and an agent over it, with the model of the settings or the one given."""
     options = at_session(options or Options())
-    start = Start(options, read_settings(options), Door(confirm, enquire, ask_to_go_on))
+    start = Start(options, read_settings(options), Door(confirm, elicit, ask_to_go_on))
     async with agent_of(start, model, tools) as opened:
         yield opened
 

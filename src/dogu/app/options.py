@@ -85,7 +85,7 @@ class Door(msgspec.Struct, frozen=True):
     """How the user is asked: about a call, by others, whether a turn that seems to loop goes on. None: nobody is."""
 
     confirm: Confirm | None = None
-    enquire: AskPerson | None = None
+    elicit: AskPerson | None = None
     ask_to_go_on: AskToGoOn | None = None
 
 

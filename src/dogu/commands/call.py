@@ -53,7 +53,7 @@ def run(options: Options, space: Namespace) -> int:
         confirm = TerminalConfirm(screen)
         async with anyio.create_task_group() as group:
             group.start_soon(screen.hear_answers)
-            async with open_runtime(options, confirm=confirm, enquire=confirm.enquire) as runtime:
+            async with open_runtime(options, confirm=confirm, elicit=confirm.elicit) as runtime:
                 tell(runtime.notes)
                 told = len(runtime.notes)
                 code = await call_once(runtime, space.tool, space.arguments, as_json=False)

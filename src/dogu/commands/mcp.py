@@ -14,7 +14,7 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
 from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.door import serve_mcp
-from dogu.serve.mcp.enquiry import enquire_client
+from dogu.serve.mcp.elicitation import elicit_client
 from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ def run(options: Options, space: Namespace) -> int:
         also = (*roots[1:], *options.include_directories)
         there = msgspec.structs.replace(options, root=roots[0], include_directories=also)
         try:
-            async with open_runtime(there, confirm=asking, enquire=enquire_client) as runtime:
+            async with open_runtime(there, confirm=asking, elicit=elicit_client) as runtime:
                 yield runtime
         except SettingsError as error:  # of that folder: it costs the calls there, not the others
             raise ToolError(ErrorKind.START_FAILED, f"{error}") from error
 
     async def serve() -> int:
-        async with open_runtime(options, confirm=asking, enquire=enquire_client) as runtime:
+        async with open_runtime(options, confirm=asking, elicit=elicit_client) as runtime:
             named = None if options.root else open_at  # a root that was named stands above the client's
             return await serve_mcp(runtime, asking, http_port=space.http, open_at=named)
 

@@ -54,7 +54,7 @@ def run(options: Options, space: Namespace) -> int:
         opened_screen = open_screen(look)
         screen = opened_screen.screen
         confirm = TerminalConfirm(screen, editor=ui.editor or None)
-        async with open_agent(options, confirm=confirm, ask_to_go_on=confirm.go_on, enquire=confirm.enquire) as opened:
+        async with open_agent(options, confirm=confirm, ask_to_go_on=confirm.go_on, elicit=confirm.elicit) as opened:
             opened_screen.use_commands(opened.slash)
             is_unconnected = opened.connections.provider() == "offline" and opened.settings.model.name != "offline"
             talk = Talk(

@@ -21,7 +21,7 @@ from dogu.runtime.questions import (
     AskPerson,
     Confirm,
     Declined,
-    Enquiry,
+    Elicitation,
     Given,
     Outcome,
     Question,
@@ -36,7 +36,7 @@ class TurnStoppedError(ToolError):
 class Approval:
     """Asks at most one question at a time, in the order of the calls.
 
-    `confirm` is the door's way to ask about a call, `ask_person` its way to put another's enquiry before the person;
+    `confirm` is the door's way to ask about a call, `ask_person` its way to put another's elicitation before the person;
     None where nobody can be asked.
     """
 
@@ -86,12 +86,12 @@ class Approval:
         """Judge again only where it could come out otherwise: an "always" given meanwhile may have answered it."""
         return verdict if judged_by == (self.policy.rules, self.policy.mode) else self.policy.decide(facts)
 
-    async def enquire(self, enquiry: Enquiry) -> Given | Declined | None:
-        """Put the enquiry before the person, when no other question is; None where nobody can be asked."""
+    async def elicit(self, elicitation: Elicitation) -> Given | Declined | None:
+        """Put the elicitation before the person, when no other question is; None where nobody can be asked."""
         if self._ask_person is None:
             return None
         async with self._asking:
-            return await self._ask_person(enquiry)
+            return await self._ask_person(elicitation)
 
     async def _ask(self, confirm: Confirm, question: Question) -> Outcome:
         outcome = await confirm(question)

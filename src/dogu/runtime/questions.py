@@ -41,7 +41,7 @@ class Declined(msgspec.Struct, frozen=True):
     stop: bool = False
 
 
-class Enquiry(msgspec.Struct, frozen=True):
+class Elicitation(msgspec.Struct, frozen=True):
     """What somebody asks the person who isn't a call that wants to run: an MCP server's form, address or wish.
 
     `title` is ours and names who asks; `message` is the asker's own text: data, not yet escaped. `fields` are
@@ -66,8 +66,8 @@ class Given(msgspec.Struct, frozen=True):
 
 Outcome: TypeAlias = Approved | ApprovedAlways | Declined
 Confirm: TypeAlias = Callable[[Question], Awaitable[Outcome]]
-AskPerson: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined]]
-"""A door's way to put an enquiry before the person; `Declined.stop` means that they closed it without an answer."""
+AskPerson: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined]]
+"""A door's way to put an elicitation before the person; `Declined.stop` means that they closed it without an answer."""
 
 
 async def approve(_question: Question) -> Outcome:

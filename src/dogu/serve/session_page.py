@@ -11,8 +11,8 @@ import msgspec
 
 from dogu.agent.events import (
     Compacted,
-    EnquiryAnswered,
-    EnquiryMade,
+    ElicitationAnswered,
+    ElicitationMade,
     PromptGiven,
     QuestionAnswered,
     QuestionAsked,
@@ -183,7 +183,7 @@ def _note_of(event: object) -> str:
             return say(end.note)
         case TurnFailed(message=message) | Noted(text=message):
             return say(message)
-        case Compacted() | EnquiryMade() | EnquiryAnswered() | SamplingAnswered():
+        case Compacted() | ElicitationMade() | ElicitationAnswered() | SamplingAnswered():
             return say(event.note)
         case TurnCancelled() | SessionResumed() | RecordGap():
             return say(_SAID[type(event)])

@@ -16,7 +16,7 @@ from dogu.app.mcp_servers import offer_on_demand
 from dogu.contract import ErrorKind, ToolFailure, ToolResult
 from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
-from dogu.runtime.discovery.mcp.host import Enquire, Host, Sample, ask_nobody
+from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample, ask_nobody
 from dogu.runtime.questions import Confirm
 from dogu.runtime.runtime import Runtime
 
@@ -29,7 +29,7 @@ async def opened(
     fault: str,
     *,
     confirm: Confirm | None = None,
-    enquire: Enquire = ask_nobody,
+    elicit: Elicit = ask_nobody,
     sample: Sample | None = None,
     mode: str = "yolo",
     timeout_ms: float = 20_000,
@@ -49,7 +49,7 @@ async def opened(
     with anyio.fail_after(90):
         async with dogu.open_runtime(options, confirm=confirm) as runtime:
             offer_on_demand(runtime.registry, runtime.policy.rules)
-            host = Host(runtime.roots, lambda: environment, enquire, sample, options.state_folder)
+            host = Host(runtime.roots, lambda: environment, elicit, sample, options.state_folder)
             async with mcp_tools(entries, runtime, host, wait_s=wait_s):
                 yield runtime
 

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from dogu.contract import ErrorKind, ToolError
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.serve import private_streams
 from dogu.serve.acp import editor as editor_module
 from dogu.serve.acp import peer as peer_module
@@ -259,7 +259,7 @@ async def test_a_choice_is_one_that_was_offered(outcome: Any, given: bool):
     async with connected() as (peer, other), anyio.create_task_group() as group:
 
         async def ask() -> None:
-            got.append(await Asking(peer, has_forms=False).enquire(Enquiry("Which?", "", choices, ("color",))))
+            got.append(await Asking(peer, has_forms=False).elicit(Elicitation("Which?", "", choices, ("color",))))
 
         group.start_soon(ask)
         asked = await other.hear()

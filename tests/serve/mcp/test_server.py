@@ -16,12 +16,12 @@ from pydantic import FileUrl
 
 from dogu.app import Options, open_runtime
 from dogu.contract import Blob, Content, Kind, Text, ToolResult, function_tool
-from dogu.runtime.questions import Enquiry, Given
+from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.caller import caller
 from dogu.serve.mcp.door import mcp_server
-from dogu.serve.mcp.enquiry import enquire_client
+from dogu.serve.mcp.elicitation import elicit_client
 from dogu.serve.mcp.offers import OfferedArgument, OfferedPrompt, OfferedResource, OfferedTemplate, Offers
 
 pytestmark = pytest.mark.anyio
@@ -182,8 +182,8 @@ async def test_what_others_ask_reaches_the_person_of_the_running_call(tmp_path: 
 
     async def ask() -> str:
         """Ask for a name, as an MCP server would."""
-        enquiry = Enquiry("sums asks", "Your name?", {"name": {"type": "string"}}, ("name",))
-        given.append(await enquire_client(enquiry))
+        elicitation = Elicitation("sums asks", "Your name?", {"name": {"type": "string"}}, ("name",))
+        given.append(await elicit_client(elicitation))
         return "asked"
 
     async with served(tmp_path) as (server, runtime):
@@ -194,7 +194,7 @@ async def test_what_others_ask_reaches_the_person_of_the_running_call(tmp_path: 
             await client.call_tool("ask", {})
     assert given[-2].values["name"] == "Ada"
     assert not isinstance(given[-1], Given)
-    assert not isinstance(await enquire_client(Enquiry("t", "m")), Given)
+    assert not isinstance(await elicit_client(Elicitation("t", "m")), Given)
 
 
 @pytest.mark.parametrize("mode", ERAS)

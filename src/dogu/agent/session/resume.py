@@ -14,7 +14,15 @@ from typing import Any
 
 import msgspec
 
-from dogu.agent.events import EnquiryMade, PromptGiven, QuestionAnswered, Rewound, SessionBegun, StateChanged, sum_usage
+from dogu.agent.events import (
+    ElicitationMade,
+    PromptGiven,
+    QuestionAnswered,
+    Rewound,
+    SessionBegun,
+    StateChanged,
+    sum_usage,
+)
 from dogu.agent.history import AllReplaced, ContentAdded, CutBack, History, HistoryChange, LastReplaced, apply_change
 from dogu.agent.session.codec import EventReader
 from dogu.agent.session.lines import VERSION, kind_of, parse_line, raw_lines
@@ -45,7 +53,7 @@ class Restored(msgspec.Struct):
 
     `allowed` are the rules that "always" gave, in order. `gone_back_to` is the turn before which the session stands, if
     nothing was said since; 0 otherwise. `requests` are what each request to a model used, with the model's name.
-    `enquiry` is what an MCP server had asked and nobody had answered.
+    `elicitation` is what an MCP server had asked and nobody had answered.
     """
 
     contents: list[RawContent] = msgspec.field(default_factory=list[RawContent])
@@ -57,7 +65,7 @@ class Restored(msgspec.Struct):
     last_prompt: Content = ""
     next_prompt: Content = ""
     allowed: dict[str, None] = msgspec.field(default_factory=dict[str, None])
-    enquiry: EnquiryMade | None = None
+    elicitation: ElicitationMade | None = None
     gone_back_to: int = 0
     is_mid_turn: bool = False
     unreadable: int = 0
@@ -115,9 +123,9 @@ class _Replay:
             b"prompt": self._prompt,
             b"answered": self._answered,
             b"rewound": self._rewound,
-            b"enquired": self._enquired,
-            b"enquiry_answered": self._enquired,
-            b"resumed": self._enquired,
+            b"enquired": self._elicited,
+            b"enquiry_answered": self._elicited,
+            b"resumed": self._elicited,
             b"state": self._state,
             b"usage": self._usage,
             b"turn_ended": self._rest,
@@ -174,9 +182,9 @@ class _Replay:
         if isinstance(rewound := self._decode(line), Rewound):
             self._restored.gone_back_to = rewound.turn
 
-    def _enquired(self, line: bytes) -> None:
+    def _elicited(self, line: bytes) -> None:
         event = self._decode(line)
-        self._restored.enquiry = event if isinstance(event, EnquiryMade) else None
+        self._restored.elicitation = event if isinstance(event, ElicitationMade) else None
 
     def _answered(self, line: bytes) -> None:
         if b'"always"' in line and isinstance(answered := self._decode(line), QuestionAnswered) and answered.rule:

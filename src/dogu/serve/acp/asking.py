@@ -1,4 +1,4 @@
-"""The person behind the client: permission requests, and enquiries through elicitation where the client has it."""
+"""The person behind the client: permission requests, and elicitations through elicitation where the client has it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from dogu.language import said, say
-from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Outcome, Question
+from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Outcome, Question
 from dogu.serve.acp.blocks import display_content, locations_of, text_content
 from dogu.serve.acp.peer import ConnectionLostError, Peer, RpcError
 from dogu.serve.acp.updates import Updates
@@ -52,27 +52,29 @@ class Asking:
         """Ask whether to go on although the model seems to loop."""
         return await self._chosen(self._made_up_call(text, ""), _yes_or_no()) == _ONCE
 
-    async def enquire(self, enquiry: Enquiry) -> Given | Declined:
+    async def elicit(self, elicitation: Elicitation) -> Given | Declined:
         """Put somebody else's wish before the person: a yes or no, or a form."""
-        message = make_visible("\n\n".join(filter(None, (said(enquiry.title), enquiry.message, enquiry.url))))
-        if not enquiry.fields:
-            chosen = await self._chosen(self._made_up_call(said(enquiry.title), message), _yes_or_no())
+        message = make_visible(
+            "\n\n".join(filter(None, (said(elicitation.title), elicitation.message, elicitation.url)))
+        )
+        if not elicitation.fields:
+            chosen = await self._chosen(self._made_up_call(said(elicitation.title), message), _yes_or_no())
             return Given() if chosen == _ONCE else Declined()
         if not self._has_forms:
-            return await self._choose(enquiry, message)
-        schema = {"type": "object", "properties": enquiry.fields, "required": list(enquiry.required)}
+            return await self._choose(elicitation, message)
+        schema = {"type": "object", "properties": elicitation.fields, "required": list(elicitation.required)}
         filled = await self._form(message, schema)
         return Declined() if filled is None else Given(filled)
 
-    async def _choose(self, enquiry: Enquiry, message: str) -> Given | Declined:
+    async def _choose(self, elicitation: Elicitation, message: str) -> Given | Declined:
         """Where there are no forms, a single choice can still be made; more than that can't be asked."""
-        choices = _choices(enquiry)
+        choices = _choices(elicitation)
         if not choices:
             return Declined("This client has no forms.")
-        name = next(iter(enquiry.fields))
+        name = next(iter(elicitation.fields))
         options = [_option(f"choice-{number}", title, "allow_once") for number, (_, title) in enumerate(choices)]
         options.append(_option(_NO, say("Reject"), "reject_once"))
-        chosen = await self._chosen(self._made_up_call(said(enquiry.title), message), options)
+        chosen = await self._chosen(self._made_up_call(said(elicitation.title), message), options)
         if not chosen.startswith("choice-"):
             return Declined()
         return Given({name: choices[int(chosen.removeprefix("choice-"))][0]})
@@ -149,11 +151,11 @@ class Asking:
         return self.updates.root if self.updates else os.sep
 
 
-def _choices(enquiry: Enquiry) -> list[tuple[Any, str]]:
+def _choices(elicitation: Elicitation) -> list[tuple[Any, str]]:
     """The values and titles that a single field offers; none where it isn't a choice."""
-    if len(enquiry.fields) != 1:
+    if len(elicitation.fields) != 1:
         return []
-    field = next(iter(enquiry.fields.values()))
+    field = next(iter(elicitation.fields.values()))
     rows = [(row.get("const"), row.get("title", row.get("const"))) for row in field.get("oneOf", ())]
     if not rows:
         rows = [*zip(field.get("enum", ()), field.get("enumNames", field.get("enum", ())), strict=False)]

@@ -259,7 +259,7 @@ class Door:
             session_id,
             asking.confirm,
             asking.go_on,
-            asking.enquire,
+            asking.elicit,
             editor,
             processes,
         )

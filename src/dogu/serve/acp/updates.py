@@ -10,8 +10,8 @@ import msgspec
 
 from dogu.agent.events import (
     Compacted,
-    EnquiryAnswered,
-    EnquiryMade,
+    ElicitationAnswered,
+    ElicitationMade,
     PromptGiven,
     SamplingAnswered,
     TurnEnded,
@@ -109,7 +109,7 @@ class Updates:
                 self.say(text)
             case Compacted(note=note):
                 self.say(note)
-            case EnquiryMade(note=note) | EnquiryAnswered(note=note) | SamplingAnswered(note=note):
+            case ElicitationMade(note=note) | ElicitationAnswered(note=note) | SamplingAnswered(note=note):
                 self.say(note)
             case _:
                 self._call_event(event)

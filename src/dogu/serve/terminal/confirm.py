@@ -18,7 +18,7 @@ from dogu.contract.display import CommandPreview, Display, FileDiff
 from dogu.contract.errors import ToolError
 from dogu.language import said, say
 from dogu.policy.verdict import Decision
-from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Enquiry, Given, Outcome, Question
+from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Outcome, Question
 from dogu.serve.terminal.cells import fit_middle, hanging, indented, wrapped
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.screen import Choice, Screen
@@ -28,16 +28,16 @@ _TRUE = ("y", "yes", "true", "1")
 _FALSE = ("n", "no", "false", "0")
 
 
-async def answer_enquiry(screen: Screen, enquiry: Enquiry) -> Given | Declined:
+async def answer_elicitation(screen: Screen, elicitation: Elicitation) -> Given | Declined:
     """Show who asks and what; return what the person filled in, or their no."""
     style = screen.style
-    title = make_visible(said(enquiry.title), keep="")
+    title = make_visible(said(elicitation.title), keep="")
     screen.print(f"{style.paint('?', 'yellow', 'bold')} {style.paint(title, 'bold')}")
-    if enquiry.message:
-        screen.print("\n".join(f"  │ {line}" for line in make_visible(enquiry.message).split("\n")))
-    if enquiry.url:
-        screen.print(f"  {make_visible(enquiry.url, keep='')}")
-    if not enquiry.is_question:
+    if elicitation.message:
+        screen.print("\n".join(f"  │ {line}" for line in make_visible(elicitation.message).split("\n")))
+    if elicitation.url:
+        screen.print(f"  {make_visible(elicitation.url, keep='')}")
+    if not elicitation.is_question:
         choices = [Choice("y", say("[y]es")), Choice("n", say("[n]o")), Choice("s", say("[s]top"))]
         key = await screen.choose(choices)
         if key != "y":
@@ -45,8 +45,8 @@ async def answer_enquiry(screen: Screen, enquiry: Enquiry) -> Given | Declined:
             return Declined(stop=key != "n")
         screen.print(style.paint("  " + say("Yes."), "dim"))
     values: dict[str, Any] = {}
-    for name, schema in enquiry.fields.items():
-        answer = await _ask(screen, name, schema, is_required=name in enquiry.required)
+    for name, schema in elicitation.fields.items():
+        answer = await _ask(screen, name, schema, is_required=name in elicitation.required)
         if answer is None:
             return Declined(stop=True)
         if answer != "":
@@ -164,10 +164,10 @@ class TerminalConfirm:
         self._told(say("Yes.") if key == "y" else say("No."))
         return key == "y"
 
-    async def enquire(self, enquiry: Enquiry) -> Given | Declined:
+    async def elicit(self, elicitation: Elicitation) -> Given | Declined:
         """Put an MCP server's form, address or wish before the person."""
         await self.settled()
-        return await answer_enquiry(self._screen, enquiry)
+        return await answer_elicitation(self._screen, elicitation)
 
     async def _outcome(self, key: str) -> Outcome | None:
         """Say what the key means; None when the person thought better of it."""

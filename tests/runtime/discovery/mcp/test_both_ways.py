@@ -20,8 +20,8 @@ from dogu.app.mcp_servers import add_prompt_commands, prompt_resources
 from dogu.contract import Text, text_of
 from dogu.runtime.discovery.mcp import McpServers, mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
-from dogu.runtime.discovery.mcp.host import Enquire, Host, Sample, Sampled, SamplingRequest, ask_nobody
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample, Sampled, SamplingRequest, ask_nobody
+from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.anyio
@@ -160,7 +160,7 @@ class Opened:
 
 @asynccontextmanager
 async def opened(
-    peer: Peer, generation: str, enquire: Enquire = ask_nobody, sample: Sample | None = None
+    peer: Peer, generation: str, elicit: Elicit = ask_nobody, sample: Sample | None = None
 ) -> AsyncGenerator[Opened]:
     root, home = peer.folder / "root", peer.folder / "home"
     root.mkdir()
@@ -170,7 +170,7 @@ async def opened(
         with anyio.fail_after(60):
             async with dogu.open_runtime(options) as runtime:
                 environment = {"PATH": os.environ["PATH"]}
-                host = Host(runtime.roots, lambda: environment, enquire, sample, options.state_folder)
+                host = Host(runtime.roots, lambda: environment, elicit, sample, options.state_folder)
                 async with mcp_tools(entries, runtime, host, wait_s=30) as servers:
                     assert runtime.notes == ()
                     found = Opened(runtime, servers)
@@ -200,19 +200,19 @@ async def test_the_generation_is_the_one_meant(peer: Peer, generation: str):
 async def test_a_form_is_asked_at_the_door_and_its_answer_reaches_the_server(
     peer: Peer, generation: str, answer: Given | Declined, told: str
 ):
-    asked: list[Enquiry] = []
+    asked: list[Elicitation] = []
 
-    async def enquire(enquiry: Enquiry) -> Given | Declined:
-        asked.append(enquiry)
+    async def elicit(elicitation: Elicitation) -> Given | Declined:
+        asked.append(elicitation)
         return answer
 
-    async with opened(peer, generation, enquire) as found:
+    async with opened(peer, generation, elicit) as found:
         assert await found.call("greet") == told
-    (enquiry,) = asked
-    assert enquiry.title == "The MCP server whole asks:"
-    assert enquiry.message == "Whom shall I greet?"
-    assert enquiry.fields["name"]["type"] == "string"
-    assert enquiry.required == ("name",)
+    (elicitation,) = asked
+    assert elicitation.title == "The MCP server whole asks:"
+    assert elicitation.message == "Whom shall I greet?"
+    assert elicitation.fields["name"]["type"] == "string"
+    assert elicitation.required == ("name",)
 
 
 @GENERATIONS
@@ -223,18 +223,18 @@ async def test_the_roots_are_told(peer: Peer, generation: str):
 
 @GENERATIONS
 async def test_sampling_is_asked_and_then_answered_by_the_model(peer: Peer, generation: str):
-    asked: list[Enquiry] = []
+    asked: list[Elicitation] = []
     sampled: list[SamplingRequest] = []
 
-    async def enquire(enquiry: Enquiry) -> Given:
-        asked.append(enquiry)
+    async def elicit(elicitation: Elicitation) -> Given:
+        asked.append(elicitation)
         return Given()
 
     async def sample(request: SamplingRequest) -> Sampled:
         sampled.append(request)
         return Sampled("2", "a-model")
 
-    async with opened(peer, generation, enquire, sample) as found:
+    async with opened(peer, generation, elicit, sample) as found:
         assert await found.call("think") == "a-model: 2"
     assert asked[0].title == "The MCP server whole wants the model to answer this for it:"
     assert asked[0].message == "[system] Be short.\n[user] 1 + 1?"
@@ -243,13 +243,13 @@ async def test_sampling_is_asked_and_then_answered_by_the_model(peer: Peer, gene
 
 @GENERATIONS
 async def test_sampling_that_is_declined_never_reaches_the_model(peer: Peer, generation: str):
-    async def enquire(_enquiry: Enquiry) -> Declined:
+    async def elicit(_elicitation: Elicitation) -> Declined:
         return Declined()
 
     async def sample(_request: SamplingRequest) -> Sampled:
         raise AssertionError("the model was asked")
 
-    async with opened(peer, generation, enquire, sample) as found:
+    async with opened(peer, generation, elicit, sample) as found:
         assert "rejected" in await found.call("think")
 
 

@@ -125,7 +125,7 @@ async def opened(
     with anyio.fail_after(60):
         async with dogu.open_runtime(options, confirm=confirm) as runtime:
             environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-            host = Host(runtime.roots, lambda: environment, runtime.executor.approval.enquire)
+            host = Host(runtime.roots, lambda: environment, runtime.executor.approval.elicit)
             async with mcp_tools(entries, runtime, host, wait_s=wait_s):
                 yield runtime
 

@@ -15,7 +15,7 @@ from dogu.contract import ErrorKind, Text, ToolFailure
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
 from dogu.runtime.events import CallOutput
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.questions import Declined, Elicitation, Given
 from runtime.discovery.hostile import becomes_true, failure_of, good_works, note_of, opened, result_of
 
 pytestmark = pytest.mark.anyio
@@ -256,13 +256,13 @@ async def test_sampling_with_tools_which_was_not_offered_is_an_error(tmp_path: P
 
 
 async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path):
-    asked: list[Enquiry] = []
+    asked: list[Elicitation] = []
 
-    async def enquire(enquiry: Enquiry) -> Given | Declined:
-        asked.append(enquiry)
+    async def elicit(elicitation: Elicitation) -> Given | Declined:
+        asked.append(elicitation)
         return Declined()
 
-    async with opened(tmp_path, "elicitation-loop", enquire=enquire) as runtime:
+    async with opened(tmp_path, "elicitation-loop", elicit=elicit) as runtime:
         assert "more than 10 times" in failure_of(await result_of(runtime))
         await good_works(runtime)
     assert len(asked) == 10
@@ -271,13 +271,13 @@ async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path
 
 
 async def test_a_person_who_closed_a_question_is_not_asked_again_by_that_call(tmp_path: Path):
-    asked: list[Enquiry] = []
+    asked: list[Elicitation] = []
 
-    async def enquire(enquiry: Enquiry) -> Given | Declined:
-        asked.append(enquiry)
+    async def elicit(elicitation: Elicitation) -> Given | Declined:
+        asked.append(elicitation)
         return Declined(stop=True)
 
-    async with opened(tmp_path, "elicitation-loop", enquire=enquire) as runtime:
+    async with opened(tmp_path, "elicitation-loop", elicit=elicit) as runtime:
         for count in (1, 2):
             assert "had closed its question" in failure_of(await result_of(runtime))
             assert len(asked) == count
@@ -289,24 +289,24 @@ async def test_a_person_who_closed_a_question_is_not_asked_again_by_that_call(tm
 async def test_an_address_that_a_call_needs_opened_is_put_before_the_person(
     tmp_path: Path, answer: Given | Declined, told: str
 ):
-    asked: list[Enquiry] = []
+    asked: list[Elicitation] = []
 
-    async def enquire(enquiry: Enquiry) -> Given | Declined:
-        asked.append(enquiry)
+    async def elicit(elicitation: Elicitation) -> Given | Declined:
+        asked.append(elicitation)
         return answer
 
-    async with opened(tmp_path, "wants-address", enquire=enquire) as runtime:
+    async with opened(tmp_path, "wants-address", elicit=elicit) as runtime:
         assert told in failure_of(await result_of(runtime))
     assert asked == [
-        Enquiry("The MCP server bad asks you to open an address:", "Pay first.", url="https://example.org/pay")
+        Elicitation("The MCP server bad asks you to open an address:", "Pay first.", url="https://example.org/pay")
     ]
 
 
 async def test_what_is_no_web_address_is_never_put_before_the_person(tmp_path: Path):
-    async def enquire(_enquiry: Enquiry) -> Given:
+    async def elicit(_elicitation: Elicitation) -> Given:
         raise AssertionError("the person was asked")
 
-    async with opened(tmp_path, "bad-address", enquire=enquire) as runtime:
+    async with opened(tmp_path, "bad-address", elicit=elicit) as runtime:
         assert (await result_of(runtime)).llm_content == "answered"
         assert "no web address: declined" in note_of(runtime)
     assert json.loads((tmp_path / "answers").read_text())["result"] == {"action": "decline"}

@@ -19,10 +19,10 @@ import dogu
 from dogu.contract import ErrorKind, ToolError, ToolResult
 from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import ServerEntry, read_entries
-from dogu.runtime.discovery.mcp.host import Enquire, Host, ask_nobody
+from dogu.runtime.discovery.mcp.host import Elicit, Host, ask_nobody
 from dogu.runtime.discovery.mcp.login import log_in
 from dogu.runtime.discovery.mcp.tokens import TokenStore
-from dogu.runtime.questions import Enquiry, Given
+from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime
 from runtime.discovery.authorization import Authorization, authorization
 
@@ -53,8 +53,8 @@ async def browse(address: str) -> bool:
         return (await browser.get(address)).is_success
 
 
-def host_of(folder: Path, enquire: Enquire = ask_nobody) -> Host:
-    return Host((str(folder),), dict, enquire, state_folder=str(folder / "home" / ".dogu"))
+def host_of(folder: Path, elicit: Elicit = ask_nobody) -> Host:
+    return Host((str(folder),), dict, elicit, state_folder=str(folder / "home" / ".dogu"))
 
 
 async def login(server: Authorization, folder: Path, **oauth: Any) -> int:
@@ -63,10 +63,10 @@ async def login(server: Authorization, folder: Path, **oauth: Any) -> int:
 
 
 @asynccontextmanager
-async def opened(server: Authorization, folder: Path, enquire: Enquire = ask_nobody) -> AsyncGenerator[Runtime]:
+async def opened(server: Authorization, folder: Path, elicit: Elicit = ask_nobody) -> AsyncGenerator[Runtime]:
     (folder / "root").mkdir(exist_ok=True)
     options = dogu.Options(root=str(folder / "root"), home=str(folder / "home"), approval_mode="yolo")
-    host = host_of(folder, enquire)
+    host = host_of(folder, elicit)
     with anyio.fail_after(30):
         async with dogu.open_runtime(options) as runtime, mcp_tools([entry_of(server)], runtime, host, wait_s=20):
             yield runtime
@@ -126,15 +126,15 @@ async def test_a_login_that_can_t_be_refreshed_is_asked_for_anew(server: Authori
 
 
 async def test_a_token_revoked_in_a_session_is_asked_for_at_the_door(server: Authorization, tmp_path: Path):
-    asked: list[Enquiry] = []
+    asked: list[Elicitation] = []
 
-    async def enquire(enquiry: Enquiry) -> Given:
-        asked.append(enquiry)
-        assert await browse(enquiry.url)
+    async def elicit(elicitation: Elicitation) -> Given:
+        asked.append(elicitation)
+        assert await browse(elicitation.url)
         return Given()
 
     await login(server, tmp_path)
-    async with opened(server, tmp_path, enquire) as runtime:
+    async with opened(server, tmp_path, elicit) as runtime:
         server.revoked.add("access-1")
         assert (await echo(runtime)).llm_content == "hello"
     assert asked[0].title == "The MCP server far wants you to log in. Open its address?"

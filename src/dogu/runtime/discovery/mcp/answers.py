@@ -23,7 +23,7 @@ from dogu.contract.content import parts_of
 from dogu.language import told
 from dogu.runtime.discovery.mcp.content import joined_content, part_of
 from dogu.runtime.discovery.mcp.host import Host, SamplingRequest
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.workspace.truncation import middle_left_out
 
 _MOST_TIMES_EXTENDED = 6
@@ -74,7 +74,7 @@ class Clock:
         self.scope.cancel()
 
 
-MOST_ENQUIRIES = 10
+MOST_ELICITATIONS = 10
 _REFUSED = -1  # Source: the specification, "User rejected sampling request"
 _LONGEST_SHOWN_CHARS = 20_000
 
@@ -87,14 +87,14 @@ class Answering:
         self._alias = alias
         self._tell = tell
         self._clocks: list[Clock] = []
-        self._enquiries = 0
+        self._elicitations = 0
         self._was_stopped = False
 
     @contextmanager
     def during(self, clock: Clock) -> Generator[None]:
         """Let the server ask while the request of that clock is under way."""
         if not self._clocks:
-            self._enquiries = 0
+            self._elicitations = 0
             self._was_stopped = False
         self._clocks.append(clock)
         try:
@@ -126,7 +126,7 @@ class Answering:
         if not self._clocks:
             return False
         title = told("The MCP server {server} wants you to log in. Open its address?", server=self._alias)
-        return isinstance(await self._enquire(Enquiry(title, "", url=address)), Given)
+        return isinstance(await self._ask_user(Elicitation(title, "", url=address)), Given)
 
     async def open_addresses(self, elicitations: object) -> str:
         """Put the addresses before the person that a call needs opened first; say what they answered."""
@@ -148,7 +148,7 @@ class Answering:
         fields = _fields(schema.get("properties"))
         required = tuple(name for name in cast("list[object]", schema.get("required") or []) if isinstance(name, str))
         title = told("The MCP server {server} asks:", server=self._alias)
-        answer = await self._enquire(Enquiry(title, params.message, fields, required))
+        answer = await self._ask_user(Elicitation(title, params.message, fields, required))
         if not isinstance(answer, Given):
             return _declined(answer)
         content = {name: field["default"] for name, field in fields.items() if "default" in field}
@@ -160,7 +160,7 @@ class Answering:
             self._tell(told("it asked to open {url!r}, which is no web address: declined", url=params.url[:200]))
             return mcp_types.ElicitResult(action="decline")
         title = told("The MCP server {server} asks you to open an address:", server=self._alias)
-        answer = await self._enquire(Enquiry(title, params.message, url=params.url))
+        answer = await self._ask_user(Elicitation(title, params.message, url=params.url))
         return mcp_types.ElicitResult(action="accept") if isinstance(answer, Given) else _declined(answer)
 
     async def _sample(
@@ -174,7 +174,7 @@ class Answering:
         messages = tuple((message.role, _content(message)) for message in params.messages)
         request = SamplingRequest(params.system_prompt or "", messages, params.max_tokens)
         title = told("The MCP server {server} wants the model to answer this for it:", server=self._alias)
-        answer = await self._enquire(Enquiry(title, _shown(request)))
+        answer = await self._ask_user(Elicitation(title, _shown(request)))
         if not isinstance(answer, Given):
             return mcp_types.ErrorData(code=_REFUSED, message="The user rejected the sampling request")
         try:
@@ -188,15 +188,15 @@ class Answering:
             stop_reason="maxTokens" if sampled.was_cut else "endTurn",
         )
 
-    async def _enquire(self, enquiry: Enquiry) -> Given | Declined:
+    async def _ask_user(self, elicitation: Elicitation) -> Given | Declined:
         if not self._clocks:
             self._tell(told("it asked for something while nothing was asked of it: declined"))
             return Declined(stop=True)
-        self._enquiries += 1
-        why = told("it asked the user more than {count} times", count=MOST_ENQUIRIES)
+        self._elicitations += 1
+        why = told("it asked the user more than {count} times", count=MOST_ELICITATIONS)
         if self._was_stopped:
             why = told("it asked the user again, who had closed its question")
-        if self._was_stopped or self._enquiries > MOST_ENQUIRIES:
+        if self._was_stopped or self._elicitations > MOST_ELICITATIONS:
             for clock in self._clocks:
                 clock.stop(why)
             return Declined(stop=True)
@@ -204,7 +204,7 @@ class Answering:
         for clock in clocks:
             clock.pause()
         try:
-            answer = await self.host.enquire(enquiry)
+            answer = await self.host.elicit(elicitation)
         finally:
             for clock in clocks:
                 clock.go_on()

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from dogu.contract import Content
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.questions import Declined, Elicitation, Given
 
 
 class SamplingRequest(msgspec.Struct, frozen=True):
@@ -31,16 +31,16 @@ Sample: TypeAlias = Callable[[SamplingRequest], Awaitable[Sampled]]
 """Asks the session's model. Raises `ToolError` when it gives no answer."""
 
 
-Enquire: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined | None]]
+Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
 
 
-async def ask_nobody(_enquiry: Enquiry) -> None:
+async def ask_nobody(_elicitation: Elicitation) -> None:
     """Nobody is there to be asked."""
     return
 
 
 class Host(msgspec.Struct, frozen=True):
-    """`enquire` answers None where nobody can be asked; `sample` is None where there is no model.
+    """`elicit` answers None where nobody can be asked; `sample` is None where there is no model.
 
     `environment` is what every server gets beside what its entry names; `state_folder` is where logins and approved
     declarations are kept, '' for nowhere.
@@ -48,6 +48,6 @@ class Host(msgspec.Struct, frozen=True):
 
     roots: tuple[str, ...]
     environment: Callable[[], Mapping[str, str]]
-    enquire: Enquire = ask_nobody
+    elicit: Elicit = ask_nobody
     sample: Sample | None = None
     state_folder: str = ""

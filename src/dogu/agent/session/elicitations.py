@@ -7,40 +7,40 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
-from dogu.agent.events import EnquiryAnswered, EnquiryMade, Record, SamplingAnswered
+from dogu.agent.events import ElicitationAnswered, ElicitationMade, Record, SamplingAnswered
 from dogu.agent.session.secrets import MASK
 from dogu.contract.errors import ToolError
-from dogu.runtime.questions import Declined, Enquiry, Given
+from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.workspace.environment import tells_a_secret
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.host import Sample, Sampled, SamplingRequest
 
-Enquire: TypeAlias = Callable[[Enquiry], Awaitable[Given | Declined | None]]
+Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
 
 _MOST_FIELDS = 100
 
 
-def recorded_enquiries(enquire: Enquire, record: Record) -> Enquire:
-    """Return an `enquire` that has each enquiry recorded before it is made, and its answer before it is passed on."""
+def recorded_elicitations(elicit: Elicit, record: Record) -> Elicit:
+    """Return an `elicit` that has each elicitation recorded before it is made, and its answer before it is passed on."""
 
-    async def ask(enquiry: Enquiry) -> Given | Declined | None:
-        names = [*enquiry.fields][:_MOST_FIELDS]
-        fields = {name: _title(name, enquiry.fields[name]) for name in names}
-        record(EnquiryMade(enquiry.title, enquiry.message, fields, _without_query(enquiry.url)))
+    async def ask(elicitation: Elicitation) -> Given | Declined | None:
+        names = [*elicitation.fields][:_MOST_FIELDS]
+        fields = {name: _title(name, elicitation.fields[name]) for name in names}
+        record(ElicitationMade(elicitation.title, elicitation.message, fields, _without_query(elicitation.url)))
         try:
-            answer = await enquire(enquiry)
+            answer = await elicit(elicitation)
         except anyio.get_cancelled_exc_class():
-            record(EnquiryAnswered("cancelled"))
+            record(ElicitationAnswered("cancelled"))
             raise
-        record(_answered(enquiry, answer))
+        record(_answered(elicitation, answer))
         return answer
 
     return ask
 
 
 def recorded_sampling(sample: Sample, record: Record) -> Sample:
-    """Return a `sample` that has the model's answers recorded; what was asked is recorded as an enquiry."""
+    """Return a `sample` that has the model's answers recorded; what was asked is recorded as an elicitation."""
 
     async def ask(request: SamplingRequest) -> Sampled:
         try:
@@ -54,15 +54,15 @@ def recorded_sampling(sample: Sample, record: Record) -> Sample:
     return ask
 
 
-def _answered(enquiry: Enquiry, answer: Given | Declined | None) -> EnquiryAnswered:
+def _answered(elicitation: Elicitation, answer: Given | Declined | None) -> ElicitationAnswered:
     match answer:
         case None:
-            return EnquiryAnswered("nobody")
+            return ElicitationAnswered("nobody")
         case Declined(reason=reason, stop=stop):
-            return EnquiryAnswered("closed" if stop else "declined", said=reason)
+            return ElicitationAnswered("closed" if stop else "declined", said=reason)
         case Given(values=values):
-            shown = {name: _shown(name, enquiry.fields.get(name, {}), value) for name, value in values.items()}
-            return EnquiryAnswered("given", shown)
+            shown = {name: _shown(name, elicitation.fields.get(name, {}), value) for name, value in values.items()}
+            return ElicitationAnswered("given", shown)
 
 
 def _shown(name: str, field: Mapping[str, Any], value: Any) -> Any:
