@@ -39,7 +39,7 @@ from dogu.serve.terminal.asking import Asking
 from dogu.serve.terminal.cells import fit, indented
 from dogu.serve.terminal.input_keys import input_keys
 from dogu.serve.terminal.message import Draft
-from dogu.serve.terminal.paper import ASK_BACKGROUND, FrameOutput, Paper, ReplyInput
+from dogu.serve.terminal.renderer import ASK_BACKGROUND, FrameOutput, LiveRenderer, ReplyInput
 from dogu.serve.terminal.screen import Choice, Doings, Message
 from dogu.serve.terminal.style import Style
 
@@ -77,8 +77,8 @@ class LiveScreen:
         )
         self._output = FrameOutput(sys.stdout, self.end)
         self._app = self._application()
-        self._paper = Paper(self._app.renderer.style, self._output, lambda: bool(self._live))
-        self._app.renderer = self._paper
+        self._renderer = LiveRenderer(self._app.renderer.style, self._output, lambda: bool(self._live))
+        self._app.renderer = self._renderer
         self._asking.app = self._app
         self._output.sightings.on_told = self._told
 
@@ -96,14 +96,14 @@ class LiveScreen:
 
     def print(self, text: str) -> None:
         """Print with the next frame."""
-        self._paper.print(text + "\n")
+        self._renderer.print(text + "\n")
         self.refresh()
 
     def refresh(self) -> None:
         """Draw anew, 20 times a second at most; keys are drawn at once."""
         if self._is_frame_due or not self._app.is_running:
             return
-        if self._asking.is_open and not self._paper.has_due:
+        if self._asking.is_open and not self._renderer.has_due:
             return  # nothing moves while a question waits
         self._is_frame_due = True
         wait_s = max(0.0, self._frame_at + _FRAME_S - time.monotonic())
@@ -130,7 +130,7 @@ class LiveScreen:
     async def outside(self) -> AsyncGenerator[None]:
         """Take the drawing away and the terminal out of raw mode."""
         async with in_terminal():
-            self._paper.write_due()
+            self._renderer.write_due()
             self._output.flush()
             yield
 
@@ -145,7 +145,7 @@ class LiveScreen:
                 group.cancel_scope.cancel()
         finally:
             self._asking.close()
-            self._paper.write_due()
+            self._renderer.write_due()
             self._output.flush()
             if self._output.is_gone:
                 _write_nowhere()
@@ -165,7 +165,7 @@ class LiveScreen:
     def end(self) -> None:
         """Stop drawing."""
         if self._app.is_running and self._app.future is not None and not self._app.future.done():
-            self._paper.write_due_above()
+            self._renderer.write_due_above()
             self._app.exit()
 
     def say_below(self, hint: str) -> None:
@@ -211,7 +211,7 @@ class LiveScreen:
             self._draw_frame()
 
     def _draw_anew(self) -> None:
-        self._paper.draw_anew()
+        self._renderer.draw_anew()
         self._app.invalidate()
 
     def _ask_terminal(self, _app: Any) -> None:

@@ -71,7 +71,7 @@ class FrameOutput(Vt100_Output):
                 self._on_gone()
 
 
-class Paper(Renderer):
+class LiveRenderer(Renderer):
     """Draws the lower part, and prints what is finished above it.
 
     `is_busy` tells whether more is drawn than the input box.
