@@ -80,7 +80,7 @@ class LiveScreen:
         self._renderer = LiveRenderer(self._app.renderer.style, self._output, lambda: bool(self._live))
         self._app.renderer = self._renderer
         self._asking.app = self._app
-        self._output.sightings.on_told = self._told
+        self._output.size_probes.on_told = self._told
 
     @property
     def columns(self) -> int:
@@ -198,7 +198,7 @@ class LiveScreen:
         self.buffer.cursor_position = len(self.buffer.text)
 
     def _draw_frame(self) -> None:
-        self._is_held = self._output.sightings.is_waiting(_LONGEST_HELD_S) and not self._is_held
+        self._is_held = self._output.size_probes.is_waiting(_LONGEST_HELD_S) and not self._is_held
         if self._is_held and self._app.loop is not None:  # no frame is sent after one that wasn't drawn yet
             self._app.loop.call_later(_LONGEST_HELD_S, self._draw_held)
             return
@@ -220,12 +220,12 @@ class LiveScreen:
         if self._finds_theme:
             self._output.write_raw(ASK_BACKGROUND)
         if not os.environ.get("PROMPT_TOOLKIT_NO_CPR"):
-            self._output.write_raw(self._output.sightings.first_question())
+            self._output.write_raw(self._output.size_probes.first_question())
         self._output.flush()
 
     def _told(self) -> None:
         """Draw what waits for the terminal to have drawn the last frame, and what it drew in the wrong place."""
-        if self._is_held or self._output.sightings.has_misdrawn:
+        if self._is_held or self._output.size_probes.has_misdrawn:
             self._draw_frame()
 
     def _found_theme(self, theme: str) -> None:

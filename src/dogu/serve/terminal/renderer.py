@@ -20,7 +20,7 @@ from prompt_toolkit.renderer import CPR_Support, Renderer
 from prompt_toolkit.utils import get_cwidth
 
 from dogu.serve.terminal.cells import plain_of
-from dogu.serve.terminal.sightings import ANSWER, ANSWER_BEGUN, Frame, Misdrawn, Sightings
+from dogu.serve.terminal.size_probes import ANSWER, ANSWER_BEGUN, Frame, Misdrawn, SizeProbes
 from dogu.serve.terminal.style import theme_of_color
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class FrameOutput(Vt100_Output):
         self._held = 0
         self._on_gone = on_gone
         self.is_gone = False
-        self.sightings = Sightings()
+        self.size_probes = SizeProbes()
         self.known_size = _size_of(stdout)
         super().__init__(stdout, self._size, term=os.environ.get("TERM"), enable_cpr=True)
 
     def _size(self) -> Size:
-        return self.sightings.size(self.known_size())
+        return self.size_probes.size(self.known_size())
 
     @contextmanager
     def frame(self) -> Generator[None]:
@@ -102,13 +102,13 @@ class LiveRenderer(Renderer):
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
         """Draw a frame: first what is to be printed, then the lower part below it."""
         size = self._frames.get_size()
-        sightings = self._frames.sightings
-        if self._has_new_width(size) and sightings.is_waiting() and not is_done:
+        size_probes = self._frames.size_probes
+        if self._has_new_width(size) and size_probes.is_waiting() and not is_done:
             if app.loop is not None:  # how wide it was when it drew the last frames will be told at once
                 app.loop.call_later(_ANSWER_S, app.invalidate)
             return
         with self._frames.frame():
-            misdrawn = sightings.misdrawn()
+            misdrawn = size_probes.misdrawn()
             if misdrawn is not None:
                 self._mend(misdrawn, size)
             elif self._due or self._is_stale or self._is_to_shrink(layout, size):
@@ -118,7 +118,7 @@ class LiveRenderer(Renderer):
             super().render(app, layout, is_done)
             if self._last_screen is not None and not is_done:
                 frame = Frame(size, self._last_screen, self._cursor_pos, printed)
-                self._frames.write_raw(sightings.drawn(frame, is_busy=self._is_busy()))
+                self._frames.write_raw(size_probes.drawn(frame, is_busy=self._is_busy()))
 
     def write_due(self) -> str:
         """Write what is to be printed, where the cursor is; return it."""
@@ -141,7 +141,7 @@ class LiveRenderer(Renderer):
 
     async def wait_for_cpr_responses(self, timeout: int = 1) -> None:  # noqa: ASYNC109  (as prompt_toolkit calls it)
         """Wait for what the terminal was asked, before another program reads from it."""
-        await self._frames.sightings.all_told()
+        await self._frames.size_probes.all_told()
 
     def _mend(self, misdrawn: Misdrawn, size: Size) -> None:
         """Erase what was drawn in the wrong place, with what was left above it, and have its text printed anew."""
@@ -248,7 +248,7 @@ class _Reader(PosixStdinReader):
         read = self._inner.read(count)
         self.closed = self._inner.closed
         text, self._begun = self._begun + read, ""
-        listens = self._output.sightings.listens
+        listens = self._output.size_probes.listens
         if "\x1b]" not in text and not (listens and "\x1b[" in text):
             return text
         text = _REPLY.sub(self._told, text)
@@ -260,7 +260,7 @@ class _Reader(PosixStdinReader):
         return text
 
     def _sighted(self, match: re.Match[str]) -> str:
-        self._output.sightings.told(Size(int(match[1]), int(match[2])), self._output.known_size())
+        self._output.size_probes.told(Size(int(match[1]), int(match[2])), self._output.known_size())
         return ""
 
     def _told(self, match: re.Match[str]) -> str:

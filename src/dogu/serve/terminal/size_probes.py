@@ -45,7 +45,7 @@ class Misdrawn(msgspec.Struct):
     columns: int
 
 
-class Sightings:
+class SizeProbes:
     """The frames whose answers are awaited. `on_told` is called when one came; nothing is asked of a mute terminal."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.layout.screen import Screen
 
-from dogu.serve.terminal.sightings import ANSWER, QUESTION, Frame, Sightings
+from dogu.serve.terminal.size_probes import ANSWER, QUESTION, Frame, SizeProbes
 
 pytestmark = pytest.mark.anyio
 WIDE, NARROW = Size(24, 80), Size(24, 40)
@@ -18,21 +18,21 @@ def frame(printed: str = "", size: Size = WIDE) -> Frame:
 
 
 @pytest.fixture
-def answering() -> Sightings:
-    sightings = Sightings()
-    assert sightings.first_question() == QUESTION
-    sightings.told(WIDE, WIDE)
-    return sightings
+def answering() -> SizeProbes:
+    size_probes = SizeProbes()
+    assert size_probes.first_question() == QUESTION
+    size_probes.told(WIDE, WIDE)
+    return size_probes
 
 
 async def test_a_terminal_that_never_answers_is_asked_once():
-    sightings = Sightings()
-    sightings.first_question()
-    assert sightings.drawn(frame(), is_busy=True) == ""
-    assert not sightings.is_waiting()
+    size_probes = SizeProbes()
+    size_probes.first_question()
+    assert size_probes.drawn(frame(), is_busy=True) == ""
+    assert not size_probes.is_waiting()
 
 
-async def test_only_what_is_drawn_while_something_is_under_way_is_asked_about(answering: Sightings):
+async def test_only_what_is_drawn_while_something_is_under_way_is_asked_about(answering: SizeProbes):
     assert answering.drawn(frame(), is_busy=False) == ""
     assert answering.drawn(frame(), is_busy=True) == QUESTION
     assert answering.is_waiting()
@@ -41,7 +41,7 @@ async def test_only_what_is_drawn_while_something_is_under_way_is_asked_about(an
     assert answering.misdrawn() is None
 
 
-async def test_all_frames_since_the_last_good_one_are_mended_once(answering: Sightings):
+async def test_all_frames_since_the_last_good_one_are_mended_once(answering: SizeProbes):
     good = frame("good\n")
     for drawn in (good, frame("one\n"), frame("two\n")):
         answering.drawn(drawn, is_busy=True)
@@ -55,7 +55,7 @@ async def test_all_frames_since_the_last_good_one_are_mended_once(answering: Sig
     assert answering.misdrawn() is None
 
 
-async def test_an_answer_that_comes_late_tells_what_was_misdrawn_and_nothing_is_held_up_for_it(answering: Sightings):
+async def test_an_answer_that_comes_late_tells_what_was_misdrawn_and_nothing_is_held_up_for_it(answering: SizeProbes):
     late = frame("late\n")
     answering.drawn(late, is_busy=True)
     late.asked_at -= 1
@@ -67,7 +67,7 @@ async def test_an_answer_that_comes_late_tells_what_was_misdrawn_and_nothing_is_
     assert [each.printed for each in misdrawn.frames] == ["late\n", "later\n"]
 
 
-async def test_an_answer_that_never_comes_is_given_up(answering: Sightings):
+async def test_an_answer_that_never_comes_is_given_up(answering: SizeProbes):
     lost = frame("lost\n")
     answering.drawn(lost, is_busy=True)
     lost.asked_at -= 60
@@ -76,7 +76,7 @@ async def test_an_answer_that_never_comes_is_given_up(answering: Sightings):
     assert answering.misdrawn() is None
 
 
-async def test_the_size_it_says_holds_until_the_system_knows_another(answering: Sightings):
+async def test_the_size_it_says_holds_until_the_system_knows_another(answering: SizeProbes):
     answering.drawn(frame(), is_busy=True)
     answering.told(NARROW, WIDE)
     assert answering.size(WIDE) == NARROW
@@ -84,7 +84,7 @@ async def test_the_size_it_says_holds_until_the_system_knows_another(answering: 
     assert answering.size(WIDE) == WIDE
 
 
-async def test_answers_are_taken_in_before_another_program_reads(answering: Sightings):
+async def test_answers_are_taken_in_before_another_program_reads(answering: SizeProbes):
     answering.drawn(frame(), is_busy=True)
     async with anyio.create_task_group() as group:
         group.start_soon(answering.all_told)
