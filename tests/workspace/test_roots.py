@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import beneath
+from dogu.workspace import openat
 from dogu.workspace.roots import Roots
 
 
 @pytest.fixture(params=["openat2", "walk"])
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "walk":
-        monkeypatch.setattr(beneath, "_kernel_can", False)
+        monkeypatch.setattr(openat, "_kernel_can", False)
     (tmp_path / "ws/a/b").mkdir(parents=True)
     (tmp_path / "ws/f").write_text("inside")
     (tmp_path / "out/dir").mkdir(parents=True)

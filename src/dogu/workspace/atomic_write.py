@@ -18,9 +18,9 @@ from contextlib import contextmanager
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace.beneath import Place, is_regular
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.file_attributes import copy_attributes
+from dogu.workspace.openat import Place, is_regular
 from dogu.workspace.pending_writes import PendingWrites, RestoreError, temporary_name
 from dogu.workspace.syscalls import Syscalls, blocks_of, read_all, write_all
 

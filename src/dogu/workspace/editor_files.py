@@ -19,9 +19,9 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile, refuse_read_only
-from dogu.workspace.beneath import Place
 from dogu.workspace.digest import digest_of
 from dogu.workspace.files import FileContent, LocalFiles, WriteObserver
+from dogu.workspace.openat import Place
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls, write_all

@@ -16,10 +16,10 @@ from typing import BinaryIO, Literal, Protocol
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import beneath
+from dogu.workspace import openat
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
-from dogu.workspace.beneath import Place
 from dogu.workspace.digest import digest_of
+from dogu.workspace.openat import Place
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites, RestoreError
 from dogu.workspace.protected import protected_reason, secret_reason
@@ -186,7 +186,7 @@ class LocalFiles:
         try:
             mode = os.fstat(handle).st_mode
         finally:
-            beneath.close(handle)
+            openat.close(handle)
         if stat.S_ISREG(mode):
             return "file"
         return "directory" if stat.S_ISDIR(mode) else "other"
@@ -208,7 +208,7 @@ class LocalFiles:
                     raise explain(error, located) from error
                 raise
             finally:
-                beneath.close(place.parent)
+                openat.close(place.parent)
             self._seen[place.path] = digest
 
     def remove(self, path: str, expected: str) -> None:
@@ -223,7 +223,7 @@ class LocalFiles:
             except OSError as error:
                 raise explain(error, located) from error
             finally:
-                beneath.close(place.parent)
+                openat.close(place.parent)
             self._seen.pop(place.path, None)
 
     def seen_digest(self, path: str) -> str | None:

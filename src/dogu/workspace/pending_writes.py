@@ -17,7 +17,7 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.language import told
-from dogu.workspace import beneath
+from dogu.workspace import openat
 from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls, read_all, write_all
 
@@ -81,7 +81,7 @@ class PendingWrites:
             yield
         except RestoreError:
             if note is not None:
-                beneath.close(note[0])
+                openat.close(note[0])
             raise
         except BaseException:
             self._end(note)
@@ -112,7 +112,7 @@ class PendingWrites:
         except BaseException:
             _unlink_if_there(name + _UNFINISHED)
             _unlink_if_there(name + _NOTE)
-            beneath.close(descriptor)
+            openat.close(descriptor)
             raise
         return descriptor, name + _NOTE
 
@@ -131,7 +131,7 @@ class PendingWrites:
             return
         descriptor, name = note
         _unlink_if_there(name)
-        beneath.close(descriptor)
+        openat.close(descriptor)
         if durable:
             try:
                 self._sync(os.path.dirname(name))
@@ -143,7 +143,7 @@ class PendingWrites:
         try:
             self._syscalls.fsync(descriptor)
         finally:
-            beneath.close(descriptor)
+            openat.close(descriptor)
 
 
 class RestoreError(OSError):
@@ -167,7 +167,7 @@ def recover(folder: str, roots: Roots) -> list[Recovered]:
         except (OSError, ToolError) as error:
             found = Recovered(path, told("could not be put right: {error}", error=error))
         finally:
-            beneath.close(descriptor)
+            openat.close(descriptor)
         if found is not None:
             done.append(found)
     return done
@@ -185,7 +185,7 @@ def _lock(path: str) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        beneath.close(descriptor)
+        openat.close(descriptor)
         raise
     return descriptor
 
@@ -234,7 +234,7 @@ def _remove_temporary(path: str, roots: Roots) -> Recovered | None:
     except FileNotFoundError:
         return None
     finally:
-        beneath.close(place.parent)
+        openat.close(place.parent)
     return Recovered(path, told("removed a temporary file of an interrupted write"))
 
 
@@ -244,7 +244,7 @@ def _restore(path: str, old: bytes, new: bytes, roots: Roots) -> bool:
     try:
         target = syscalls.open(place.parent, place.name, os.O_RDWR)
     finally:
-        beneath.close(place.parent)
+        openat.close(place.parent)
     try:
         now = read_all(syscalls, target, max(len(old), len(new)) + 1)
         if now in (old, new):
@@ -255,7 +255,7 @@ def _restore(path: str, old: bytes, new: bytes, roots: Roots) -> bool:
         syscalls.truncate(target, len(old))
         syscalls.fsync(target)
     finally:
-        beneath.close(target)
+        openat.close(target)
     return True
 
 

@@ -13,8 +13,8 @@ import stat
 from collections.abc import Sequence
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import beneath
-from dogu.workspace.beneath import OutsideRootsError, Place
+from dogu.workspace import openat
+from dogu.workspace.openat import OutsideRootsError, Place
 from dogu.workspace.os_errors import explain
 
 _LONGEST_PATH_BYTES = 4_095
@@ -79,10 +79,10 @@ class Roots:
         """
         located = self.locate(path)
         descriptor = self._open(located, _READ)
-        if beneath.is_regular(descriptor):
+        if openat.is_regular(descriptor):
             return descriptor
         is_directory = _is_directory(descriptor)
-        beneath.close(descriptor)
+        openat.close(descriptor)
         raise explain(OSError(errno.EISDIR if is_directory else errno.ENXIO, ""), located)
 
     def open_directory(self, path: str) -> int:
@@ -103,7 +103,7 @@ class Roots:
         """
         located = self.locate(path)
         try:
-            return beneath.find_place(self._writable_anchor, located, create, follow_last)
+            return openat.find_place(self._writable_anchor, located, create, follow_last)
         except OutsideRootsError as error:
             raise self._outside(located, error) from error
         except OSError as error:
@@ -113,14 +113,14 @@ class Roots:
         """Return the absolute path of what `path` names, with every symbolic link resolved; the end may be missing."""
         located = self.locate(path)
         try:
-            place = beneath.find_place(self._anchor, located)
+            place = openat.find_place(self._anchor, located)
         except OutsideRootsError as error:
             raise self._outside(located, error) from error
         except FileNotFoundError:
             return os.path.realpath(located)
         except OSError as error:
             raise explain(error, located) from error
-        beneath.close(place.parent)
+        openat.close(place.parent)
         return place.path
 
     def real_of(self, descriptor: int, path: str) -> str:
@@ -142,12 +142,12 @@ class Roots:
             except OSError:
                 return
             finally:
-                beneath.close(place.parent)
+                openat.close(place.parent)
 
     def _open(self, located: str, flags: int) -> int:
         try:
             root, parts = self._anchor(located)
-            opened = beneath.open_plain(root, parts, flags)
+            opened = openat.open_plain(root, parts, flags)
             return self._open_by_walk(located, flags) if opened is None else opened
         except OutsideRootsError as error:
             raise self._outside(located, error) from error
@@ -156,7 +156,7 @@ class Roots:
 
     def _open_by_walk(self, located: str, flags: int) -> int:
         for _ in range(_MOST_RACES):
-            place = beneath.find_place(self._anchor, located)
+            place = openat.find_place(self._anchor, located)
             try:
                 return os.open(place.name, flags | os.O_NOFOLLOW, dir_fd=place.parent)
             except OSError as error:
@@ -164,7 +164,7 @@ class Roots:
                 if error.errno != errno.ELOOP:
                     raise
             finally:
-                beneath.close(place.parent)
+                openat.close(place.parent)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), located)
 
     def _anchor(self, path: str) -> tuple[str, list[str]]:
@@ -187,7 +187,7 @@ class Roots:
     def _within(self, path: str) -> tuple[str, list[str]] | None:
         for spelled, root in self._spellings:
             if path == spelled or path.startswith(spelled.rstrip("/") + "/"):
-                return root, beneath.parts_of(path[len(spelled) :])
+                return root, openat.parts_of(path[len(spelled) :])
         return None
 
     def _outside(self, path: str, error: OutsideRootsError) -> ToolError:
@@ -215,12 +215,12 @@ def _check_spelling(path: str) -> None:
 
 def _without_dotdot(path: str) -> str:
     done: list[str] = []
-    for part in beneath.parts_of(path):
+    for part in openat.parts_of(path):
         if part != "..":
             done.append(part)
             continue
         folder = "/" + "/".join(done)
-        done = beneath.parts_of(os.path.dirname(os.path.realpath(folder)))
+        done = openat.parts_of(os.path.dirname(os.path.realpath(folder)))
     return "/" + "/".join(done)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from dogu.workspace.beneath import Place
+from dogu.workspace.openat import Place
 from dogu.workspace.os_errors import explain
 from dogu.workspace.roots import Roots
 

@@ -16,8 +16,8 @@ from dogu.runtime.journal.entries import Change
 from dogu.runtime.journal.log import MISSING, UNKNOWN_MODE, State
 from dogu.runtime.journal.reach import Reach
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
-from dogu.workspace.beneath import Place
 from dogu.workspace.digest import digest_of
+from dogu.workspace.openat import Place
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import temporary_name
 

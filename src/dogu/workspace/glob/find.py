@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from dogu.workspace import beneath
+from dogu.workspace import openat
 from dogu.workspace.glob.pattern import GlobPattern, PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 from dogu.workspace.ignore.pattern import has_wildcard
@@ -56,7 +56,7 @@ class GlobQuery(msgspec.Struct, frozen=True):
         if any(part in ("", ".", "..") for part in parts):
             return False
         try:
-            folder = beneath.enter(start, parts[:-1])
+            folder = openat.enter(start, parts[:-1])
             try:
                 mode = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode
             finally:
@@ -94,7 +94,7 @@ class _Search:
         if rules is not None and self._query.ignore is not None:
             for part in folder.split("/") if folder else ():
                 rules = rules.entered(part, rules.why_ignored(part, is_folder=True))
-        descriptor = beneath.enter(start, folder.split("/") if folder else ())
+        descriptor = openat.enter(start, folder.split("/") if folder else ())
         try:
             self._keep(WalkedFolder(f"{folder}/" if folder else "", [name], descriptor, rules), [name])
         finally:

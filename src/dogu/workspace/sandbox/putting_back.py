@@ -10,7 +10,7 @@ import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from dogu.workspace import beneath
+from dogu.workspace import openat
 
 MOST_BYTES = 1024 * 1024  # of one file; a longer one can't be put back
 
@@ -61,10 +61,10 @@ def _folder_of(path: str, roots: Sequence[str]) -> Generator[tuple[int, str]]:
     root = max((root for root in roots if path.startswith(f"{root}/")), key=len, default="")
     if not root:
         raise FileNotFoundError(path)
-    *parents, name = beneath.parts_of(path[len(root) :])
-    handle = beneath.open_root(root)
+    *parents, name = openat.parts_of(path[len(root) :])
+    handle = openat.open_root(root)
     try:
-        folder = beneath.enter(handle, parents)
+        folder = openat.enter(handle, parents)
     finally:
         os.close(handle)
     try:

@@ -11,7 +11,7 @@ import tempfile
 
 import msgspec
 
-from dogu.workspace import beneath
+from dogu.workspace import openat
 from dogu.workspace.search.query import LONGEST_LINE_CHARS
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -62,7 +62,7 @@ class Source(msgspec.Struct):
 def open_beneath(folder: int, path: str) -> int:
     """Open a regular file below a folder's handle for reading. Raises OSError, also for links and devices."""
     parts = path.split("/")
-    here = beneath.enter(folder, parts[:-1])
+    here = openat.enter(folder, parts[:-1])
     try:
         descriptor = os.open(parts[-1], _READ, dir_fd=here)
     finally:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dogu.workspace import beneath
+from dogu.workspace import openat
 
 _MASK = (
     0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x01000000
@@ -48,7 +48,7 @@ class FolderEvents:
         if self._add is None:
             return
         number = self._add(self._descriptor, b"/proc/self/fd/%d" % folder, _MASK)
-        if number < 0 or beneath.file_system_type(folder) not in _LOCAL:
+        if number < 0 or openat.file_system_type(folder) not in _LOCAL:
             self.close()
             return
         self._paths[number] = path
@@ -66,7 +66,7 @@ class FolderEvents:
     def close(self) -> None:
         """Stop watching."""
         if self._descriptor >= 0:
-            beneath.close(self._descriptor)
+            openat.close(self._descriptor)
         self._descriptor = -1
         self._add = None
         self._paths.clear()

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from dogu.language import told
-from dogu.workspace import beneath
+from dogu.workspace import openat
 from dogu.workspace.snapshot.folder_events import FolderEvents
 from dogu.workspace.snapshot.index import Index
 from dogu.workspace.snapshot.pack import Pack
@@ -202,7 +202,7 @@ class TreeSnapshots:
         self._is_first = True
 
     def _look_below(self, root: str, touched: Sequence[str], found: _Look) -> None:
-        handle = beneath.open_root(root)
+        handle = openat.open_root(root)
         try:
             self._devices[root] = os.fstat(handle).st_dev
             found.root = root
@@ -219,7 +219,7 @@ class TreeSnapshots:
     def _look_at_folder(self, root: str, handle: int, path: str, found: _Look) -> None:
         """Look at the entries of one folder, and at those of the folders in it that are new, or all in a full look."""
         try:
-            folder = beneath.open_folder_below(handle, path[len(root) :].lstrip("/"))
+            folder = openat.open_folder_below(handle, path[len(root) :].lstrip("/"))
         except OSError:
             self._forget(path, found)
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dogu.contract.errors import ToolError
-from dogu.workspace import beneath
+from dogu.workspace import openat
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.roots import Roots
 
@@ -37,7 +37,7 @@ def swapping(one: str, other: str) -> Generator[None]:
 @pytest.fixture(params=["openat2", "walk"])
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "walk":
-        monkeypatch.setattr(beneath, "_kernel_can", False)
+        monkeypatch.setattr(openat, "_kernel_can", False)
     for folder in ("ws/d", "out"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "ws/d/f").write_text("inside")
