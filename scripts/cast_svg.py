@@ -13,7 +13,7 @@ _CELL_WIDTH, _LINE_HEIGHT, _MARGIN = 8.4, 18, 14
 _FRAME_S = 0.12
 _LAST_FRAME_S = 3.0
 _BACKGROUND, _TEXT = "#1b1d23", "#d7dae0"
-_COLOURS = {
+_COLORS = {
     "black": "#4b5263", "red": "#e06c75", "green": "#98c379", "brown": "#e5c07b", "blue": "#61afef",
     "magenta": "#c678dd", "cyan": "#56b6c2", "white": "#d7dae0",
     "brightblack": "#7f8694", "brightred": "#ef7d86", "brightgreen": "#a9d68a", "brightbrown": "#f2d08b",
@@ -102,13 +102,13 @@ def _line(line: tuple[Char, ...]) -> str:
 
 
 def _look(cell: Char) -> tuple[str, str, bool, bool, bool]:
-    foreground, background = _colour(cell.fg), _colour(cell.bg)
+    foreground, background = _color(cell.fg), _color(cell.bg)
     if cell.reverse:
         foreground, background = background or _BACKGROUND, foreground or _TEXT
     return foreground, background, cell.bold, cell.italics, cell.underscore
 
 
-def _colour(name: str) -> str:
+def _color(name: str) -> str:
     if name == "default":
         return ""
-    return _COLOURS.get(name, f"#{name}")
+    return _COLORS.get(name, f"#{name}")

@@ -190,7 +190,7 @@ def test_text_comes_in_one_piece_calls_unfold_and_what_never_ended_is_told(tmp_p
     assert page.count("<section") == page.count("</section>") == 2
 
 
-def test_a_diff_is_coloured_line_by_line():
+def test_a_diff_is_colored_line_by_line():
     html = diff_html("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+<c>\n--- not a name\n")
     assert '<span class="del">-b</span>' in html
     assert '<span class="add">+&lt;c&gt;</span>' in html

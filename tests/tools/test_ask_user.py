@@ -13,7 +13,7 @@ from dogu.tools.ask_user import AskUser
 
 pytestmark = pytest.mark.anyio
 
-COLOUR = {
+COLOR = {
     "question": "Which colour?",
     "header": "Colour",
     "options": [{"label": "Red", "description": "like fire"}, {"label": "Blue"}],
@@ -39,7 +39,7 @@ async def ask(door: Door, *questions: dict[str, Any]) -> ToolResult:
 
 async def test_the_persons_answers_are_told_to_the_model() -> None:
     door = Door(Given({"answer1": "Red", "answer2": "paint.py"}))
-    result = await ask(door, COLOUR, NAME)
+    result = await ask(door, COLOR, NAME)
     assert result.error is None
     assert result.llm_content == "The user answered:\n\nWhich colour?\nRed\n\nWhat is it called?\npaint.py"
     [elicitation] = door.elicitations
@@ -60,21 +60,21 @@ async def test_the_persons_answers_are_told_to_the_model() -> None:
 
 async def test_several_options_may_be_chosen_where_the_question_says_so() -> None:
     door = Door(Given({"answer1": ["Red", "Blue"]}))
-    result = await ask(door, {**COLOUR, "multiSelect": True})
+    result = await ask(door, {**COLOR, "multiSelect": True})
     assert str(result.llm_content).endswith("Which colour?\nRed, Blue")
     assert door.elicitations[0].fields["answer1"]["type"] == "array"
 
 
 async def test_the_person_may_answer_in_their_own_words() -> None:
     door = Door(Given({"answer1": "own words"}), Given({"answer1": "green, please"}))
-    result = await ask(door, COLOUR)
+    result = await ask(door, COLOR)
     assert str(result.llm_content).endswith("Which colour?\ngreen, please")
     assert door.elicitations[1].fields["answer1"]["type"] == "string"
 
 
 async def test_without_a_person_the_model_hears_that_nobody_is_there() -> None:
     for tool in (AskUser(), AskUser(PersonAsked(Door(None)))):
-        result = await run_tool(tool, questions=[COLOUR])
+        result = await run_tool(tool, questions=[COLOR])
         assert result.error is not None
         assert result.error.kind is ErrorKind.NOBODY_TO_ASK
         assert "Nobody is here to answer" in str(result.llm_content)
@@ -82,7 +82,7 @@ async def test_without_a_person_the_model_hears_that_nobody_is_there() -> None:
 
 @pytest.mark.parametrize("declined", [Declined(), Declined("ask my boss"), Declined(stop=True)])
 async def test_a_person_may_leave_it_unanswered(declined: Declined) -> None:
-    result = await ask(Door(declined), COLOUR)
+    result = await ask(Door(declined), COLOR)
     assert result.error is not None
     assert result.error.kind is ErrorKind.DECLINED
     assert declined.reason in str(result.llm_content)
@@ -129,6 +129,6 @@ async def test_an_approval_and_a_question_never_stand_on_the_screen_together() -
         return Given({"answer1": "Red"})
 
     approval = Approval(Policy(), None, door)
-    result = await run_tool(AskUser(PersonAsked(approval.elicit)), questions=[COLOUR])
+    result = await run_tool(AskUser(PersonAsked(approval.elicit)), questions=[COLOR])
     assert result.error is None
     assert len(asked) == 1

@@ -34,7 +34,7 @@ def gzip_bomb() -> bytes:
 
 
 def png_bomb() -> bytes:
-    """Make a picture of 14,000 x 14,000 points, all of one colour."""
+    """Make a picture of 14,000 x 14,000 points, all of one color."""
     side = 14_000
 
     def chunk(kind: bytes, data: bytes) -> bytes:

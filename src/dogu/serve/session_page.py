@@ -1,4 +1,4 @@
-"""A session as HTML, event by event: prompts, answers, calls that unfold, coloured diffs. Everything is escaped."""
+"""A session as HTML, event by event: prompts, answers, calls that unfold, colored diffs. Everything is escaped."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class SessionItems:
 
 
 def diff_html(unified: str) -> str:
-    """Return a unified diff with its lines coloured."""
+    """Return a unified diff with its lines colored."""
     kinds = {"+": "add", "-": "del", "@": "hunk"}
     lines: list[str] = []
     for line in unified.removesuffix("\n").split("\n"):

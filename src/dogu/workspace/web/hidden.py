@@ -1,4 +1,4 @@
-"""What a reader of a page doesn't see: text hidden by attributes, styles, place, size or colour.
+"""What a reader of a page doesn't see: text hidden by attributes, styles, place, size or color.
 
 Judged without loading anything, so only where the page itself decides it.
 """
@@ -15,7 +15,7 @@ from selectolax.lexbor import SelectolaxError
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-Colour: TypeAlias = tuple[int, int, int] | str  # red, green, blue; or "transparent"
+Color: TypeAlias = tuple[int, int, int] | str  # red, green, blue; or "transparent"
 
 _NAMED = {
     "white": (255, 255, 255),
@@ -39,8 +39,8 @@ _RGB = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})\s*(?:[,/]\
 _NEAR = 12
 
 
-def colour_of(value: str) -> Colour | None:
-    """Read a colour, or the colour at the beginning of a `background`; None for what isn't decided here."""
+def color_of(value: str) -> Color | None:
+    """Read a color, or the color at the beginning of a `background`; None for what isn't decided here."""
     value = value.strip().lower()
     if match := _HEX.match(value):
         return _from_hex(match[1])
@@ -53,14 +53,14 @@ def colour_of(value: str) -> Colour | None:
     return "transparent" if word == "transparent" else _NAMED.get(word)
 
 
-def is_same_colour(first: Colour | None, second: Colour | None) -> bool:
+def is_same_color(first: Color | None, second: Color | None) -> bool:
     """Whether nobody could tell the two apart; False where one of them isn't known."""
     if not isinstance(first, tuple) or not isinstance(second, tuple):
         return False
     return all(abs(one - other) <= _NEAR for one, other in zip(first, second, strict=True))
 
 
-def _from_hex(digits: str) -> Colour | None:
+def _from_hex(digits: str) -> Color | None:
     if len(digits) in (3, 4):
         digits = "".join(digit * 2 for digit in digits)
     if len(digits) not in (6, 8):
@@ -107,19 +107,19 @@ def style_of(text: str) -> dict[str, str]:
 
 
 class Look(msgspec.Struct, frozen=True):
-    """What an element hands down to its text: whether it is drawn, readably large, and in which colours."""
+    """What an element hands down to its text: whether it is drawn, readably large, and in which colors."""
 
     is_visible: bool = True
     is_tiny: bool = False
-    colour: Colour | None = None
-    ground: Colour | None = None
+    color: Color | None = None
+    ground: Color | None = None
 
     @property
     def shows_text(self) -> bool:
         """Whether text with this look can be read."""
-        if not self.is_visible or self.is_tiny or self.colour == "transparent":
+        if not self.is_visible or self.is_tiny or self.color == "transparent":
             return False
-        return not is_same_colour(self.colour, self.ground)
+        return not is_same_color(self.color, self.ground)
 
     def styled(self, style: Style) -> Look:
         """Return the look inside of an element with these declarations."""
@@ -130,10 +130,10 @@ class Look(msgspec.Struct, frozen=True):
         if size is not None and not (self.is_tiny and size > 1 and _is_relative(style["font-size"])):
             look = msgspec.structs.replace(look, is_tiny=size <= 1)
         if "color" in style:
-            look = msgspec.structs.replace(look, colour=colour_of(style["color"]))
+            look = msgspec.structs.replace(look, color=color_of(style["color"]))
         ground = style.get("background-color", style.get("background"))
-        if ground is not None and (colour := colour_of(ground)) != "transparent":
-            look = msgspec.structs.replace(look, ground=colour)
+        if ground is not None and (color := color_of(ground)) != "transparent":
+            look = msgspec.structs.replace(look, ground=color)
         return look
 
 
@@ -150,8 +150,8 @@ def hides(style: Style) -> bool:
 def own_style(attributes: Mapping[str, str | None]) -> dict[str, str]:
     """Return the declarations of an element's own attributes, old ones like `bgcolor` included."""
     style: dict[str, str] = {}
-    if colour := attributes.get("color"):
-        style["color"] = colour
+    if color := attributes.get("color"):
+        style["color"] = color
     if ground := attributes.get("bgcolor"):
         style["background-color"] = ground
     return style | style_of(attributes.get("style") or "")
@@ -190,7 +190,7 @@ def styled_nodes(tree: LexborHTMLParser, size: int) -> dict[int, dict[str, str]]
 
 
 def _telling_rules(sheet: str, most: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give the rules that hide or colour, and those that show again what such a rule hid."""
+    """Give the rules that hide or color, and those that show again what such a rule hid."""
     hiding: set[str] = set()
     for match in _RULE.finditer(_without_at_rules(_COMMENT.sub("", sheet))):
         selector, style = match[1].strip(), style_of(match[2])
