@@ -84,7 +84,7 @@ def record(language: str, scene: Scene) -> list[tuple[float, str]]:
 
 
 def play(child: pexpect.spawn[str], steps: Sequence[tuple[str, str]]) -> None:
-    """Wait for each step's text on the screen, then type its keys as a person would."""
+    """Wait for each step's text on the screen, then type its keys as a user would."""
     for awaited, keys in steps:
         child.expect(awaited)
         settle(child, 0.9)

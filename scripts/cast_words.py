@@ -12,7 +12,7 @@ _FILE = "greeter/hello.py"
 
 @dataclass(frozen=True)
 class Scene:
-    """The model's turns in a root, and the steps of the person: what to wait for on the screen, then what to type."""
+    """The model's turns in a root, and the steps of the user: what to wait for on the screen, then what to type."""
 
     turns: Callable[[str], Sequence[Turn]]
     steps: Sequence[tuple[str, str]]

@@ -303,7 +303,7 @@ class _Answered(_Wire):
         self.raw(data.replace(b"hello", b"x" * 100_000_000) + b"\n")
 
     def call_wants_address(self, request: Message, _data: bytes) -> None:
-        """Refuse until the person has opened an address."""
+        """Refuse until the user has opened an address."""
         wanted = {"mode": "url", "message": "Pay first.", "url": "https://example.org/pay", "elicitationId": "1"}
         error = {"code": -32042, "message": "an address must be opened", "data": {"elicitations": [wanted]}}
         self.send(id=request["id"], error=error)
@@ -390,7 +390,7 @@ class HostileServer(_Starts, _Lists, _Unanswered, _Answered):
             self.answer(self.asked, {"content": [{"type": "text", "text": "answered"}]})
 
     def ask_for_a_form(self) -> None:
-        """Ask the person, once more."""
+        """Ask the user, once more."""
         self.changes += 1
         schema = {"type": "object", "properties": {"name": {"type": "string", "title": ESCAPES}}}
         params = {"message": ESCAPES, "requestedSchema": schema}
@@ -432,7 +432,7 @@ class HostileServer(_Starts, _Lists, _Unanswered, _Answered):
         self.send(id="e1", method="elicitation/create", params=params)
 
     def call_elicitation_loop(self, _request: Message, _data: bytes) -> None:
-        """Ask the person, again and again."""
+        """Ask the user, again and again."""
         self.ask_for_a_form()
 
 

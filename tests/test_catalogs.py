@@ -112,7 +112,7 @@ _WORDS = re.compile(r"[A-Za-z]{2,} [a-z]{2,}")
 
 
 def bare_sentences(source: bytes) -> Iterator[tuple[int, str]]:
-    """Give what the calls that show something to a person are given as a bare text that reads like a sentence."""
+    """Give what the calls that show something to a user are given as a bare text that reads like a sentence."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and _name(node.func) in _SHOWN:
             given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg != "metavar")]

@@ -1,4 +1,4 @@
-"""The person's language: which is spoken, and what is said in it."""
+"""The user's language: which is spoken, and what is said in it."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class TestFiles:
         with pytest.raises(SettingsError, match=r"missing\.json: can't be read: No such file"):
             load_settings(str(place.root), str(place.home), str(place.root / "missing.json"))
 
-    def test_a_home_that_is_the_workspace_is_read_once_and_as_the_persons(self, place: Place) -> None:
+    def test_a_home_that_is_the_workspace_is_read_once_and_as_the_users(self, place: Place) -> None:
         place.write("home/.gemini", {"tools": {"allowed": ["replace"]}})
         settings = load_settings(str(place.home), str(place.home), environ={})
         assert settings.tools.allowed == ("replace",)
@@ -548,7 +548,7 @@ class TestTrust:
         assert trust_of(str(deeper), home) is Trust.DISTRUSTED
         assert trust_of(str(place.root.parent), home) is Trust.UNKNOWN
 
-    def test_the_file_of_answers_is_the_persons_alone(self, place: Place) -> None:
+    def test_the_file_of_answers_is_the_users_alone(self, place: Place) -> None:
         record_trust(str(place.root), str(place.home), Trust.TRUSTED)
         file = place.home / ".dogu" / "trustedFolders.json"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -196,7 +196,7 @@ async def test_a_prompt_is_taken_back_when_its_first_request_fails(tmp_path: Pat
         assert (await agent.agent.run("hi")).text == "hello"
 
 
-async def test_compact_sums_up_at_the_persons_word(tmp_path: Path):
+async def test_compact_sums_up_at_the_users_word(tmp_path: Path):
     turns = [look(1), "a long answer " * 500, "and more " * 500, "the sum", "fine"]
     model = ScriptedModel(turns)
     async with opened(tmp_path, model) as agent:

@@ -101,7 +101,7 @@ async def test_the_step_limit_ends_the_turn_and_says_so():
     assert len(model.requests) == 3
 
 
-async def test_the_same_call_again_and_again_asks_the_person():
+async def test_the_same_call_again_and_again_asks_the_user():
     asked: list[str] = []
 
     async def go_on(question: str) -> bool:
@@ -115,7 +115,7 @@ async def test_the_same_call_again_and_again_asks_the_person():
     assert len(model.requests) == 10
 
 
-async def test_a_cycle_of_two_calls_is_a_loop_and_without_a_person_it_ends():
+async def test_a_cycle_of_two_calls_is_a_loop_and_without_a_user_it_ends():
     model = ScriptedModel([Turn(calls=[call("look", name="ab"[n % 2])]) for n in range(20)])
     end = await agent(model).run("look")
     assert (end.reason, len(model.requests)) == (EndReason.LOOP, 10)

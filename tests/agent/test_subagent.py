@@ -168,7 +168,7 @@ async def test_a_helpers_calls_are_judged_and_asked_about_as_any() -> None:
     assert "not that" in session.model.requests[2].responses[1]["response"]["error"]
 
 
-async def test_without_a_person_what_asks_is_refused_within_a_helper_too() -> None:
+async def test_without_a_user_what_asks_is_refused_within_a_helper_too() -> None:
     session = Session([helper(tools=["change"]), Turn(calls=[call("change")]), "I couldn't.", "Done."], None)
     end = await session.run()
     assert session.change.done == []

@@ -1,4 +1,4 @@
-"""Connecting a model: keys are kept where only the person reads them, servers are found, the choice is remembered."""
+"""Connecting a model: keys are kept where only the user reads them, servers are found, the choice is remembered."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ async def test_a_page_may_take_the_time_that_the_settings_say(tmp_path: Path) ->
     assert answer.result.error.kind is ErrorKind.TIMED_OUT
 
 
-async def test_without_a_person_a_fetch_is_refused_as_every_question_is(tmp_path: Path) -> None:
+async def test_without_a_user_a_fetch_is_refused_as_every_question_is(tmp_path: Path) -> None:
     async with dogu.open_runtime(options(tmp_path)) as runtime:
         answer = await runtime.call("web_fetch", prompt="https://example.com/")
     assert answer.result.error is not None

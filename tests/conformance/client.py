@@ -31,7 +31,7 @@ _DOCUMENT = "https://conformance-test.local/client-metadata.json"  # the suite's
 
 
 async def _open_address(address: str) -> bool:
-    """Be the person's browser: go where the authorization server sends it."""
+    """Be the user's browser: go where the authorization server sends it."""
     async with httpx2.AsyncClient(follow_redirects=True) as browser:
         try:
             return (await browser.get(address)).is_success

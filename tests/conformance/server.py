@@ -86,7 +86,7 @@ async def sampling(prompt: str) -> str:
 
 
 async def elicitation(message: str) -> str:
-    """Ask the person."""
+    """Ask the user."""
     schema = {"type": "object", "properties": {"response": {"type": "string"}}, "required": ["response"]}
     return _told("User response", await caller().elicit(message, schema))
 

@@ -15,7 +15,7 @@ from dogu.contract import text_of
 
 @dataclass
 class Documented:
-    """`root` is the workspace; `questions` are what a person was asked."""
+    """`root` is the workspace; `questions` are what a user was asked."""
 
     root: Path
     runtime: dogu.Runtime
@@ -61,7 +61,7 @@ class Documented:
 async def open_documented(
     folder: Path, settings: str = "", files: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Documented]:
-    """Open the tools over a new workspace in `folder` that holds `files`, with the person's settings given as JSON."""
+    """Open the tools over a new workspace in `folder` that holds `files`, with the user's settings given as JSON."""
     root, home = folder / "root", folder / "home"
     root.mkdir()
     for name, content in (files or {}).items():

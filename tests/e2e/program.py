@@ -37,7 +37,7 @@ class Program:
             _set_environ(before)
 
     def settle(self, settings: str) -> None:
-        """Write the person's settings."""
+        """Write the user's settings."""
         (self.home / ".dogu").mkdir(exist_ok=True)
         (self.home / ".dogu" / "settings.json").write_text(settings)
 

@@ -231,7 +231,7 @@ async def test_the_models_plan_is_told_as_a_plan(program: Program):
 
 
 @pytest.mark.parametrize("has_forms", [True, False])
-async def test_what_the_model_asks_the_person_is_a_form_or_a_choice(program: Program, has_forms: bool):
+async def test_what_the_model_asks_the_user_is_a_form_or_a_choice(program: Program, has_forms: bool):
     options = [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]
     question = {"question": "Which colour?", "header": "Colour", "type": "choice", "options": options}
     editor = Editor("choice-1")

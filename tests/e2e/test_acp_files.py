@@ -45,7 +45,7 @@ async def test_an_edit_starts_from_the_unsaved_text_and_goes_to_the_editor_and_t
             await ask(connection, session, "/undo")
     assert (diff.old_text, diff.new_text) == ("one\r\ntwo\r\nmine\r\n", "one\r\nzwei\r\nmine\r\n")
     assert editor.written == [str(path)]
-    assert path.read_bytes() == b"one\r\ntwo\r\nmine\r\n"  # what the person had typed isn't lost
+    assert path.read_bytes() == b"one\r\ntwo\r\nmine\r\n"  # what the user had typed isn't lost
 
 
 async def test_what_was_approved_is_on_the_disk_whatever_the_editor_makes_of_it(program: Program):

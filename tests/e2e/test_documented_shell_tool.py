@@ -77,7 +77,7 @@ class TestRunning:
         assert (await fields(tools, 'a=(x y); [[ ${a[1]} == y ]] && echo "$0"'))["Stdout"].strip() == "bash"
 
     @pytest.mark.requirement("shell.description")
-    async def test_the_description_is_shown_to_the_person(self, tools: Documented) -> None:
+    async def test_the_description_is_shown_to_the_user(self, tools: Documented) -> None:
         await fields(tools, "true", description="Do nothing at all.")
         (question,) = tools.questions
         display = question.confirmation.display
@@ -134,7 +134,7 @@ class TestRunning:
 
 class TestNotes:
     @pytest.mark.requirement("shell.note.caution")
-    async def test_a_person_sees_the_command_before_it_runs(self, tmp_path: Path) -> None:
+    async def test_a_user_sees_the_command_before_it_runs(self, tmp_path: Path) -> None:
         async def decline(question: dogu.Question) -> dogu.Declined:
             display = question.confirmation.display
             assert isinstance(display, CommandPreview)

@@ -116,7 +116,7 @@ class TestContract:
     @pytest.mark.requirement("api.result.return_display")
     @pytest.mark.requirement("api.result.rich")
     @pytest.mark.requirement("api.tool.execute")
-    async def test_a_result_holds_rich_content_for_the_model_and_a_display_for_the_person(self) -> None:
+    async def test_a_result_holds_rich_content_for_the_model_and_a_display_for_the_user(self) -> None:
         result = await Stamp().execute(StampArgs(text="a"), CallContext(approved="A"))
         assert result.llm_content == [Text("stamped A"), dogu.Blob("image/png", b"png")]
         assert result.return_display == "*stamped*"

@@ -30,7 +30,7 @@ ERAS = ["legacy", "2026-07-28"]
 SLEEP = {"command": "echo $$ > pid; exec sleep 1000"}
 
 
-class Person:
+class User:
     """Answers forms, and remembers what was asked."""
 
     def __init__(self, **content: str) -> None:
@@ -47,7 +47,7 @@ class Person:
 
 @asynccontextmanager
 async def connected(
-    program: Program, *, mode: str = "legacy", person: Person | None = None, approval_mode: str | None = None
+    program: Program, *, mode: str = "legacy", user: User | None = None, approval_mode: str | None = None
 ) -> AsyncGenerator[Client]:
     """Serve the door in this process, over the SDK's transport in memory: a process a test costs a second each."""
     asking = ElicitationConfirm()
@@ -56,20 +56,20 @@ async def connected(
         async with (
             open_runtime(options, confirm=asking, elicit=elicit_client) as runtime,
             mcp_server(runtime, asking, Offers()) as server,
-            Client(server, mode=mode, elicitation_callback=person) as client,
+            Client(server, mode=mode, elicitation_callback=user) as client,
         ):
             yield client
 
 
 @asynccontextmanager
 async def connected_process(
-    program: Program, *words: str, mode: str = "legacy", person: Person | None = None
+    program: Program, *words: str, mode: str = "legacy", user: User | None = None
 ) -> AsyncGenerator[Client]:
     server = StdioServerParameters(
         command=PROGRAM[0], args=[*PROGRAM[1:], "mcp", *words], env=program.environ(), cwd=program.root
     )
     with anyio.fail_after(60):
-        async with Client(server, mode=mode, elicitation_callback=person) as client:
+        async with Client(server, mode=mode, elicitation_callback=user) as client:
             yield client
 
 
@@ -127,7 +127,7 @@ async def test_without_elicitation_what_asks_is_refused_and_says_what_to_do(prog
     assert not (program.root / "a.txt").exists()
 
 
-async def test_an_approval_mode_lets_it_be_done_without_a_person(program: Program):
+async def test_an_approval_mode_lets_it_be_done_without_a_user(program: Program):
     async with connected_process(program, "--approval-mode", "auto_edit") as client:
         written = await client.call_tool("write_file", {"path": "a.txt", "content": "x"})
     assert not written.is_error
@@ -135,22 +135,22 @@ async def test_an_approval_mode_lets_it_be_done_without_a_person(program: Progra
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_person_is_shown_the_change_and_says_yes(program: Program, mode: str):
+async def test_the_user_is_shown_the_change_and_says_yes(program: Program, mode: str):
     (program.root / "a.txt").write_text("old\n")
-    person = Person(answer="yes")
-    async with connected(program, mode=mode, person=person) as client:
+    user = User(answer="yes")
+    async with connected(program, mode=mode, user=user) as client:
         changed = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
     assert not changed.is_error
     assert (program.root / "a.txt").read_text() == "new\n"
-    assert len(person.asked) == 1
-    assert "-old" in person.asked[0].message
-    assert "+new" in person.asked[0].message
+    assert len(user.asked) == 1
+    assert "-old" in user.asked[0].message
+    assert "+new" in user.asked[0].message
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_person_says_no_and_why(program: Program, mode: str):
-    person = Person(answer="no", reason="wrong file")
-    async with connected(program, mode=mode, person=person) as client:
+async def test_the_user_says_no_and_why(program: Program, mode: str):
+    user = User(answer="no", reason="wrong file")
+    async with connected(program, mode=mode, user=user) as client:
         declined = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
     assert failure_of(declined) == "declined"
     assert "wrong file" in text_of(declined)
@@ -159,22 +159,22 @@ async def test_the_person_says_no_and_why(program: Program, mode: str):
 
 @pytest.mark.parametrize("content", [{}, {"answer": "perhaps"}, {"reason": "yes"}])
 async def test_whatever_is_not_clearly_a_yes_is_a_no(program: Program, content: dict[str, str]):
-    async with connected(program, person=Person(**content)) as client:
+    async with connected(program, user=User(**content)) as client:
         declined = await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})
     assert failure_of(declined) == "declined"
 
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_always_is_remembered_for_the_session(program: Program, mode: str):
-    person = Person(answer="always")
-    async with connected(program, mode=mode, person=person) as client:
+    user = User(answer="always")
+    async with connected(program, mode=mode, user=user) as client:
         for number in range(3):
             assert not (await client.call_tool("write_file", {"path": f"{number}.txt", "content": "x"})).is_error
-    assert len(person.asked) == 1
+    assert len(user.asked) == 1
 
 
 async def test_an_answer_to_another_question_counts_for_nothing(program: Program):
-    async with connected(program, mode="2026-07-28", person=Person(answer="yes")) as client:
+    async with connected(program, mode="2026-07-28", user=User(answer="yes")) as client:
         arguments = {"path": "a.txt", "content": "harmless"}
         asked = await client.session.call_tool("write_file", arguments, allow_input_required=True)
         assert isinstance(asked, mcp_types.InputRequiredResult)
@@ -380,12 +380,12 @@ def web(shared_program: Program) -> Iterator[str]:
 async def test_the_same_over_http(shared_program: Program, web: str, mode: str):
     program = shared_program
     (program.root / "a.txt").write_text("old\n")
-    person = Person(answer="yes")
-    async with Client(web, mode=mode, elicitation_callback=person) as client:
+    user = User(answer="yes")
+    async with Client(web, mode=mode, elicitation_callback=user) as client:
         assert "old" in text_of(await client.call_tool("read_file", {"path": "a.txt"}))
         assert not (await client.call_tool("write_file", {"path": "a.txt", "content": "new\n"})).is_error
     assert (program.root / "a.txt").read_text() == "new\n"
-    assert len(person.asked) == 1
+    assert len(user.asked) == 1
 
 
 async def test_over_http_another_hosts_name_or_web_page_is_refused(web: str):

@@ -133,7 +133,7 @@ def test_what_a_server_asked_of_nobody_is_told_after_the_call(program: Program, 
     assert b"MCP server asks: it asked to open 'file:///etc/passwd', which is no web address: declined" in done.stderr
 
 
-def test_without_a_person_its_call_is_refused(program: Program, settings: dict[str, Any]):
+def test_without_a_user_its_call_is_refused(program: Program, settings: dict[str, Any]):
     assert program.run("call", "sums__add", "a=2", "b=3").returncode == 56
 
 

@@ -111,7 +111,7 @@ def test_a_file_named_in_the_prompt_is_read_into_it(program: Program):
     assert done.stdout == b"read: True\n"
 
 
-def test_an_edit_without_a_person_is_refused_and_the_file_stays(program: Program):
+def test_an_edit_without_a_user_is_refused_and_the_file_stays(program: Program):
     (program.root / "a.txt").write_text("one\n")
     edit = call("replace", file_path=str(program.root / "a.txt"), old_string="one", new_string="two")
     with FakeGemini([Turn(calls=[edit]), Turn(text="Not allowed.")]) as server:

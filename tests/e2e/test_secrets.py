@@ -1,4 +1,4 @@
-"""Files that hold secrets: what no model is shown without a person's yes, whatever the mode."""
+"""Files that hold secrets: what no model is shown without a user's yes, whatever the mode."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def project(program: Program) -> Program:
 
 
 @pytest.mark.parametrize("mode", ["default", "yolo"])
-def test_reading_one_without_a_person_is_refused(project: Program, mode: str):
+def test_reading_one_without_a_user_is_refused(project: Program, mode: str):
     done = project.run("call", "read_file", "path=.env", "--approval-mode", mode)
     assert done.returncode == 56
     assert b"nobody is here to ask" in done.stderr

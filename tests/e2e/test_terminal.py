@@ -109,7 +109,7 @@ def test_no_with_a_reason_is_heard_by_the_model(program: Program, talk: Talk):
     assert (program.root / "a.txt").read_text() == "one\n"
 
 
-def test_edit_first_writes_what_the_person_wrote(program: Program, talk: Talk):
+def test_edit_first_writes_what_the_user_wrote(program: Program, talk: Talk):
     editor = program.home / "editor.sh"
     editor.write_text('#!/bin/sh\nprintf "three\\n" > "$1"\n')
     editor.chmod(0o755)
@@ -146,7 +146,7 @@ def test_an_edit_merged_with_a_change_made_during_the_question_is_shown_again(pr
     assert path.read_text() == "one\nmore\nchanged by hand\n"
 
 
-def test_what_the_person_wrote_is_kept_when_it_cannot_be_done(program: Program, talk: Talk):
+def test_what_the_user_wrote_is_kept_when_it_cannot_be_done(program: Program, talk: Talk):
     editor = program.home / "editor.sh"
     editor.write_text(
         '#!/bin/sh\ngrep -q kept "$1" && sed -i s/한/x/ "$1" || printf \'日本語のテスト kept 한\' > "$1"\n'

@@ -14,7 +14,7 @@ def decoded(content: bytes) -> dict[str, object]:
     return msgspec.json.decode(content)
 
 
-def test_text_and_media_of_the_person_keep_their_order() -> None:
+def test_text_and_media_of_the_user_keep_their_order() -> None:
     assert decoded(user_content([Text("look"), PNG, Text("well?")])) == {
         "role": "user",
         "parts": [{"text": "look"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}, {"text": "well?"}],

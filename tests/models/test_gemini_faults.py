@@ -1,4 +1,4 @@
-"""The faults of the wire: how each ends for the person, and what the next request may build on."""
+"""The faults of the wire: how each ends for the user, and what the next request may build on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

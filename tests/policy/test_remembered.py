@@ -22,7 +22,7 @@ for number in range(20):
 """
 
 
-def test_a_person_can_read_the_file(tmp_path: Path) -> None:
+def test_a_user_can_read_the_file(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "rules.json"
     RememberedRules(str(path), "/root").add(Rule("run_shell_command", Decision.ALLOW, ("git", "log")))
     assert json.loads(path.read_text()) == {"/root": ["run_shell_command(git log)"]}

@@ -110,7 +110,7 @@ async def test_a_refusal_tells_the_model_the_reason():
     assert tool.wall == []
 
 
-async def test_without_a_person_a_question_is_a_refusal():
+async def test_without_a_user_a_question_is_a_refusal():
     answer = await executor(Paint()).run(paint())
     assert kind_of(answer.result) is ErrorKind.NOBODY_TO_ASK
 
@@ -226,7 +226,7 @@ async def test_a_hundred_parallel_calls_are_bounded_and_answered_in_order_though
     assert most <= 8
 
 
-async def test_one_refusal_does_not_cancel_the_others_unless_the_person_says_stop():
+async def test_one_refusal_does_not_cancel_the_others_unless_the_user_says_stop():
     tool = Paint()
     answers = await executor(tool, door=Door(Declined(), Approved())).run_all([paint(), paint("blue", "2")])
     assert [kind_of(answer.result) for answer in answers] == [ErrorKind.DECLINED, None]

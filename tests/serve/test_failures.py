@@ -1,4 +1,4 @@
-"""A failed call in words for the person."""
+"""A failed call in words for the user."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def test_a_stream_of_json_tells_each_event_on_a_line_of_its_own(capsys: py
     assert rows[-1]["status"] == "success"
 
 
-async def test_what_needs_a_person_is_refused_and_told_by_the_status(capsys: pytest.CaptureFixture[str]):
+async def test_what_needs_a_user_is_refused_and_told_by_the_status(capsys: pytest.CaptureFixture[str]):
     def write() -> str:
         """Write."""
         return "written"

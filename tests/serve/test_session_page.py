@@ -253,7 +253,7 @@ def test_the_search_hides_what_does_not_fit_and_opens_what_does(tmp_path: Path):
         TextDelta("nothing"),
     ]
     page = page_of(tmp_path, events)
-    # The page's own policy would refuse this script, as it should: it plays the person who types.
+    # The page's own policy would refuse this script, as it should: it plays the user who types.
     typed = '<script>box.value = "NEEDLE"; box.dispatchEvent(new Event("input"));</script></body>'
     page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page).replace("</body>", typed)
     path = tmp_path / "page.html"

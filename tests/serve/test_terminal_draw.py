@@ -1,4 +1,4 @@
-"""What a person sees: diffs, commands and results, made harmless."""
+"""What a user sees: diffs, commands and results, made harmless."""
 
 from __future__ import annotations
 

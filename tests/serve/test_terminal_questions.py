@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 class ScriptedScreen:
-    """A screen whose person answers as scripted. `choices` are those offered, `printed` what was."""
+    """A screen whose user answers as scripted. `choices` are those offered, `printed` what was."""
 
     is_live = False
     columns = 80
@@ -141,7 +141,7 @@ async def test_look_alike_characters_of_a_command_are_told():
     assert "U+043E CYRILLIC SMALL LETTER O" in screen.text
 
 
-async def test_what_the_person_typed_as_a_command_is_not_asked():
+async def test_what_the_user_typed_as_a_command_is_not_asked():
     confirm = TerminalConfirm(ScriptedScreen())
     confirm.own.add("1")
     assert await confirm(question()) == Approved()

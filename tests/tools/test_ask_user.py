@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dogu.agent.asking import PersonAsked
+from dogu.agent.asking import UserAsked
 from dogu.contract import ErrorKind, ToolResult
 from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.testing.workspace import run_tool
@@ -34,10 +34,10 @@ class Door:
 
 
 async def ask(door: Door, *questions: dict[str, Any]) -> ToolResult:
-    return await run_tool(AskUser(PersonAsked(door)), questions=list(questions))
+    return await run_tool(AskUser(UserAsked(door)), questions=list(questions))
 
 
-async def test_the_persons_answers_are_told_to_the_model() -> None:
+async def test_the_users_answers_are_told_to_the_model() -> None:
     door = Door(Given({"answer1": "Red", "answer2": "paint.py"}))
     result = await ask(door, COLOR, NAME)
     assert result.error is None
@@ -65,15 +65,15 @@ async def test_several_options_may_be_chosen_where_the_question_says_so() -> Non
     assert door.elicitations[0].fields["answer1"]["type"] == "array"
 
 
-async def test_the_person_may_answer_in_their_own_words() -> None:
+async def test_the_user_may_answer_in_their_own_words() -> None:
     door = Door(Given({"answer1": "own words"}), Given({"answer1": "green, please"}))
     result = await ask(door, COLOR)
     assert str(result.llm_content).endswith("Which colour?\ngreen, please")
     assert door.elicitations[1].fields["answer1"]["type"] == "string"
 
 
-async def test_without_a_person_the_model_hears_that_nobody_is_there() -> None:
-    for tool in (AskUser(), AskUser(PersonAsked(Door(None)))):
+async def test_without_a_user_the_model_hears_that_nobody_is_there() -> None:
+    for tool in (AskUser(), AskUser(UserAsked(Door(None)))):
         result = await run_tool(tool, questions=[COLOR])
         assert result.error is not None
         assert result.error.kind is ErrorKind.NOBODY_TO_ASK
@@ -81,7 +81,7 @@ async def test_without_a_person_the_model_hears_that_nobody_is_there() -> None:
 
 
 @pytest.mark.parametrize("declined", [Declined(), Declined("ask my boss"), Declined(stop=True)])
-async def test_a_person_may_leave_it_unanswered(declined: Declined) -> None:
+async def test_a_user_may_leave_it_unanswered(declined: Declined) -> None:
     result = await ask(Door(declined), COLOR)
     assert result.error is not None
     assert result.error.kind is ErrorKind.DECLINED
@@ -94,7 +94,7 @@ async def test_a_person_may_leave_it_unanswered(declined: Declined) -> None:
      [{"question": "x?", "options": [{"label": str(number)} for number in range(9)]}], [{}], ["x?"]],
 )  # fmt: skip
 async def test_what_is_no_question_is_an_error(questions: Sequence[Any]) -> None:
-    result = await run_tool(AskUser(PersonAsked(Door())), questions=list(questions))
+    result = await run_tool(AskUser(UserAsked(Door())), questions=list(questions))
     assert result.error is not None
     assert result.error.kind is ErrorKind.INVALID_ARGUMENTS
 
@@ -129,6 +129,6 @@ async def test_an_approval_and_a_question_never_stand_on_the_screen_together() -
         return Given({"answer1": "Red"})
 
     approval = Approval(Policy(), None, door)
-    result = await run_tool(AskUser(PersonAsked(approval.elicit)), questions=[COLOR])
+    result = await run_tool(AskUser(UserAsked(approval.elicit)), questions=[COLOR])
     assert result.error is None
     assert len(asked) == 1

@@ -284,7 +284,7 @@ async def test_half_a_character_is_refused_unless_the_file_holds_it(root: Path) 
     assert path.read_bytes() == head + b"b = '\xff'\n"
 
 
-# what the person sees
+# what the user sees
 
 
 @pytest.mark.requirement("fs.replace.confirm")
@@ -349,7 +349,7 @@ async def test_a_new_file_can_be_edited_first(root: Path) -> None:
     assert "-theirs\n+mine" in str(result.llm_content)
 
 
-async def test_what_changed_elsewhere_while_the_person_edited_is_merged(root: Path) -> None:
+async def test_what_changed_elsewhere_while_the_user_edited_is_merged(root: Path) -> None:
     path = code(root)
 
     async def confirm(question: Question) -> Outcome:

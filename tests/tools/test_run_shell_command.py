@@ -160,7 +160,7 @@ async def test_the_question_shows_the_command_and_takes_an_edited_one(tool: RunS
 
 @pytest.fixture
 async def confined(tmp_path: Path) -> AsyncIterator[Callable[[bool], RunShellCommand]]:
-    """Make the tool in a sandbox that holds files, with and without a person; only `root` may be written."""
+    """Make the tool in a sandbox that holds files, with and without a user; only `root` may be written."""
     sandbox = Sandbox.detect()
     if sandbox.step not in (Step.BUBBLEWRAP, Step.LANDLOCK):
         pytest.skip("this machine has no sandbox for files")
@@ -168,9 +168,9 @@ async def confined(tmp_path: Path) -> AsyncIterator[Callable[[bool], RunShellCom
     (tmp_path / "root").mkdir()
     async with LocalProcesses() as processes:
 
-        def make(has_person: bool) -> RunShellCommand:
+        def make(has_user: bool) -> RunShellCommand:
             roots = Roots(str(tmp_path / "root"))
-            return RunShellCommand(roots, processes, lambda: environment, None, lambda: sandbox, has_person=has_person)
+            return RunShellCommand(roots, processes, lambda: environment, None, lambda: sandbox, has_user=has_user)
 
         yield make
 
@@ -228,7 +228,7 @@ async def test_a_cloned_repository_stays_and_its_programs_go(confined: Confined,
     assert not (tmp_path / "root" / "b" / ".git" / "config").exists()
 
 
-class Person:
+class User:
     """Answers every question alike and remembers what was asked."""
 
     def __init__(self, answer: Outcome) -> None:
@@ -240,46 +240,46 @@ class Person:
         return self.answer
 
 
-async def test_what_the_sandbox_refused_runs_outside_when_a_person_says_so(confined: Confined, tmp_path: Path) -> None:
-    person = Person(Approved())
-    executor = executor_for(confined(True), confirm=person, mode="yolo")
+async def test_what_the_sandbox_refused_runs_outside_when_a_user_says_so(confined: Confined, tmp_path: Path) -> None:
+    user = User(Approved())
+    executor = executor_for(confined(True), confirm=user, mode="yolo")
     call = ToolCall("test", "run_shell_command", {"command": "echo x > ../outside"})
     first = await executor.run(call)
     assert "call it again unchanged" in told(first.result)
-    assert not person.questions
+    assert not user.questions
     second = await executor.run(call)
     assert (tmp_path / "outside").read_text() == "x\n"
     assert "Ran outside the sandbox" in told(second.result)
     assert isinstance(second.result.return_display, TerminalOutput)
     assert "Ran outside the sandbox, as the user allowed." in second.result.return_display.notes
-    [question] = person.questions
+    [question] = user.questions
     assert "OUTSIDE" in question.confirmation.title
     assert question.always_rule is None
     assert "runs it once outside" in question.verdict.reason
     await executor.run(call)
-    assert len(person.questions) == 2
+    assert len(user.questions) == 2
 
 
 async def test_other_commands_stay_in_the_sandbox_after_a_refusal(confined: Confined, tmp_path: Path) -> None:
-    person = Person(Approved())
-    executor = executor_for(confined(True), confirm=person, mode="yolo")
+    user = User(Approved())
+    executor = executor_for(confined(True), confirm=user, mode="yolo")
     for command in ("echo x > ../outside", "echo y > ../outside", "echo x > ../outside "):
         result = (await executor.run(ToolCall("test", "run_shell_command", {"command": command}))).result
         assert "The sandbox may have refused" in told(result)
-    assert not person.questions
+    assert not user.questions
     assert not (tmp_path / "outside").exists()
 
 
-async def test_a_person_who_declines_is_not_asked_for_ever(confined: Confined, tmp_path: Path) -> None:
-    person = Person(Declined())
-    executor = executor_for(confined(True), confirm=person, mode="yolo")
+async def test_a_user_who_declines_is_not_asked_for_ever(confined: Confined, tmp_path: Path) -> None:
+    user = User(Declined())
+    executor = executor_for(confined(True), confirm=user, mode="yolo")
     call = ToolCall("test", "run_shell_command", {"command": "echo x > ../outside"})
     kinds = [(await executor.run(call)).result.error for _ in range(5)]
     assert [error and error.kind for error in kinds] == [None, ErrorKind.DECLINED, ErrorKind.DECLINED, None, None]
     assert not (tmp_path / "outside").exists()
 
 
-async def test_without_a_person_nothing_runs_outside(confined: Confined, tmp_path: Path) -> None:
+async def test_without_a_user_nothing_runs_outside(confined: Confined, tmp_path: Path) -> None:
     executor = executor_for(confined(False), confirm=None, mode="yolo")
     call = ToolCall("test", "run_shell_command", {"command": "echo x > ../outside"})
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""save_memory: asked with a diff, kept in the person's file, known at once."""
+"""save_memory: asked with a diff, kept in the user's file, known at once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_declined_nothing_is_kept(tmp_path: Path):
     assert not (tmp_path / ".gemini").exists()
 
 
-async def test_a_person_may_edit_the_fact_first_or_allow_it_for_always(tmp_path: Path):
+async def test_a_user_may_edit_the_fact_first_or_allow_it_for_always(tmp_path: Path):
     asked = 0
 
     async def edited_then_always(question: Question) -> Outcome:

@@ -125,7 +125,7 @@ async def called(tool: WebFetch, prompt: str, mode: ApprovalMode, confirm: Confi
     return await executor.run(ToolCall("1", "web_fetch", {"prompt": prompt}))
 
 
-async def test_a_person_is_shown_each_address_before_it_is_fetched() -> None:
+async def test_a_user_is_shown_each_address_before_it_is_fetched() -> None:
     asked: list[Question] = []
 
     async def confirm(question: Question) -> Outcome:
@@ -208,7 +208,7 @@ async def test_addresses_that_the_models_server_couldnt_read_are_fetched_beside_
     assert len(web.requests) == 1
 
 
-async def test_an_address_that_a_person_allowed_never_goes_to_the_models_server() -> None:
+async def test_an_address_that_a_user_allowed_never_goes_to_the_models_server() -> None:
     server = Server(READ)
     with LoopbackWeb({"/": page("wiki")}, {"wiki.intranet": ["10.0.0.9"]}) as web:
         tool = WebFetch(lambda: WebReader(web.client("wiki.intranet")), server)

@@ -146,7 +146,7 @@ async def test_the_question_shows_exactly_what_will_be_written(tool: WriteFile, 
     assert display.new_text.encode() == (workspace / "f").read_bytes()
 
 
-async def test_what_the_person_edited_is_what_is_written(tool: WriteFile, workspace: Path):
+async def test_what_the_user_edited_is_what_is_written(tool: WriteFile, workspace: Path):
     (workspace / "f").write_bytes(b"a\r\n")
 
     async def edit(question: Question) -> Outcome:
@@ -229,7 +229,7 @@ async def test_new_hidden_and_look_alike_characters_are_told_and_old_ones_are_no
     assert "U+200B" not in notes
 
 
-async def test_a_file_changed_before_the_person_edited_the_proposal_is_stale(tool: WriteFile, workspace: Path):
+async def test_a_file_changed_before_the_user_edited_the_proposal_is_stale(tool: WriteFile, workspace: Path):
     (workspace / "f").write_text("old\n")
     args = tool.validate_tool_params({"file_path": "f", "content": "new\n"})
     confirmation = await tool.should_confirm_execute(args)
@@ -241,7 +241,7 @@ async def test_a_file_changed_before_the_person_edited_the_proposal_is_stale(too
     assert caught.value.kind is ErrorKind.STALE
 
 
-async def test_the_model_hears_what_the_person_changed_of_its_proposal(tool: WriteFile, workspace: Path):
+async def test_the_model_hears_what_the_user_changed_of_its_proposal(tool: WriteFile, workspace: Path):
     async def edit(question: Question) -> Approved:
         return Approved("mine\n")
 

@@ -113,7 +113,7 @@ def test_a_protected_place_nobody_was_asked_about_is_not_written(files: LocalFil
     assert (workspace / ".git/hooks/x").read_bytes() == b"x"
 
 
-def test_a_place_the_person_has_freed_is_written_without_a_question(workspace: Path):
+def test_a_place_the_user_has_freed_is_written_without_a_question(workspace: Path):
     (workspace / ".vscode").mkdir()
     (workspace / ".vscode/trap").symlink_to("../.git")
     files = LocalFiles(Roots(str(workspace)), unprotected=[".vscode/", "sub/.envrc"])

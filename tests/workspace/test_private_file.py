@@ -1,4 +1,4 @@
-"""The one writer of small files that are the person's alone."""
+"""The one writer of small files that are the user's alone."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Puts a model's questions before the person, as elicitations that every door can show."""
+"""Puts a model's questions before the user, as elicitations that every door can show."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import Any, TypeAlias
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say, told
 from dogu.runtime.questions import Declined, Elicitation, Given
-from dogu.tools.ask_user import PersonAnswer, PersonQuestion, nobody_answers
+from dogu.tools.ask_user import UserAnswer, UserQuestion, nobody_answers
 
 Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
 
 _OWN_WORDS = "own words"
 
 
-class PersonAsked:
+class UserAsked:
     """Asks through `elicit`, which answers None where nobody can be asked."""
 
     def __init__(self, elicit: Elicit) -> None:
         self._ask_user = elicit
 
-    async def __call__(self, questions: Sequence[PersonQuestion]) -> list[PersonAnswer]:
+    async def __call__(self, questions: Sequence[UserQuestion]) -> list[UserAnswer]:
         """Ask all the questions at once, then for the words of those who wanted their own.
 
-        Raises `ToolError`: NOBODY_TO_ASK, or DECLINED when the person doesn't answer.
+        Raises `ToolError`: NOBODY_TO_ASK, or DECLINED when the user doesn't answer.
         """
         fields = {f"answer{number}": _field(question) for number, question in enumerate(questions, 1)}
         given = await self._asked(fields)
-        answers: list[PersonAnswer] = []
+        answers: list[UserAnswer] = []
         for name, question in zip(fields, questions, strict=True):
             value = given.get(name)
             chosen = [str(item) for item in (value if isinstance(value, list) else [value] if value else ())]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  (what a door gave)
             if not question.options:
-                answers.append(PersonAnswer(text=" ".join(chosen)))
+                answers.append(UserAnswer(text=" ".join(chosen)))
                 continue
             own = ""
             if _OWN_WORDS in chosen:
                 chosen.remove(_OWN_WORDS)
                 own = str((await self._asked({name: _text_field(question)})).get(name, ""))
-            answers.append(PersonAnswer(tuple(chosen), own))
+            answers.append(UserAnswer(tuple(chosen), own))
         return answers
 
     async def _asked(self, fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class PersonAsked:
         return dict(answer.values)
 
 
-def _field(question: PersonQuestion) -> dict[str, Any]:
+def _field(question: UserQuestion) -> dict[str, Any]:
     if not question.options:
         return _text_field(question)
     options = [
@@ -67,6 +67,6 @@ def _field(question: PersonQuestion) -> dict[str, Any]:
     return {"type": "string", "oneOf": options, **about}
 
 
-def _text_field(question: PersonQuestion) -> dict[str, Any]:
+def _text_field(question: UserQuestion) -> dict[str, Any]:
     hint = f" ({question.placeholder})" if question.placeholder else ""
     return {"type": "string", "title": question.header or say("Answer"), "description": question.text + hint}

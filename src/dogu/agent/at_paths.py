@@ -1,4 +1,4 @@
-r"""`@path` in a prompt: which files the person means.
+r"""`@path` in a prompt: which files the user means.
 
 `@src/a.py`, `@"with blanks.md"` and `@with\ blanks.md`, at the start or after white space or an opening bracket, so
 that an address like a@b.c is none. What a path names is read by the tool `read_many_files`, under the same rules as

@@ -1,6 +1,6 @@
 """`@server:uri` in a prompt: resources of MCP servers, read like any other call.
 
-The person named the resource, so reading it asks nothing; a rule that excludes `read_mcp_resource` holds.
+The user named the resource, so reading it asks nothing; a rule that excludes `read_mcp_resource` holds.
 """
 
 from __future__ import annotations

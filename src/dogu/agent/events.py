@@ -24,14 +24,14 @@ class EndReason(StrEnum):
     """Why a turn came to rest."""
 
     DONE = "done"
-    STOPPED = "stopped"  # the person declined a call and said stop
+    STOPPED = "stopped"  # the user declined a call and said stop
     STEP_LIMIT = "step_limit"
     BUDGET = "budget"  # it may cost no more
     LOOP = "loop"
 
 
 class TurnEnd(msgspec.Struct, frozen=True):
-    """A turn at rest: the model's last words, its calls and its helpers', and a sentence for the person."""
+    """A turn at rest: the model's last words, its calls and its helpers', and a sentence for the user."""
 
     reason: EndReason
     text: str
@@ -69,7 +69,7 @@ class SessionResumed(msgspec.Struct, frozen=True):
 
 
 class PromptGiven(msgspec.Struct, frozen=True):
-    """The person's prompt, with what `@path` read into it. `turn` counts the session's prompts from 1."""
+    """The user's prompt, with what `@path` read into it. `turn` counts the session's prompts from 1."""
 
     content: Content
     turn: int = 0
@@ -83,11 +83,11 @@ class TurnFailed(msgspec.Struct, frozen=True):
 
 
 class TurnCancelled(msgspec.Struct, frozen=True):
-    """The person cancelled the turn, or the program was told to end."""
+    """The user cancelled the turn, or the program was told to end."""
 
 
 class QuestionAsked(msgspec.Struct, frozen=True):
-    """A call waits for the person; a `FileDiff` in it keeps its unified text only."""
+    """A call waits for the user; a `FileDiff` in it keeps its unified text only."""
 
     call_id: str
     tool: str
@@ -97,7 +97,7 @@ class QuestionAsked(msgspec.Struct, frozen=True):
 
 
 class QuestionAnswered(msgspec.Struct, frozen=True):
-    """What the person said: `approved`, `always`, `edited` or `declined`; `said` is their reason or text.
+    """What the user said: `approved`, `always`, `edited` or `declined`; `said` is their reason or text.
 
     `rule` is what "always" allows from then on, as settings spell it.
     """
@@ -110,9 +110,9 @@ class QuestionAnswered(msgspec.Struct, frozen=True):
 
 
 class ElicitationMade(msgspec.Struct, frozen=True):
-    """An MCP server asks the person: for what `fields` name (by name, with their titles), for a yes, to open `url`.
+    """An MCP server asks the user: for what `fields` name (by name, with their titles), for a yes, to open `url`.
 
-    `title` names the asker, in the person's language; `message` is the asker's own text. What follows `?` in an
+    `title` names the asker, in the user's language; `message` is the asker's own text. What follows `?` in an
     address isn't kept: it may let somebody in.
     """
 
@@ -123,14 +123,14 @@ class ElicitationMade(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """What was asked, for the person."""
+        """What was asked, for the user."""
         return joined("\n", filter(None, (self.title, self.message, self.url, ", ".join(self.fields.values()))))
 
 
 class ElicitationAnswered(msgspec.Struct, frozen=True):
     """How the last elicitation ended: `given`, `declined`, `closed` without an answer, `nobody` there, or `cancelled`.
 
-    `values` are what the person filled in, by the field's name, secrets masked; `said` is their reason.
+    `values` are what the user filled in, by the field's name, secrets masked; `said` is their reason.
     """
 
     outcome: str
@@ -139,7 +139,7 @@ class ElicitationAnswered(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """What was answered, for the person."""
+        """What was answered, for the user."""
         words = {
             "given": say("Answered: yes."),
             "declined": say("Answered: no."),
@@ -152,7 +152,7 @@ class ElicitationAnswered(msgspec.Struct, frozen=True):
 
 
 class SamplingAnswered(msgspec.Struct, frozen=True):
-    """The model answered for an MCP server, at the person's word; with a `problem`, a sentence, it did not."""
+    """The model answered for an MCP server, at the user's word; with a `problem`, a sentence, it did not."""
 
     model: str = ""
     text: str = ""
@@ -160,7 +160,7 @@ class SamplingAnswered(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """What the server was answered, for the person."""
+        """What the server was answered, for the user."""
         if self.problem:
             return say("The model gave no answer: {reason}", reason=self.problem)
         return say("{model} answered: {text}", model=self.model, text=self.text)
@@ -183,7 +183,7 @@ class Rewound(msgspec.Struct, frozen=True):
 class Compacted(msgspec.Struct, frozen=True):
     """Room was made in the conversation: results `shortened` in so many contents, so many older ones `summarised`.
 
-    `kept` contents are left as they were. With a `problem`, a sentence for the person, nothing was changed.
+    `kept` contents are left as they were. With a `problem`, a sentence for the user, nothing was changed.
     """
 
     before_tokens: int
@@ -196,7 +196,7 @@ class Compacted(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """What was done, for the person."""
+        """What was done, for the user."""
         if self.problem:
             return say("No room was made in the conversation: {reason}", reason=self.problem)
         if self.summarised:

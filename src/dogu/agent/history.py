@@ -80,7 +80,7 @@ class History:
             self._unanswered = tuple(_calls(new[-1])) if new and self._model_spoke_last else ()
 
     def add_prompt(self, content: Content) -> None:
-        """Add what the person says; after an answer to calls that the model never commented on, it joins that."""
+        """Add what the user says; after an answer to calls that the model never commented on, it joins that."""
         self._add_user(user_content(content))
 
     def add_model(self, finished: Finished) -> tuple[ToolCall, ...]:

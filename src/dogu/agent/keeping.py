@@ -44,7 +44,7 @@ class Keeping(Upkeep):
         return not done.problem
 
     async def compact(self, wishes: str) -> Compacted:
-        """Make room at the person's word, keeping above all what they wish."""
+        """Make room at the user's word, keeping above all what they wish."""
         done = await self.compaction.run(wishes, summarises=True)
         self._record(done)
         return done

@@ -268,8 +268,8 @@ def _interrupted(printed: str) -> ToolResult:
 
 def _stop_note(answers: Sequence[ToolAnswer]) -> str:
     first = next(answer.result for answer in answers if answer.stop)
-    is_persons = first.error is not None and first.error.kind is ErrorKind.DECLINED
-    return told("Stopped at your word.") if is_persons else told("Stopped by a hook.")
+    is_users = first.error is not None and first.error.kind is ErrorKind.DECLINED
+    return told("Stopped at your word.") if is_users else told("Stopped by a hook.")
 
 
 def _cut_note(finished: Finished) -> str:

@@ -31,5 +31,5 @@ class LoopDetection:
         return False
 
     def clear(self) -> None:
-        """Forget: the person said to go on."""
+        """Forget: the user said to go on."""
         self._recent.clear()

@@ -19,7 +19,7 @@ from dogu.runtime.nested import NestedExecutor
 from dogu.runtime.registry import ToolRegistry
 from dogu.tools.run_subagent import SubagentTask
 
-# What belongs to the agent that talks with the person.
+# What belongs to the agent that talks with the user.
 _NOT_FOR_HELPERS = frozenset(("run_subagent", "ask_user", "write_todos"))
 
 _ROLE = """You are a helper of the agent that these instructions are written for. You are given one task, do it with \
@@ -50,7 +50,7 @@ class Subagents:
 
         Raises:
             ToolError: INVALID_ARGUMENTS for tools that can't be given, REMOTE_FAILED when the model gives no answer,
-                TIMED_OUT at the limit of steps, DECLINED when the person stops the turn.
+                TIMED_OUT at the limit of steps, DECLINED when the user stops the turn.
         """
         tools = _tools_of(task, self._executor.registry)
         executor = NestedExecutor(self._executor, tools, context.call_id, context.emit, self._changing)

@@ -35,14 +35,14 @@ class AcpSessions:
         options = self._options_for(wish)
         if wish.resume is not None:
             kept = find_recorded(options, wish.resume)
-            if kept.session_id != wish.resume:  # a person may say the beginning of an id; a program knows it
+            if kept.session_id != wish.resume:  # a user may say the beginning of an id; a program knows it
                 raise ToolError(ErrorKind.NOT_FOUND, say("There is no session {id}.", id=wish.resume))
             _refuse_in_use(kept)
         try:
             options = at_session(options)
             settings = read_settings(options)
             notes = Notes(f"{warning}" for warning in settings.warnings)
-            door = Door(wish.confirm, wish.ask_person, wish.ask_to_go_on)
+            door = Door(wish.confirm, wish.ask_the_user, wish.ask_to_go_on)
             async with agent_of(Start(options, settings, door, notes)) as opened:
                 if wish.resume is not None and opened.session_id != wish.resume:
                     raise _in_use(wish.resume)

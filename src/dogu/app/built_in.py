@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dogu.app.foundation import Foundation
     from dogu.app.web import Web
     from dogu.policy.rules import Rules
-    from dogu.tools.ask_user import AskPerson
+    from dogu.tools.ask_user import AskTheUser
     from dogu.tools.run_subagent import RunTask
     from dogu.workspace.edit_match.repair import Repair
     from dogu.workspace.files import LocalFiles
@@ -55,14 +55,14 @@ class Parts(msgspec.Struct, frozen=True):
     processes: LocalProcesses
     memory: Callable[[], MemoryFile]
     powers: Powers = Powers()
-    has_person: bool = False
+    has_user: bool = False
     commands: Processes | None = None
-    ask: AskPerson | None = None
+    ask: AskTheUser | None = None
 
 
 async def add_tools(base: Foundation, powers: Powers, more: Iterable[AnyTool]) -> None:
     """Register the tools that the rules let exist: the built-in ones, the skills', `more`, and discovered ones."""
-    from dogu.agent.asking import PersonAsked
+    from dogu.agent.asking import UserAsked
 
     start, workspace, registry = base.start, base.workspace, base.executor.registry
     options, settings, rules = start.options, start.settings, base.policy.rules
@@ -74,7 +74,7 @@ async def add_tools(base: Foundation, powers: Powers, more: Iterable[AnyTool]) -
         powers,
         start.door.confirm is not None,
         options.processes,
-        PersonAsked(base.executor.approval.elicit),
+        UserAsked(base.executor.approval.elicit),
     )
     built_in = [tool for tool in built_in_tools(settings, parts) if tool_exists(rules, tool.name)]
     for tool in (*built_in, *skill_tools(options, settings, workspace.roots, base.policy), *more):
@@ -150,7 +150,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
             environment,
             ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
             lambda: open_sandbox(settings),
-            has_person=parts.has_person,
+            has_user=parts.has_user,
         ),
         BackgroundJobs(parts.processes),
         StopBackgroundJob(parts.processes),

@@ -61,7 +61,7 @@ async def resume(base: Foundation, model: Model) -> Resumed:
 
 
 def _carry_on_rules(policy: Policy, restored: Restored) -> list[str]:
-    """What "always" allowed for the session holds on; commands' rules are in a file of the person's own."""
+    """What "always" allowed for the session holds on; commands' rules are in a file of the user's own."""
     tools: list[str] = []
     for text in restored.allowed:
         try:

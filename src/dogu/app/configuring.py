@@ -1,4 +1,4 @@
-"""`dogu config`: the settings in force, and whether this folder's own may allow more than the person's."""
+"""`dogu config`: the settings in force, and whether this folder's own may allow more than the user's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def show_settings(options: Options) -> int:
 
 
 def set_trust(options: Options, *, is_trusted: bool) -> int:
-    """Remember the person's answer for this folder."""
+    """Remember the user's answer for this folder."""
     record_trust(options.absolute_root, options.home, Trust.TRUSTED if is_trusted else Trust.DISTRUSTED)
     word = say("may now allow more than your own") if is_trusted else say("can only restrict")
     told = say("The settings of {absolute_root} {word}.", absolute_root=options.absolute_root, word=word)

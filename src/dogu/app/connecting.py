@@ -1,4 +1,4 @@
-"""Connects a model while a session is open, and remembers the choice in the person's own settings."""
+"""Connects a model while a session is open, and remembers the choice in the user's own settings."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class SessionConnections:
 
 
 def _write_model(path: str, values: Mapping[str, str]) -> None:
-    """Change the model in the person's settings and nothing else, whole or not at all."""
+    """Change the model in the user's settings and nothing else, whole or not at all."""
     from dogu.settings.rewrite import with_values
 
     path = os.path.realpath(path)

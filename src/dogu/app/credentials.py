@@ -1,4 +1,4 @@
-"""The person's key for a provider, as it was pasted: in the system's keyring, or in a file only they can read."""
+"""The user's key for a provider, as it was pasted: in the system's keyring, or in a file only they can read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kept_key(state_folder: str, provider: str) -> str:
 
 
 def key_in_keyring(reference: str) -> str:
-    """Return what `KEYRING` and a provider's name stand for; '' when the keyring hasn't it. It may ask the person."""
+    """Return what `KEYRING` and a provider's name stand for; '' when the keyring hasn't it. It may ask the user."""
     import keyring
     from keyring.errors import KeyringError
 

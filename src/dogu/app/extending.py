@@ -1,6 +1,6 @@
-"""What a person adds, found and wired: commands and skills of their own, hooks, telemetry.
+"""What a user adds, found and wired: commands and skills of their own, hooks, telemetry.
 
-What came with a folder counts only when the person trusts the folder.
+What came with a folder counts only when the user trusts the folder.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def keeping_commands(keeping: Keeping, base: Foundation) -> list[SlashCommand]:
 
 
 def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) -> ContextFiles:
-    """Read the context files; those of a folder that the person said not to trust are left out."""
+    """Read the context files; those of a folder that the user said not to trust are left out."""
     from dogu.agent.context.files import ContextFiles, ContextSources
 
     trust = settings.trust
@@ -71,7 +71,7 @@ def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) 
 
 
 def memory_file(options: Options, settings: Settings, *observers: WriteObserver) -> MemoryFile:
-    """Return the person's file of things to remember: the first context file's name, in their `.gemini` folder."""
+    """Return the user's file of things to remember: the first context file's name, in their `.gemini` folder."""
     from dogu.workspace.memory_file import MemoryFile
 
     name = next((name for name in settings.context.file_names if name and "/" not in name), "GEMINI.md")

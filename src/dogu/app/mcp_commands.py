@@ -96,7 +96,7 @@ def log_out(options: Options, alias: str) -> bool:
 
 
 def add_entry(options: Options, alias: str, row: Mapping[str, Any], *, in_folder: bool) -> tuple[str, bool]:
-    """Write an entry into the person's settings, or the folder's. Raises `ToolError`.
+    """Write an entry into the user's settings, or the folder's. Raises `ToolError`.
 
     Return the file, and whether an entry of that alias was there, in whose place it stands now.
     """

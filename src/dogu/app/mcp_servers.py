@@ -29,12 +29,12 @@ async def mcp_servers(
 ) -> AsyncGenerator[McpServers | None]:
     """Keep the servers running while the context is open; None when there are none.
 
-    `waits`: up to 30 s for their tools, so that a single call or answer has them; where a person sits, they come later.
-    `sample` asks the session's model for them, once the person said yes.
+    `waits`: up to 30 s for their tools, so that a single call or answer has them; where a user sits, they come later.
+    `sample` asks the session's model for them, once the user said yes.
     """
     settings = base.start.settings
     mcp = settings.mcp
-    if waits:  # where a person sits, they are told of all that is wrong with the settings
+    if waits:  # where a user sits, they are told of all that is wrong with the settings
         told = [f"{warning}" for warning in settings.warnings if not warning.key or warning.key.startswith("mcp")]
         base.start.notes.add(*told)
     if not mcp.servers and not mcp.server_command:

@@ -18,7 +18,7 @@ from dogu.app.model_choice import open_model, provider_of
 from dogu.app.options import Door, Options, Start, read_settings
 from dogu.app.sessions import at_session, copy_session, open_session
 from dogu.language import say
-from dogu.runtime.questions import AskPerson, Confirm
+from dogu.runtime.questions import AskTheUser, Confirm
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
@@ -51,7 +51,7 @@ class Opened(msgspec.Struct, frozen=True):
     connections: Connections
 
     def greeting(self) -> list[str]:
-        """What the person is told before the first prompt."""
+        """What the user is told before the first prompt."""
         lines = [f"dogu {__version__} · {self.agent.model.name} · {self.runtime.roots[0]}"]
         lines += [say("Settings: {warning}", warning=warning) for warning in self.settings.warnings]
         return [*lines, *map(say, self.runtime.notes), say("/help shows what can be typed.")]
@@ -63,12 +63,12 @@ async def open_runtime(
     *,
     confirm: Confirm | None = None,
     tools: Iterable[AnyTool] = (),
-    elicit: AskPerson | None = None,
+    elicit: AskTheUser | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open the tools over a workspace; leaving the context ends background jobs.
 
     `tools` are added to the built-in ones. `confirm` is asked before anything changes; None refuses what asks.
-    `elicit` puts before the person what MCP servers ask; None declines. Raises `SettingsError` for settings that can't
+    `elicit` puts before the user what MCP servers ask; None declines. Raises `SettingsError` for settings that can't
     be understood.
     """
     options = options or Options()
@@ -92,7 +92,7 @@ async def open_agent(
     model: Model | None = None,
     tools: Iterable[AnyTool] = (),
     ask_to_go_on: AskToGoOn | None = None,
-    elicit: AskPerson | None = None,
+    elicit: AskTheUser | None = None,
 ) -> AsyncGenerator[Opened]:
     """Open a runtime and an agent over it, with the model of the settings or the one given."""
     options = at_session(options or Options())

@@ -18,7 +18,7 @@ from dogu.settings.values import shown
 
 if TYPE_CHECKING:
     from dogu.agent.upkeep import AskToGoOn
-    from dogu.runtime.questions import AskPerson, Confirm
+    from dogu.runtime.questions import AskTheUser, Confirm
     from dogu.workspace.editor_files import Editor
     from dogu.workspace.process.command import Processes
 
@@ -85,7 +85,7 @@ class Door(msgspec.Struct, frozen=True):
     """How the user is asked: about a call, by others, whether a turn that seems to loop goes on. None: nobody is."""
 
     confirm: Confirm | None = None
-    elicit: AskPerson | None = None
+    elicit: AskTheUser | None = None
     ask_to_go_on: AskToGoOn | None = None
 
 

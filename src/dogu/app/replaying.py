@@ -1,7 +1,7 @@
 """`dogu replay`: a session's calls, run again in a copy of its workspace, their answers compared with those of then.
 
 `replay_copy` makes the copy. Nothing outside of it can be written, and nothing reaches the network: tools that would,
-or that need a person or a model, aren't run again, and commands only in a sandbox that confines files.
+or that need a user or a model, aren't run again, and commands only in a sandbox that confines files.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _find_sandbox() -> Sandbox | None:
 
 
 class _Answers:
-    """What the person said to a question then is said again."""
+    """What the user said to a question then is said again."""
 
     def __init__(self) -> None:
         self._edited: dict[str, str] = {}

@@ -34,7 +34,7 @@ def run(options: Options, space: Namespace) -> int:
     if not space.jsonl and not space.tool:
         tell([say("Which tool? dogu tools lists them; dogu call read_file path=README.md")])
         return 2
-    has_person = not space.jsonl and not space.json and sys.stdin.isatty() and sys.stderr.isatty()
+    has_user = not space.jsonl and not space.json and sys.stdin.isatty() and sys.stderr.isatty()
 
     async def call() -> int:
         async with open_runtime(options) as runtime:
@@ -61,4 +61,4 @@ def run(options: Options, space: Namespace) -> int:
             group.cancel_scope.cancel()
         return code
 
-    return run_async(call_asking if has_person else call)
+    return run_async(call_asking if has_user else call)

@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Options, space: Namespace) -> int:
-    """Serve the tools over the Model Context Protocol; its client asks the person."""
+    """Serve the tools over the Model Context Protocol; its client asks the user."""
     asking = ElicitationConfirm()
 
     @asynccontextmanager

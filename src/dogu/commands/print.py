@@ -1,4 +1,4 @@
-"""`dogu -p`: one answer, without a person."""
+"""`dogu -p`: one answer, without a user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(options: Options, space: Namespace) -> int:
-    """Answer one prompt without a person; piped input joins the prompt."""
+    """Answer one prompt without a user; piped input joins the prompt."""
     prompt = _prompt(space)
     if not prompt.strip():
         if space.print is None and not space.question and not sys.stdin.isatty() and space.output_format == "text":

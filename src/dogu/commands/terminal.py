@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Options, space: Namespace) -> int:
-    """Talk with the person at the terminal."""
+    """Talk with the user at the terminal."""
     options = at_session(options)
     if space.print is not None or space.output_format != "text" or not (sys.stdin.isatty() and sys.stdout.isatty()):
         from dogu.commands import print as print_once

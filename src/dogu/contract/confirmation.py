@@ -10,12 +10,12 @@ from dogu.contract.display import Display
 
 
 class Confirmation(msgspec.Struct, frozen=True):
-    """What will happen if the person says yes.
+    """What will happen if the user says yes.
 
     `proposal` is the tool's own: exactly what will be done (for an edit: the bytes and the hash they were made from);
     the executor hands it back as `CallContext.approved`. `editable_text` and `revise` are set together when "edit it
     first" is possible: `revise` works the proposal out anew from the edited text, and raises `ToolError` when it can't.
-    `always_ask` means that no approval mode and no remembered rule may answer for the person; `reasons` says why.
+    `always_ask` means that no approval mode and no remembered rule may answer for the user; `reasons` says why.
     """
 
     title: str

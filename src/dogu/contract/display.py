@@ -1,4 +1,4 @@
-"""What a person sees of a result or of a question; a door matches on the class and falls back to Markdown."""
+"""What a user sees of a result or of a question; a door matches on the class and falls back to Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class FileDiff(msgspec.Struct, frozen=True):
     """A change to one file.
 
     `unified` is a unified diff of what is (or will be) written, without invisible characters made visible: that is
-    the door's work. `old_text` is None for a new file. `notes` are sentences a person should read beside the diff: the
+    the door's work. `old_text` is None for a new file. `notes` are sentences a user should read beside the diff: the
     matched stage, a changed line ending or encoding, invisible characters.
     """
 

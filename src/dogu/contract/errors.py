@@ -29,8 +29,8 @@ class ErrorKind(StrEnum):
     START_FAILED = "start_failed"
     TIMED_OUT = "timed_out"
     REFUSED = "refused"  # a rule or restriction says no
-    DECLINED = "declined"  # the person said no
-    NOBODY_TO_ASK = "nobody_to_ask"  # a question, and no person
+    DECLINED = "declined"  # the user said no
+    NOBODY_TO_ASK = "nobody_to_ask"  # a question, and no user
     CANCELLED = "cancelled"
     REMOTE_FAILED = "remote_failed"  # a discovered tool, an MCP server or a web page failed
     DEFECT = "defect"  # ours
@@ -39,7 +39,7 @@ class ErrorKind(StrEnum):
 class ToolError(Exception):
     """A failure the model should hear: what was wrong, where, and what to do next.
 
-    `message` is written for the model; `display`, if given, is a shorter text for the person.
+    `message` is written for the model; `display`, if given, is a shorter text for the user.
     """
 
     def __init__(self, kind: ErrorKind, message: str, *, display: str = "") -> None:

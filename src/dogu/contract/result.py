@@ -1,4 +1,4 @@
-"""What a tool gives back: the same fact twice, once for the model and once for the person."""
+"""What a tool gives back: the same fact twice, once for the model and once for the user."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Tool(ABC, Generic[ArgsT]):
 
     @abstractmethod
     def get_description(self, args: ArgsT) -> str:
-        """Say in one line what this call will do, for the person."""
+        """Say in one line what this call will do, for the user."""
 
     async def should_confirm_execute(self, args: ArgsT) -> Confirmation | None:
         """Work out what would happen, changing nothing; None when there is nothing to ask."""

@@ -23,7 +23,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def user_content(content: Content) -> RawContent:
-    """Make what the person says: text and media, in order. Empty content becomes one empty text."""
+    """Make what the user says: text and media, in order. Empty content becomes one empty text."""
     return _encode("user", [_part_json(part) for part in parts_of(content)] or [{"text": ""}])
 
 

@@ -36,7 +36,7 @@ class FunctionCallEvent(msgspec.Struct, frozen=True):
 class Retrying(msgspec.Struct, frozen=True):
     """The request failed and is sent again after `delay_s`; deltas since the last try began are void.
 
-    `attempt` counts the tries made so far, `of` is how many there will be at most; `reason` is for the person.
+    `attempt` counts the tries made so far, `of` is how many there will be at most; `reason` is for the user.
     """
 
     reason: str
@@ -67,7 +67,7 @@ class Finished(msgspec.Struct, frozen=True):
     """The last event of a stream.
 
     `content` is the model's whole Content as wire JSON, thought signatures and unknown parts included, to be appended
-    to the history as it is; it has at least one part. `calls` repeats the calls in order. `note` is for the person.
+    to the history as it is; it has at least one part. `calls` repeats the calls in order. `note` is for the user.
     """
 
     reason: FinishReason
@@ -101,11 +101,11 @@ MANY_TRIES = 99  # as many as the policy has
 
 
 class ModelError(Exception):
-    """No answer. `message` is for the person and says what to do; it never holds a key.
+    """No answer. `message` is for the user and says what to do; it never holds a key.
 
     Whatever could be tried again has been when this reaches the agent; `is_retryable` says that the same request may
     well succeed later. `retry_after_s` is what the server asked for, when it did. `most_tries` bounds the tries that
-    make sense for this failure, `hint` is what the model is told with the next one, and `advice` is what the person
+    make sense for this failure, `hint` is what the model is told with the next one, and `advice` is what the user
     may do once there is no other; it then stands in `message`.
     """
 

@@ -1,4 +1,4 @@
-"""What Gemini's refusals mean, in words for the person: what happened and what to do.
+"""What Gemini's refusals mean, in words for the user: what happened and what to do.
 
 Source: ai.google.dev/gemini-api/docs/troubleshooting; google.rpc.Status and its details.
 """

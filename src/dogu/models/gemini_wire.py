@@ -40,7 +40,7 @@ def request_body(
 
 
 def with_hint(history: Sequence[RawContent], hint: str) -> Sequence[RawContent]:
-    """Return the history with the hint said to the model after the person's last words, for one request."""
+    """Return the history with the hint said to the model after the user's last words, for one request."""
     if not hint or not history:
         return history
     return [*history[:-1], join_user_contents(history[-1], user_content(hint))]

@@ -21,7 +21,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What the model is called, for the person and the record."""
+        """What the model is called, for the user and the record."""
         ...
 
     @property

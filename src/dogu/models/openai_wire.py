@@ -75,7 +75,7 @@ def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_user(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make a message of each answer, then one of what the person says and of the answers' media."""
+    """Make a message of each answer, then one of what the user says and of the answers' media."""
     answers: list[dict[str, Any]] = []
     said: list[dict[str, Any]] = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""What goes wrong below a model's wire, in words for the person, and what refusals have in common."""
+"""What goes wrong below a model's wire, in words for the user, and what refusals have in common."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def origin_of(url: str) -> tuple[str, str]:
 
 
 def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool) -> ModelError:
-    """Turn a failure of HTTP into words for the person; `began` when the answer had begun."""
+    """Turn a failure of HTTP into words for the user; `began` when the answer had begun."""
     scheme, where = origin_of(url)
     if isinstance(error, httpx2.ConnectTimeout):
         message = told("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)

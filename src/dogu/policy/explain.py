@@ -1,4 +1,4 @@
-"""Gate, verdict and why, for a person and for scripts: `dogu policy explain`."""
+"""Gate, verdict and why, for a user and for scripts: `dogu policy explain`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return the same for a person, a line a simple command."""
+    """Return the same for a user, a line a simple command."""
     words = {decision: _words(decision) for decision in Decision}
     widest = max(map(width, words.values()))
     lines = [
@@ -61,7 +61,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def _words(decision: Decision) -> str:
-    """Return the decision in the person's language, with its English key where that is another word."""
+    """Return the decision in the user's language, with its English key where that is another word."""
     said = say(_DECISIONS[decision])
     return said if said == decision else f"{said} ({decision})"
 

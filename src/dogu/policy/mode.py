@@ -1,4 +1,4 @@
-"""Approval modes: what a person wants to be asked about when no rule speaks."""
+"""Approval modes: what a user wants to be asked about when no rule speaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policy of one session: the rules that were written, and those the person added by answering "always"."""
+"""The policy of one session: the rules that were written, and those the user added by answering "always"."""
 
 from __future__ import annotations
 

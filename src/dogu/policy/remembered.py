@@ -1,4 +1,4 @@
-"""The rules a person gave by answering "always", in a file they can read: `{"/root": ["run_shell_command(ls)"]}`."""
+"""The rules a user gave by answering "always", in a file they can read: `{"/root": ["run_shell_command(ls)"]}`."""
 
 from __future__ import annotations
 

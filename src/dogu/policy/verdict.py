@@ -30,7 +30,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     """What the policy may know of a call, and nothing else.
 
     `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
-    no mode and no remembered rule may answer for the person. `is_built_in`: the list of built-in tools names it too.
+    no mode and no remembered rule may answer for the user. `is_built_in`: the list of built-in tools names it too.
     `shell` reads the command: bash, or cmd on Windows.
     """
 
@@ -58,7 +58,7 @@ class JudgedCommand(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """`gate` is what the restrictions and the command itself allow; `decision` adds mode and remembered rules.
 
-    `reason` is one sentence for the model and the person. `commands` are the simple commands of a shell text.
+    `reason` is one sentence for the model and the user. `commands` are the simple commands of a shell text.
     """
 
     decision: Decision

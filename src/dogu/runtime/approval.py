@@ -1,4 +1,4 @@
-"""Step 5 of a call: may it run, and as what? The policy judges, the tool proposes, a person answers."""
+"""Step 5 of a call: may it run, and as what? The policy judges, the tool proposes, a user answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dogu.runtime.calls import ToolCall
 from dogu.runtime.questions import (
     Approved,
     ApprovedAlways,
-    AskPerson,
+    AskTheUser,
     Confirm,
     Declined,
     Elicitation,
@@ -30,20 +30,20 @@ from dogu.runtime.registry import AnyTool
 
 
 class TurnStoppedError(ToolError):
-    """The person declined a call and ended the turn with it."""
+    """The user declined a call and ended the turn with it."""
 
 
 class Approval:
     """Asks at most one question at a time, in the order of the calls.
 
-    `confirm` is the door's way to ask about a call, `ask_person` its way to put another's elicitation before the person;
+    `confirm` is the door's way to ask about a call, `ask_the_user` its way to put another's elicitation before the user;
     None where nobody can be asked.
     """
 
-    def __init__(self, policy: Policy, confirm: Confirm | None = None, ask_person: AskPerson | None = None) -> None:
+    def __init__(self, policy: Policy, confirm: Confirm | None = None, ask_the_user: AskTheUser | None = None) -> None:
         self.policy = policy
         self._confirm = confirm
-        self._ask_person = ask_person
+        self._ask_the_user = ask_the_user
         self._asking = anyio.Lock()
 
     async def proposal(
@@ -51,9 +51,9 @@ class Approval:
     ) -> object:
         """Return the proposal to carry out, as approved; None when there was nothing to ask.
 
-        `asks` are others' reasons why a person must see it, whatever the mode.
+        `asks` are others' reasons why a user must see it, whatever the mode.
 
-        Raises `ToolError`: REFUSED by a rule, DECLINED by the person, NOBODY_TO_ASK where a question finds nobody.
+        Raises `ToolError`: REFUSED by a rule, DECLINED by the user, NOBODY_TO_ASK where a question finds nobody.
         """
         facts = _facts(tool, args, asks)
         judged_by = self.policy.rules, self.policy.mode
@@ -87,11 +87,11 @@ class Approval:
         return verdict if judged_by == (self.policy.rules, self.policy.mode) else self.policy.decide(facts)
 
     async def elicit(self, elicitation: Elicitation) -> Given | Declined | None:
-        """Put the elicitation before the person, when no other question is; None where nobody can be asked."""
-        if self._ask_person is None:
+        """Put the elicitation before the user, when no other question is; None where nobody can be asked."""
+        if self._ask_the_user is None:
             return None
         async with self._asking:
-            return await self._ask_person(elicitation)
+            return await self._ask_the_user(elicitation)
 
     async def _ask(self, confirm: Confirm, question: Question) -> Outcome:
         outcome = await confirm(question)

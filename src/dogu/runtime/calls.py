@@ -24,7 +24,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class ToolAnswer(msgspec.Struct, frozen=True):
-    """A call and its result; `stop` when the person ended the turn with it."""
+    """A call and its result; `stop` when the user ended the turn with it."""
 
     call: ToolCall
     result: ToolResult

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class CallStarted(msgspec.Struct, frozen=True):
-    """A call was validated, allowed and now runs; `description` is one line for the person."""
+    """A call was validated, allowed and now runs; `description` is one line for the user."""
 
     call: ToolCall
     display_name: str
@@ -37,7 +37,7 @@ class CallFinished(msgspec.Struct, frozen=True):
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """A sentence for the person about what happens beside the calls: what a hook says, or that one failed."""
+    """A sentence for the user about what happens beside the calls: what a hook says, or that one failed."""
 
     text: str
 

@@ -81,7 +81,7 @@ class Executor:
         """Run the calls of one model turn and return their answers in order.
 
         Neighbouring calls that change nothing run together, anything else alone. A refusal doesn't cancel the others,
-        unless the person says stop: then those not yet run are answered as cancelled.
+        unless the user says stop: then those not yet run are answered as cancelled.
         """
         answers: list[ToolAnswer] = []
         for together in self._groups(calls):

@@ -14,7 +14,7 @@ from dogu.runtime.calls import ToolCall
 
 
 class Question(msgspec.Struct, frozen=True):
-    """All that a person needs to decide. `always_rule` is what "always" would save, None where it isn't offered."""
+    """All that a user needs to decide. `always_rule` is what "always" would save, None where it isn't offered."""
 
     call: ToolCall
     display_name: str
@@ -25,7 +25,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Approved(msgspec.Struct, frozen=True):
-    """Yes, this once; `edited` is the person's own text when they edited it first."""
+    """Yes, this once; `edited` is the user's own text when they edited it first."""
 
     edited: str | None = None
 
@@ -42,11 +42,11 @@ class Declined(msgspec.Struct, frozen=True):
 
 
 class Elicitation(msgspec.Struct, frozen=True):
-    """What somebody asks the person who isn't a call that wants to run: an MCP server's form, address or wish.
+    """What somebody asks the user who isn't a call that wants to run: an MCP server's form, address or wish.
 
     `title` is ours and names who asks; `message` is the asker's own text: data, not yet escaped. `fields` are
     flat JSON Schemas by name (`type`, `title`, `description`, `enum`, `oneOf`, `items`, `default`...), those `required`
-    must be filled in. `url` is an address that the person may open, not yet escaped. With neither it is a yes or no.
+    must be filled in. `url` is an address that the user may open, not yet escaped. With neither it is a yes or no.
     `is_question`: the fields are what is asked, so that no yes is wanted before they are filled in.
     """
 
@@ -59,15 +59,15 @@ class Elicitation(msgspec.Struct, frozen=True):
 
 
 class Given(msgspec.Struct, frozen=True):
-    """Yes, with what the person filled in, by the field's name."""
+    """Yes, with what the user filled in, by the field's name."""
 
     values: Mapping[str, Any] = {}
 
 
 Outcome: TypeAlias = Approved | ApprovedAlways | Declined
 Confirm: TypeAlias = Callable[[Question], Awaitable[Outcome]]
-AskPerson: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined]]
-"""A door's way to put an elicitation before the person; `Declined.stop` means that they closed it without an answer."""
+AskTheUser: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined]]
+"""A door's way to put an elicitation before the user; `Declined.stop` means that they closed it without an answer."""
 
 
 async def approve(_question: Question) -> Outcome:

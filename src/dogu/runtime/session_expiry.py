@@ -1,4 +1,4 @@
-"""Sessions that go: deleted by the person, or expired by age or by the room they take."""
+"""Sessions that go: deleted by the user, or expired by age or by the room they take."""
 
 from __future__ import annotations
 

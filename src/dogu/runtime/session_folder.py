@@ -58,7 +58,7 @@ class KeptSession(msgspec.Struct, frozen=True):
 class SessionFolder:
     """One session's folder, made when it is opened and removed at the end when nothing was kept in it.
 
-    With `reopened`, that session goes on in its folder, and in `roots` too. Where the person's own folder can't be
+    With `reopened`, that session goes on in its folder, and in `roots` too. Where the user's own folder can't be
     written, it is a temporary one, and `problem` says so. `use` counts the uses of all sessions, this one among them.
     """
 

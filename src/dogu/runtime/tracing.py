@@ -41,7 +41,7 @@ class TraceSettings(msgspec.Struct, frozen=True):
 
 
 class Tracing:
-    """The spans of one session. `tell` is told once, in a sentence for the person, that they can't be sent."""
+    """The spans of one session. `tell` is told once, in a sentence for the user, that they can't be sent."""
 
     def __init__(self, settings: TraceSettings, session_id: str, version: str, tell: Callable[[str], None]) -> None:
         """Raises `ToolError` (START_FAILED) when the `otel` extra isn't installed or the file can't be written."""

@@ -40,7 +40,7 @@ def of_turn(end: TurnEnd) -> ExitCode:
 
 
 def of_answers(answers: Iterable[ToolAnswer]) -> ExitCode:
-    """56 when anything was refused for want of a person; 54 when the last call failed and not by its arguments."""
+    """56 when anything was refused for want of a user; 54 when the last call failed and not by its arguments."""
     kinds = [answer.result.error.kind if answer.result.error else None for answer in answers]
     if ErrorKind.NOBODY_TO_ASK in kinds:
         return ExitCode.NOBODY_TO_ASK

@@ -1,6 +1,6 @@
-"""A failed call in words for the person.
+"""A failed call in words for the user.
 
-What a tool says of its failure is written for the model, in English. In another language the person is told what kind
+What a tool says of its failure is written for the model, in English. In another language the user is told what kind
 of failure it was, with its English key, which can be searched for, and then the tool's own words.
 """
 
@@ -49,7 +49,7 @@ def failure_words(error: ToolFailure) -> str:
 
 
 def failure_parts(error: ToolFailure) -> tuple[str, str]:
-    """Return what a failure was, in the person's language, and apart from it the tool's English words for the model.
+    """Return what a failure was, in the user's language, and apart from it the tool's English words for the model.
 
     The second is empty where the first says the same, or holds it because the kind tells little by itself.
     """

@@ -34,7 +34,7 @@ class OutputFormat(StrEnum):
 
 
 async def print_answer(agent: Agent, prompt: Content, output_format: OutputFormat, session_id: str = "") -> ExitCode:
-    """Run one turn and print it. Nobody can be asked: what needs a person is refused, and the exit status says so."""
+    """Run one turn and print it. Nobody can be asked: what needs a user is refused, and the exit status says so."""
     printers = {
         OutputFormat.TEXT: _TextPrinter,
         OutputFormat.JSON: _JsonPrinter,

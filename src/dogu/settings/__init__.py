@@ -59,10 +59,10 @@ def load_settings(
     overrides: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read all settings for a workspace, lowest first: built in, the person's, the folder's, `settings_file`, flags.
+    """Read all settings for a workspace, lowest first: built in, the user's, the folder's, `settings_file`, flags.
 
     `overrides` holds flags by key (`tools.approvalMode`), None where one wasn't used. Deny lists add up and allow lists
-    intersect; a folder's settings only restrict until the person trusts it, and what had to wait is told in `warnings`.
+    intersect; a folder's settings only restrict until the user trusts it, and what had to wait is told in `warnings`.
 
     Raises `SettingsError` with file, line and key for what can't be understood.
     """

@@ -1,6 +1,6 @@
 """Settings that are no JSON: may dogu start without them?
 
-Only if nothing in the text could be a restriction, or say which model the person's words are sent to. A text that can't
+Only if nothing in the text could be a restriction, or say which model the user's words are sent to. A text that can't
 be read can still be searched for the words that such keys are made of, wherever they stand.
 """
 

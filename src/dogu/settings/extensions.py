@@ -1,4 +1,4 @@
-"""The settings of what a person adds: hooks, skills, telemetry."""
+"""The settings of what a user adds: hooks, skills, telemetry."""
 
 from __future__ import annotations
 

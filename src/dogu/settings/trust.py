@@ -1,4 +1,4 @@
-"""Which folders a person trusts: `~/.dogu/trustedFolders.json`, folder to answer."""
+"""Which folders a user trusts: `~/.dogu/trustedFolders.json`, folder to answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dogu.workspace.private_file import write_private_file
 
 
 class Trust(StrEnum):
-    """What the person said of a folder."""
+    """What the user said of a folder."""
 
     TRUSTED = "TRUST_FOLDER"
     DISTRUSTED = "DO_NOT_TRUST"
@@ -49,7 +49,7 @@ def trust_of(root: str, home: str) -> Trust:
 
 
 def record_trust(root: str, home: str, trust: Trust) -> None:
-    """Keep the answer for the folder and what is below it; the file is replaced at once and is the person's alone.
+    """Keep the answer for the folder and what is below it; the file is replaced at once and is the user's alone.
 
     Raises `OSError` when it can't be written.
     """

@@ -167,7 +167,7 @@ def _check_answers(calls: Sequence[JsonObject], responses: Sequence[JsonObject])
 
 
 def _check_signatures(contents: Sequence[JsonObject]) -> None:
-    """Check that the first call of each step since the person's last words carries its thought signature back."""
+    """Check that the first call of each step since the user's last words carries its thought signature back."""
     for content in reversed(contents):
         if content["role"] == "user" and not any("functionResponse" in part for part in content["parts"]):
             return

@@ -55,7 +55,7 @@ class ActivateSkill(Tool[ActivateSkillArgs]):
         allow_reading: Callable[[str], None],
         asks_first: Callable[[Skill], bool],
     ) -> None:
-        """`asks_first` says of a skill whether a person must see it; one that was seen isn't asked for again."""
+        """`asks_first` says of a skill whether a user must see it; one that was seen isn't asked for again."""
         self._skills = skills
         self._load = load
         self._allow_reading = allow_reading

@@ -1,4 +1,4 @@
-"""ask_user: lets the model ask the person what only they know."""
+"""ask_user: lets the model ask the user what only they know."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolError, ToolRes
 _MOST_QUESTIONS, _MOST_OPTIONS = 4, 8
 
 
-class PersonQuestion(msgspec.Struct, frozen=True):
-    """One question to a person. `options` are labels with what choosing them means, perhaps empty.
+class UserQuestion(msgspec.Struct, frozen=True):
+    """One question to a user. `options` are labels with what choosing them means, perhaps empty.
 
-    Without options it is answered in the person's own words, which they may use with options too. `header` says in a
+    Without options it is answered in the user's own words, which they may use with options too. `header` says in a
     word or two what it is about; `placeholder` is an example of an answer; both may be empty.
     """
 
@@ -27,14 +27,14 @@ class PersonQuestion(msgspec.Struct, frozen=True):
     placeholder: str = ""
 
 
-class PersonAnswer(msgspec.Struct, frozen=True):
-    """The answer: the labels that were chosen, the person's own text, or both."""
+class UserAnswer(msgspec.Struct, frozen=True):
+    """The answer: the labels that were chosen, the user's own text, or both."""
 
     chosen: tuple[str, ...] = ()
     text: str = ""
 
 
-AskPerson: TypeAlias = Callable[[Sequence[PersonQuestion]], Awaitable[Sequence[PersonAnswer]]]
+AskTheUser: TypeAlias = Callable[[Sequence[UserQuestion]], Awaitable[Sequence[UserAnswer]]]
 
 
 class OptionArgs(msgspec.Struct, kw_only=True):
@@ -72,7 +72,7 @@ class AskUser(Tool[AskUserArgs]):
 
     name, display_name, kind = "ask_user", "AskUser", Kind.THINK
 
-    def __init__(self, ask: AskPerson | None = None) -> None:
+    def __init__(self, ask: AskTheUser | None = None) -> None:
         # Raises DECLINED or NOBODY_TO_ASK where there is no answer.
         self._ask = ask
         self._asking = anyio.Lock()
@@ -112,17 +112,17 @@ def nobody_answers() -> ToolError:
     return ToolError(ErrorKind.NOBODY_TO_ASK, message)
 
 
-def _question(args: QuestionArgs) -> PersonQuestion:
+def _question(args: QuestionArgs) -> UserQuestion:
     if not args.question.strip():
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, "A question is empty.")
     if len(args.options) == 1 or len(args.options) > _MOST_OPTIONS:
         message = f"{args.question!r} has {len(args.options)} options: give two to {_MOST_OPTIONS}, or none."
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
     options = tuple((option.label, option.description) for option in args.options)
-    return PersonQuestion(args.question, args.header, options, args.multi_select, args.placeholder)
+    return UserQuestion(args.question, args.header, options, args.multi_select, args.placeholder)
 
 
-def _said(answer: PersonAnswer) -> str:
+def _said(answer: UserAnswer) -> str:
     said = ", ".join((*answer.chosen, answer.text) if answer.text else answer.chosen)
     return said or "(no answer)"
 

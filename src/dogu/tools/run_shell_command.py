@@ -67,7 +67,7 @@ class ShellLimits(msgspec.Struct, frozen=True):
 
 
 class ApprovedCommand(msgspec.Struct, frozen=True):
-    """The tool's proposal: what to run, and whether a person was asked to let it run outside the sandbox."""
+    """The tool's proposal: what to run, and whether a user was asked to let it run outside the sandbox."""
 
     args: RunShellCommandArgs
     is_outside: bool = False
@@ -88,7 +88,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     kind = Kind.EXECUTE
     aliases = {"dir_path": "directory"}
 
-    # `find_sandbox` is asked once, when the first command runs: finding out costs some 10 ms. `has_person` says that
+    # `find_sandbox` is asked once, when the first command runs: finding out costs some 10 ms. `has_user` says that
     # questions find somebody: what the sandbox refused is then offered to be run outside when it is asked for again.
     def __init__(
         self,
@@ -98,14 +98,14 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         limits: ShellLimits | None = None,
         find_sandbox: Callable[[], Sandbox | None] | None = None,
         *,
-        has_person: bool = False,
+        has_user: bool = False,
     ) -> None:
         self._roots = roots
         self._processes = processes
         self._environment = environment
         self._limits = limits or ShellLimits()
         self._find_sandbox = cache(find_sandbox or _no_sandbox)
-        self._has_person = has_person
+        self._has_user = has_user
         self._offers_left: dict[tuple[str, str], int] = {}  # of commands that the sandbox refused, by where they ran
 
     @cached_property
@@ -226,7 +226,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             refused += filter(None, [sandbox.denial(output, result.refused_hosts, directory, self._roots.all)])
         if not refused:
             return []
-        if self._has_person and self._offers_left.setdefault(self._key(args), _MOST_OFFERS):
+        if self._has_user and self._offers_left.setdefault(self._key(args), _MOST_OFFERS):
             return [
                 *refused,
                 told("If it is needed, call it again unchanged: the user is asked to let it run outside, once."),

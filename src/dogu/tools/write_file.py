@@ -73,7 +73,7 @@ class WriteFile(Tool[WriteFileArgs]):
         )
 
     def _revised(self, proposal: Overwrite, text: str) -> Overwrite:
-        """Take the text as the person edited it, for the file as it was shown."""
+        """Take the text as the user edited it, for the file as it was shown."""
         from dogu.workspace.text.change import edited_note, stale_error
 
         revised = self._propose(proposal.path, text)

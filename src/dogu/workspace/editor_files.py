@@ -1,4 +1,4 @@
-"""Files that a person may have open in an editor, with changes not saved yet: what the editor shows is what is there.
+"""Files that a user may have open in an editor, with changes not saved yet: what the editor shows is what is there.
 
 A file reads as the editor's text, in the file's own bytes: its encoding, its byte order mark, its line endings. A
 write goes through the editor, and afterwards the disk holds exactly the bytes that were approved. Containment,
@@ -35,7 +35,7 @@ _MISREADINGS = ("latin-1", "cp1252")
 
 
 class Editor(Protocol):
-    """A person's editor; its methods block and are called from worker threads. Paths are absolute, without links.
+    """A user's editor; its methods block and are called from worker threads. Paths are absolute, without links.
 
     `writes` says that it takes texts too.
     """

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 _WORDS = (
-    # the person and the machine
+    # the user and the machine
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TMP TEMP HOSTNAME COLUMNS LINES DISPLAY WAYLAND_DISPLAY "
     "XAUTHORITY DBUS_SESSION_BUS_ADDRESS MANPATH INFOPATH EDITOR VISUAL WSL_DISTRO_NAME WSL_INTEROP "
     # a key agent signs without giving keys away; the sandbox may mask its socket

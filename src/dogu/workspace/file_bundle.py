@@ -96,7 +96,7 @@ class Bundle:
         return "".join(texts) if len(texts) == len(parts) else parts
 
     def display(self) -> str:
-        """Name for the person, in Markdown, what was read and what was skipped, a few of each."""
+        """Name for the user, in Markdown, what was read and what was skipped, a few of each."""
         lines = [
             "### " + told("ReadManyFiles Result (Target Dir: `{folder}`)", folder=self._roots.primary) + "\n",
             told("Successfully read and concatenated content from **{count} file(s)**.", count=len(self._read)) + "\n",

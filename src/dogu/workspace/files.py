@@ -124,7 +124,7 @@ class LocalFiles:
 
     `pending` is a folder of the user's own, outside of what tools and sandboxed commands may write, for the notes from
     which `pending_writes.recover` puts right what a killed process left; None goes without. `unprotected` are the
-    protected files and folders that the person lets be written without a question, as paths.
+    protected files and folders that the user lets be written without a question, as paths.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The person's file of things to remember: facts are added to one section of it, and nothing else in it is touched.
+"""The user's file of things to remember: facts are added to one section of it, and nothing else in it is touched.
 
 Source: Gemini CLI, docs/tools/memory.md: the section `## Gemini Added Memories` of `~/.gemini/GEMINI.md`.
 """

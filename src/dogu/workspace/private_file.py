@@ -1,4 +1,4 @@
-"""Writes a small file that is the person's alone: whole or not at all, whoever else writes it at the same time."""
+"""Writes a small file that is the user's alone: whole or not at all, whoever else writes it at the same time."""
 
 from __future__ import annotations
 

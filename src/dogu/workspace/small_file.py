@@ -1,4 +1,4 @@
-"""Reads a small file of the person's whole, wherever it is: no FIFO is waited on, and no size is trusted."""
+"""Reads a small file of the user's whole, wherever it is: no FIFO is waited on, and no size is trusted."""
 
 from __future__ import annotations
 

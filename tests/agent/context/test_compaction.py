@@ -60,7 +60,7 @@ def exchanges(count: int, size: int) -> list[bytes]:
 
 
 def check(contents: Sequence[bytes]) -> None:
-    """Check what the API demands: roles alternate from the person on, each call is answered right after it."""
+    """Check what the API demands: roles alternate from the user on, each call is answered right after it."""
     decoded = [msgspec.json.decode(content) for content in contents]
     waiting: list[str] = []
     for index, content in enumerate(decoded):

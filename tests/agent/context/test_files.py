@@ -91,7 +91,7 @@ def test_a_link_of_the_project_out_of_it_is_told_and_not_followed(tmp_path: Path
     assert "GEMINI.md was not read" in files.problems[0]
 
 
-def test_the_persons_own_link_is_followed_wherever_it_leads(tmp_path: Path):
+def test_the_users_own_link_is_followed_wherever_it_leads(tmp_path: Path):
     own = write(tmp_path / "dotfiles" / "rules.md", "my rules")
     (tmp_path / "home" / ".gemini").mkdir(parents=True)
     (tmp_path / "home" / ".gemini" / "GEMINI.md").symlink_to(own)
@@ -211,7 +211,7 @@ def test_a_projects_file_imports_nothing_from_outside_and_no_secret(tmp_path: Pa
     assert all("was not imported: " in line for line in lines)
 
 
-def test_a_trusted_projects_file_imports_texts_of_the_persons_folder_but_no_settings(tmp_path: Path):
+def test_a_trusted_projects_file_imports_texts_of_the_users_folder_but_no_settings(tmp_path: Path):
     write(tmp_path / "home" / ".gemini" / "style.md", "my style")
     write(tmp_path / "home" / ".gemini" / "settings.json", "{}")
     write(tmp_path / "root" / "GEMINI.md", "@~/.gemini/style.md\n@~/.gemini/settings.json")

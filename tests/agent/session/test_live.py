@@ -122,7 +122,7 @@ DISPLAYS = [
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_results_come_back_with_what_the_model_and_the_person_were_given(tmp_path: Path, display: str | FileDiff):
+def test_results_come_back_with_what_the_model_and_the_user_were_given(tmp_path: Path, display: str | FileDiff):
     session = Session(str(tmp_path))
     tool_call = ToolCall("1", "t", {"a": [1, "二"]})
     result = ToolResult([Text("x"), Blob("image/png", b"\x00\xff")], display, ToolFailure(ErrorKind.STALE, "stale"))

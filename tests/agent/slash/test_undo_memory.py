@@ -30,7 +30,7 @@ def options_in(tmp_path: Path) -> dogu.Options:
 
 @asynccontextmanager
 async def remembering(tmp_path: Path, *turns: Turn | str) -> AsyncGenerator[tuple[Opened, ScriptedModel, Path]]:
-    """An agent that was asked once, its model, and the person's file, which held something before."""
+    """An agent that was asked once, its model, and the user's file, which held something before."""
     file = tmp_path / "home" / ".gemini" / "GEMINI.md"
     (tmp_path / "root").mkdir()
     file.parent.mkdir(parents=True)
@@ -80,7 +80,7 @@ async def test_a_memory_file_that_others_changed_since_stays_even_when_undo_is_f
         assert not (tmp_path / "root" / "a.txt").exists()
 
 
-async def test_what_the_person_had_remembered_is_undone_by_itself_and_belongs_to_no_turn(tmp_path: Path):
+async def test_what_the_user_had_remembered_is_undone_by_itself_and_belongs_to_no_turn(tmp_path: Path):
     async with remembering(tmp_path, "ok") as (opened, _model, file):
         assert "Remembered" in await said(opened, "memory add I like tea")
         assert "/memory add I like tea" in await said(opened, "done")

@@ -29,7 +29,7 @@ class Authorization:
         self.number = 0
 
     def get(self, path: str, query: dict[str, str]) -> tuple[int, dict[str, str], Any]:
-        """Answer a GET: metadata, or the person's browser."""
+        """Answer a GET: metadata, or the user's browser."""
         if path.startswith("/.well-known/oauth-protected-resource"):
             return 200, {}, {"resource": f"{self.address}/mcp", "authorization_servers": [self.address]}
         if path.startswith("/.well-known/oauth-authorization-server"):
@@ -41,7 +41,7 @@ class Authorization:
         return 404, {}, {}
 
     def authorize(self, query: dict[str, str]) -> tuple[int, dict[str, str], Any]:
-        """Be the person who says yes, or no."""
+        """Be the user who says yes, or no."""
         assert query["code_challenge_method"] == "S256"
         self.number += 1
         code = f"code-{self.number}"

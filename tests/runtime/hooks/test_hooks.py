@@ -137,7 +137,7 @@ async def test_an_allowance_never_widens_what_the_policy_says(place: Place, outp
 
 
 @pytest.mark.parametrize("word", ["ask", "perhaps"])
-async def test_a_hook_that_asks_or_says_what_nobody_knows_has_a_person_asked_even_in_yolo(
+async def test_a_hook_that_asks_or_says_what_nobody_knows_has_a_user_asked_even_in_yolo(
     place: Place, word: str
 ) -> None:
     place.hook("BeforeTool", f'echo \'{{"decision": "{word}", "reason": "look"}}\'')

@@ -177,7 +177,7 @@ async def test_a_tool_asks_one_thing_after_the_other_and_runs_once_approved(tmp_
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_what_others_ask_reaches_the_person_of_the_running_call(tmp_path: Path, mode: str):
+async def test_what_others_ask_reaches_the_user_of_the_running_call(tmp_path: Path, mode: str):
     given: list[Any] = []
 
     async def ask() -> str:

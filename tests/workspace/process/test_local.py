@@ -285,7 +285,7 @@ async def test_a_character_split_between_writes_arrives_whole(run: Runner) -> No
     assert "".join(run.live) == "日\n"
 
 
-async def test_escape_sequences_reach_neither_model_nor_person(run: Runner) -> None:
+async def test_escape_sequences_reach_neither_model_nor_user(run: Runner) -> None:
     result = await run(r"printf '\e]52;c;ZXZpbA==\a\e]0;t\e\\\e]8;;http://x\e\\l\eP1$r\e\\\e_a\e\\\xc2\x9b31mok\n'")
     assert result.stdout == "lok\n"
     assert "".join(run.live) == "lok\n"

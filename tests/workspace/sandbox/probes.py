@@ -124,7 +124,7 @@ class Ground(NamedTuple):
 
 @contextmanager
 def ground(folder: Path) -> Generator[Ground]:
-    """Make a home with secrets and a project, another process of the same person, and sockets that answer."""
+    """Make a home with secrets and a project, another process of the same user, and sockets that answer."""
     home, temporary = folder / "home", folder / "temporary"
     project = home / "project"
     for path in (project / ".git" / "hooks", project / ".gemini", home / ".ssh", home / ".gemini", temporary):

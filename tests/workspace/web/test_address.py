@@ -140,7 +140,7 @@ def test_whatever_is_written_is_an_address_or_an_error_for_the_model(text: str) 
         assert url.text.isascii()
 
 
-def test_a_host_that_a_person_named_may_be_private() -> None:
+def test_a_host_that_a_user_named_may_be_private() -> None:
     rules = HostRules(["Wiki.Intranet", "10.1.2.3", "[::1]"])
     assert [rules.why_host_is_refused(host) for host in ("wiki.intranet", "10.1.2.3", "::1")] == ["", "", ""]
     assert rules.why_address_is_refused("wiki.intranet", "10.9.9.9") == ""

@@ -187,7 +187,7 @@ async def test_a_redirect_from_https_to_http_isnt_followed() -> None:
     assert client._next(parse_url("http://public.test/"), "https://public.test/").scheme == "https"
 
 
-async def test_a_host_that_a_person_named_is_fetched_though_it_is_private() -> None:
+async def test_a_host_that_a_user_named_is_fetched_though_it_is_private() -> None:
     with LoopbackWeb({"/": page("wiki")}, {"wiki.intranet": ["10.0.0.9"]}) as web:
         assert (await fetch(web.client("wiki.intranet"), "http://wiki.intranet/")).body == b"wiki"
         assert (await failure(web.client(), "http://wiki.intranet/")).kind is ErrorKind.REFUSED

@@ -1,4 +1,4 @@
-"""The search providers a person may set, over a loopback web; and which proxy is used."""
+"""The search providers a user may set, over a loopback web; and which proxy is used."""
 
 import msgspec
 import pytest

@@ -135,7 +135,7 @@ class Compaction:
     async def run(self, wishes: str = "", *, is_too_long: bool = False, summarises: bool = False) -> Compacted:
         """Make room and say what was done; with a `problem`, nothing was.
 
-        `wishes` says what the person wants to be kept; with `summarises` shortening results isn't enough. With
+        `wishes` says what the user wants to be kept; with `summarises` shortening results isn't enough. With
         `is_too_long` the model has refused the conversation: less is kept, long results among the newest are shortened.
         """
         before = self.fill.tokens

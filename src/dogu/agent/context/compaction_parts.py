@@ -115,7 +115,7 @@ def _told(content: RawContent) -> Iterable[str]:
 
 
 def last_prompt(contents: Sequence[RawContent]) -> str:
-    """Return what the person said last in these contents, cut where it is long; empty when nothing."""
+    """Return what the user said last in these contents, cut where it is long; empty when nothing."""
     for content in reversed(contents):
         if is_model(content):
             continue

@@ -1,6 +1,6 @@
 """GEMINI.md and AGENTS.md: what the people of a project want every session to know.
 
-Those above the root and in the person's own folder are known from the start; one in a folder below is told when a tool
+Those above the root and in the user's own folder are known from the start; one in a folder below is told when a tool
 first touches that folder. Nothing is read that lies outside of where it belongs, by links or by imports.
 """
 
@@ -40,10 +40,10 @@ class ContextFile(msgspec.Struct, frozen=True):
 
 
 class ContextSources(msgspec.Struct, frozen=True):
-    """Where context files are looked for: `roots` (the workspace's, the first is the primary), the person's `home`.
+    """Where context files are looked for: `roots` (the workspace's, the first is the primary), the user's `home`.
 
     Without `reads_project` the folders' own are left out; with `imports_home` they may import the texts that lie in the
-    person's `~/.gemini` and `~/.dogu`.
+    user's `~/.gemini` and `~/.dogu`.
     """
 
     roots: tuple[str, ...]
@@ -239,7 +239,7 @@ def _between(top: str, folder: str) -> list[str]:
 
 
 def _read_own(path: str) -> Found | None:
-    """Read the person's own file, wherever their links lead; never waits on a FIFO."""
+    """Read the user's own file, wherever their links lead; never waits on a FIFO."""
     try:
         with open_regular_file(path) as file:
             return read_open(file.fileno(), path)

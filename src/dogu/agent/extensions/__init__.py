@@ -1,1 +1,1 @@
-"""What a person adds: commands of their own, skills, hooks around a turn."""
+"""What a user adds: commands of their own, skills, hooks around a turn."""

@@ -1,4 +1,4 @@
-"""Commands of one's own: `commands/*.toml` files of the person and of the project, read anew when they change."""
+"""Commands of one's own: `commands/*.toml` files of the user and of the project, read anew when they change."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def has_model_hooks(hooks: Hooks) -> bool:
 
 
 class HookedModel(WrappedModel):
-    """Asks `model` with the hooks around it; `emit` gives where the person is told of what they did."""
+    """Asks `model` with the hooks around it; `emit` gives where the user is told of what they did."""
 
     def __init__(self, model: Model, hooks: Hooks, emit: Callable[[], Emit]) -> None:
         super().__init__(model)

@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md, of the person and of the project.
+"""Skills: folders with a SKILL.md, of the user and of the project.
 
 Source: the open Agent Skills specification (agentskills.io/specification).
 """
@@ -70,7 +70,7 @@ class Skills:
         return SkillText(body, tuple(_files(skill.folder)), digest_of(data))
 
     async def tell(self, _rest: str = "") -> Said:
-        """List the skills and what is wrong, for the person."""
+        """List the skills and what is wrong, for the user."""
         rows = [f"  {skill.name}: {skill.description} ({skill.folder})" for skill in self.all()]
         rows += [say("  can't be used: {problem}", problem=problem) for problem in self.problems()]
         return Said("\n".join(rows) or say("There are no skills."))

@@ -1,4 +1,4 @@
-"""What MCP servers ask the person and the model, recorded with the answers; secrets that were filled in are not."""
+"""What MCP servers ask the user and the model, recorded with the answers; secrets that were filled in are not."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _say_nothing(_note: str) -> None:
 class Session:
     """The session of the folder `path` (absolute); its record is begun with the first event, and is one's own.
 
-    `secrets` never get into it. `tell` is told once, in a sentence for the person, that it can't be written. `state` is
+    `secrets` never get into it. `tell` is told once, in a sentence for the user, that it can't be written. `state` is
     asked for what carries on with it. `file` is the record, where this process has taken hold of it already.
     """
 

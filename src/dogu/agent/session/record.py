@@ -52,7 +52,7 @@ def record_file(path: str) -> str:
 
 
 class TurnSummary(msgspec.Struct):
-    """One prompt of the person and what came of it. `calls` counts those that ended."""
+    """One prompt of the user and what came of it. `calls` counts those that ended."""
 
     turn: int
     prompt: str
@@ -78,7 +78,7 @@ class RecordSummary(msgspec.Struct):
 
     @property
     def first_prompt(self) -> str:
-        """What the person said first."""
+        """What the user said first."""
         return self.turns[0].prompt if self.turns else ""
 
 

@@ -1,4 +1,4 @@
-"""`/` commands: what a person may type besides prompts, through any door.
+"""`/` commands: what a user may type besides prompts, through any door.
 
 They know no door; a door shows what they say. A name is without the slash and may hold a colon (`server:prompt`).
 """
@@ -16,7 +16,7 @@ from dogu.language import say
 
 
 class Said(msgspec.Struct, frozen=True):
-    """An answer for the person: plain text, several lines at most a screen or two; foreign text is not yet escaped.
+    """An answer for the user: plain text, several lines at most a screen or two; foreign text is not yet escaped.
 
     `diffs` are the same for a door that can draw diffs. `is_failure`: nothing was done, and the text says why.
     """
@@ -27,7 +27,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Send(msgspec.Struct, frozen=True):
-    """A prompt for the model, as if the person had typed it."""
+    """A prompt for the model, as if the user had typed it."""
 
     content: Content
 

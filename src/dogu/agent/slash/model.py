@@ -36,7 +36,7 @@ class KeyCheck(msgspec.Struct, frozen=True):
 
 
 class Connections(Protocol):
-    """How models are found, connected and remembered. Sentences are for the person."""
+    """How models are found, connected and remembered. Sentences are for the user."""
 
     def present(self) -> str:
         """Return the name of the model that answers."""

@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 
 
 class Discovered(msgspec.Struct, frozen=True):
-    """What a discovery found, and what was wrong with what it didn't take, each in a sentence for the person."""
+    """What a discovery found, and what was wrong with what it didn't take, each in a sentence for the user."""
 
     tools: tuple[DiscoveredTool, ...]
     problems: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Hooks: commands of the person's that run before and after tools, turns and the session, by the field's protocol.
+"""Hooks: commands of the user's that run before and after tools, turns and the session, by the field's protocol.
 
 A hook can refuse, ask, change what goes in and add to what comes out; it can't allow what the policy doesn't. One that
 hangs, floods, prints garbage or fails is told and counts as having said nothing.
@@ -125,7 +125,7 @@ class Hooks:
                 await self.run(hook, {"reason": "exit"}, _told_to(tell))
 
     async def run(self, hook: Hook, fields: Mapping[str, Any], emit: Emit) -> HookAnswer:
-        """Run one hook and tell the person what it says to them, and what went wrong."""
+        """Run one hook and tell the user what it says to them, and what went wrong."""
         answer = await self._answer(hook, fields)
         if answer.message:
             emit(Noted(f"{hook.name}: {answer.message}"))

@@ -21,7 +21,7 @@ class HookAnswer(msgspec.Struct, frozen=True):
 
     `new_input` are changed arguments, all of them if `is_whole_input`. `output` takes a result's place, `response` the
     model's words' (None: they stay). `tool_mode` and `tool_names` limit the tools of a request. `message` and `problem`
-    are for the person, `context` is for the model.
+    are for the user, `context` is for the model.
     """
 
     decision: str = ""

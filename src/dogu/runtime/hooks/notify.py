@@ -1,4 +1,4 @@
-"""Hooks that are told when a question waits for the person: to ring a bell, to send a message. They decide nothing."""
+"""Hooks that are told when a question waits for the user: to ring a bell, to send a message. They decide nothing."""
 
 from __future__ import annotations
 

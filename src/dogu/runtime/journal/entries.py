@@ -39,7 +39,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """The change in a word or two, for a person."""
+        """The change in a word or two, for a user."""
         if self.before.kind == "missing":
             return told("created")
         if self.after.kind == "missing":

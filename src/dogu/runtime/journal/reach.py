@@ -11,7 +11,7 @@ from dogu.workspace.roots import Roots
 
 
 class Reach:
-    """The `roots`, and single files `outside` of them (absolute, without links), such as the person's memories."""
+    """The `roots`, and single files `outside` of them (absolute, without links), such as the user's memories."""
 
     def __init__(self, roots: Roots, outside: Iterable[str] = ()) -> None:
         self._roots = roots

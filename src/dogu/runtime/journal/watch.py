@@ -24,7 +24,7 @@ _REST = 10  # after a look in vain, for so many times as long as it took
 
 
 class UnwatchedError(Exception):
-    """The roots can't be looked at; the message says why, for a person."""
+    """The roots can't be looked at; the message says why, for a user."""
 
 
 class Watch:
@@ -46,7 +46,7 @@ class Watch:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the last look could not keep, in words for a person."""
+        """What the last look could not keep, in words for a user."""
         return self._snapshots.notes if self._snapshots else ()
 
     def own(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a call changed and what an undo brought back, in words for a person; names in them are made visible."""
+"""What a call changed and what an undo brought back, in words for a user; names in them are made visible."""
 
 from __future__ import annotations
 

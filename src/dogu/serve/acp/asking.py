@@ -1,4 +1,4 @@
-"""The person behind the client: permission requests, and elicitations through elicitation where the client has it."""
+"""The user behind the client: permission requests, and elicitations through elicitation where the client has it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Asking:
     """Asks the client on behalf of one session. Whatever isn't clearly a yes is a no: silence and departure too.
 
     `session_id` and `updates` are set before the first question. `has_forms` says that the client can put a form
-    before the person.
+    before the user.
     """
 
     def __init__(self, peer: Peer, *, has_forms: bool) -> None:
@@ -53,7 +53,7 @@ class Asking:
         return await self._chosen(self._made_up_call(text, ""), _yes_or_no()) == _ONCE
 
     async def elicit(self, elicitation: Elicitation) -> Given | Declined:
-        """Put somebody else's wish before the person: a yes or no, or a form."""
+        """Put somebody else's wish before the user: a yes or no, or a form."""
         message = make_visible(
             "\n\n".join(filter(None, (said(elicitation.title), elicitation.message, elicitation.url)))
         )
@@ -80,7 +80,7 @@ class Asking:
         return Given({name: choices[int(chosen.removeprefix("choice-"))][0]})
 
     async def _chosen(self, call: Json, options: list[Json]) -> str:
-        """Return the id of the option that the person chose; '' when there is no answer to rely on."""
+        """Return the id of the option that the user chose; '' when there is no answer to rely on."""
         params = {"sessionId": self.session_id, "toolCall": call, "options": options}
         try:
             result = await self._peer.request("session/request_permission", params)

@@ -44,7 +44,7 @@ def _block(part: Part) -> Json:
 
 
 def display_content(display: Display, root: str, path: str = "") -> Iterator[Json]:
-    """Give what a person is shown, as content of a tool call; `path` is the absolute one of a diff's file.
+    """Give what a user is shown, as content of a tool call; `path` is the absolute one of a diff's file.
 
     Paths of a patch are below `root`, absolute.
     """
@@ -108,8 +108,8 @@ def _line(args: Mapping[str, Any], display: Display) -> int | None:
 def prompt_parts(blocks: Sequence[Any]) -> tuple[str, list[Part]]:
     """Read a prompt's blocks (the SDK's models): its text, and what comes with it.
 
-    A link to a file becomes `@path` in the text, which is read by the same rules as when a person types it.
-    Raises `ValueError` in words for a person.
+    A link to a file becomes `@path` in the text, which is read by the same rules as when a user types it.
+    Raises `ValueError` in words for a user.
     """
     words: list[str] = []
     parts: list[Part] = []

@@ -27,7 +27,7 @@ Json: TypeAlias = Any
 
 
 class RpcError(Exception):
-    """An error as JSON-RPC tells it; `message` is for a person."""
+    """An error as JSON-RPC tells it; `message` is for a user."""
 
     def __init__(self, code: int, message: str, data: Json = None) -> None:
         super().__init__(message)

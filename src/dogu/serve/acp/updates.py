@@ -71,7 +71,7 @@ class Updates:
                 self._turn_event(event)
 
     def say(self, text: str) -> None:
-        """Say something to the person that isn't the model's."""
+        """Say something to the user that isn't the model's."""
         self._speaker = ""
         self._chunk("agent_message_chunk", say(text))
         self._speaker = ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from dogu.agent.upkeep import AskToGoOn
-from dogu.runtime.questions import AskPerson, Confirm
+from dogu.runtime.questions import AskTheUser, Confirm
 
 if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
@@ -32,7 +32,7 @@ class SessionWish(msgspec.Struct, frozen=True):
     resume: str | None
     confirm: Confirm
     ask_to_go_on: AskToGoOn
-    ask_person: AskPerson
+    ask_the_user: AskTheUser
     editor: Editor | None = None
     processes: Processes | None = None
 
@@ -62,7 +62,7 @@ class Sessions(Protocol):
     """Opens and lists sessions."""
 
     def open(self, wish: SessionWish) -> AbstractAsyncContextManager[SessionParts]:
-        """Open a session until the context is left. Raises `ToolError` in words for a person."""
+        """Open a session until the context is left. Raises `ToolError` in words for a user."""
         ...
 
     def kept(self, folder: str) -> Sequence[KeptRow]:

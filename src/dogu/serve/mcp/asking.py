@@ -1,4 +1,4 @@
-"""The person behind an MCP client, asked through elicitation.
+"""The user behind an MCP client, asked through elicitation.
 
 A client of the handshake's generation (to 2025-11-25) is sent a request while the call waits. One of 2026-07-28 is
 answered that input is required and calls again with the answer: the question is worked out anew then, and the answer
@@ -64,7 +64,7 @@ class AskedCall:
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether the client said that it can put a form before the person."""
+        """Whether the client said that it can put a form before the user."""
         capabilities = self.context.session.client_capabilities
         elicitation = capabilities.elicitation if capabilities else None
         return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
@@ -173,7 +173,7 @@ async def _ask_by_request(asked: AskedCall, question: Question, form: mcp_types.
 
 
 def _outcome(answer: mcp_types.ElicitResult, question: Question) -> Outcome:
-    """Read the person's answer; whatever is not clearly a yes is a no."""
+    """Read the user's answer; whatever is not clearly a yes is a no."""
     content = answer.content or {}
     if answer.action == "accept":
         match content.get("answer"):

@@ -60,7 +60,7 @@ class McpCaller:
             raise ToolError(ErrorKind.NOBODY_TO_ASK, told)
 
     async def elicit(self, message: str, schema: Mapping[str, Any], key: str = "answer") -> mcp_types.ElicitResult:
-        """Put a form before the person. `key` tells the questions of one call apart."""
+        """Put a form before the user. `key` tells the questions of one call apart."""
         import mcp_types
 
         params = mcp_types.ElicitRequestFormParams(message=message, requested_schema=dict(schema))

@@ -1,4 +1,4 @@
-"""What others than a waiting call ask the person, put through the elicitation of the client whose call runs."""
+"""What others than a waiting call ask the user, put through the elicitation of the client whose call runs."""
 
 from __future__ import annotations
 

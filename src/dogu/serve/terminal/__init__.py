@@ -1,1 +1,1 @@
-"""The terminal door: a conversation with a person."""
+"""The terminal door: a conversation with a user."""

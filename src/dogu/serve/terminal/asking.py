@@ -130,7 +130,7 @@ class Asking:
         self._give(None)
 
     async def _until_quiet(self) -> None:
-        """Let the person finish what they are typing: it goes into the input box."""
+        """Let the user finish what they are typing: it goes into the input box."""
         self._take_typed()
         while (left_s := self.typed_at + _QUIET_S - time.monotonic()) > 0:
             await anyio.sleep(left_s)

@@ -1,6 +1,6 @@
 """The question on the terminal: what will happen, and yes / always / edit first / no / no with a reason / stop.
 
-And an MCP server's form, address or wish, put before the person a field at a time.
+And an MCP server's form, address or wish, put before the user a field at a time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FALSE = ("n", "no", "false", "0")
 
 
 async def answer_elicitation(screen: Screen, elicitation: Elicitation) -> Given | Declined:
-    """Show who asks and what; return what the person filled in, or their no."""
+    """Show who asks and what; return what the user filled in, or their no."""
     style = screen.style
     title = make_visible(said(elicitation.title), keep="")
     screen.print(f"{style.paint('?', 'yellow', 'bold')} {style.paint(title, 'bold')}")
@@ -122,7 +122,7 @@ class TerminalConfirm:
     """Asks on the screen. `editor` is a command line; None means `$VISUAL`, `$EDITOR`, else `vi`.
 
     `asked` holds what was shown of the proposals asked about, by the ids of their calls. `own` are ids of calls that
-    the person typed as such: they have said yes already. `settled` waits until what came before has been shown.
+    the user typed as such: they have said yes already. `settled` waits until what came before has been shown.
     """
 
     def __init__(self, screen: Screen, editor: str | None = None) -> None:
@@ -165,12 +165,12 @@ class TerminalConfirm:
         return key == "y"
 
     async def elicit(self, elicitation: Elicitation) -> Given | Declined:
-        """Put an MCP server's form, address or wish before the person."""
+        """Put an MCP server's form, address or wish before the user."""
         await self.settled()
         return await answer_elicitation(self._screen, elicitation)
 
     async def _outcome(self, key: str) -> Outcome | None:
-        """Say what the key means; None when the person thought better of it."""
+        """Say what the key means; None when the user thought better of it."""
         match key:
             case "y":
                 self._told(say("Yes."))
@@ -228,7 +228,7 @@ class TerminalConfirm:
         return choices + [Choice(key, text) for key, text in zip("nrs", words, strict=True)]
 
     async def _edit(self, question: Question, draft: str) -> tuple[str, bool]:
-        """Let the person edit the draft; return it, and whether it was changed and can be done."""
+        """Let the user edit the draft; return it, and whether it was changed and can be done."""
         confirmation, screen = question.confirmation, self._screen
         try:
             async with screen.outside():

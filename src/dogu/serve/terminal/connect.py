@@ -27,7 +27,7 @@ class ConnectMenu:
         return SlashCommand("connect", say("connect a model: a key, or a server on this machine"), self._connect)
 
     def offer(self, *, is_first: bool) -> None:
-        """Show the menu where no model is connected and the person hasn't said that this is meant."""
+        """Show the menu where no model is connected and the user hasn't said that this is meant."""
         if not is_first:
             return
         self._is_offered = True

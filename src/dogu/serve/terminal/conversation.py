@@ -52,7 +52,7 @@ class Talk(msgspec.Struct, frozen=True):
 
 
 class Conversation:
-    """One person, one agent, one screen. `warm_up` is called in a thread once the prompt has been drawn."""
+    """One user, one agent, one screen. `warm_up` is called in a thread once the prompt has been drawn."""
 
     def __init__(
         self, talk: Talk, screen: Screen, confirm: TerminalConfirm, *, warm_up: Sequence[Callable[[], None]] = ()
@@ -72,7 +72,7 @@ class Conversation:
         talk.slash.register(*own_commands(screen, self._open, self._leave), self._menu.command())
 
     async def run(self, first_prompt: str = "", greeting: Sequence[str] = ()) -> ExitCode:
-        """Converse until the person leaves."""
+        """Converse until the user leaves."""
         for line in greeting:
             self._print(line)
         self._menu.offer(is_first=self._talk.is_unconnected and not first_prompt)

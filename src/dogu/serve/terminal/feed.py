@@ -59,7 +59,7 @@ _MOST_CHARS = 2_000
 
 
 class Feed:
-    """Takes events as fast as they come; `run` shows them as fast as the person can still type."""
+    """Takes events as fast as they come; `run` shows them as fast as the user can still type."""
 
     def __init__(self, show: Callable[[object], None]) -> None:
         self._show = show

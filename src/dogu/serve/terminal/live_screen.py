@@ -135,7 +135,7 @@ class LiveScreen:
             yield
 
     async def run(self, doings: Doings) -> None:
-        """Draw until the person leaves."""
+        """Draw until the user leaves."""
         self._doings = doings
         try:
             self._app.after_render += self._ask_terminal

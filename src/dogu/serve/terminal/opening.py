@@ -37,7 +37,7 @@ class OpenedScreen(msgspec.Struct, frozen=True):
 
 
 def open_screen(look: Look) -> OpenedScreen:
-    """Make a drawn screen where the terminal can be drawn on and the person can see it, else a plain one."""
+    """Make a drawn screen where the terminal can be drawn on and the user can see it, else a plain one."""
     chosen = "" if look.theme == "auto" else look.theme
     style = Style.of(sys.stdout, theme=chosen)
     if look.is_plain or os.environ.get("TERM", "") in ("", "dumb"):

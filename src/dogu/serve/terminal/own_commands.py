@@ -1,8 +1,8 @@
-"""What only a terminal has: the commands /quit, /open, /theme and /keys, and `!cmd`, a shell line of the person's own.
+"""What only a terminal has: the commands /quit, /open, /theme and /keys, and `!cmd`, a shell line of the user's own.
 
 Such a line goes through the same tool, sandbox, limits and journal as the model's. Restrictions (`tools.core`,
-`tools.exclude`) hold for it as well; nothing else asks, because the person typed it. It is shown and not sent to the
-model; `!!cmd` also puts what it printed before the person's next prompt.
+`tools.exclude`) hold for it as well; nothing else asks, because the user typed it. It is shown and not sent to the
+model; `!!cmd` also puts what it printed before the user's next prompt.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _MOST_SENT_CHARS = 20_000
 
 
 class ShellLines:
-    """Runs the person's own lines. `own` is told each call's id before it runs."""
+    """Runs the user's own lines. `own` is told each call's id before it runs."""
 
     def __init__(self, runtime: Runtime, own: set[str]) -> None:
         self._runtime = runtime

@@ -1,7 +1,7 @@
 """Drawing at the bottom of the terminal, and printing above it: one write a frame, so that nothing flickers.
 
 What was printed is the terminal's own from then on: it scrolls, wraps and is copied like any other output. What the
-terminal itself answers among the keys (its background's color, its size) is kept from the person's text.
+terminal itself answers among the keys (its background's color, its size) is kept from the user's text.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What the person sent: the text with pastes in full, and pictures."""
+    """What the user sent: the text with pastes in full, and pictures."""
 
     text: str
     blobs: tuple[Blob, ...] = ()
@@ -85,7 +85,7 @@ class Screen(Protocol):
         ...
 
     async def run(self, doings: Doings) -> None:
-        """Take the person's input until they leave or the terminal ends."""
+        """Take the user's input until they leave or the terminal ends."""
         ...
 
     def end(self) -> None:

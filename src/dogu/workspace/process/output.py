@@ -1,4 +1,4 @@
-"""From the bytes a command printed to text that a model and a person can read."""
+"""From the bytes a command printed to text that a model and a user can read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _MOST_HOSTS = 10
 
 
 def sentence(output: str, *, network: str = "") -> str:
-    """Return a sentence for model and person when output holds what a sandbox's refusal looks like, else "".
+    """Return a sentence for model and user when output holds what a sandbox's refusal looks like, else "".
 
     A guess: the system says the same of files that nobody may touch. `network` says what is reached, where that isn't
     everything.

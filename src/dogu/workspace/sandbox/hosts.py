@@ -1,4 +1,4 @@
-"""Which hosts a sandboxed command may reach: names and networks as a person lists them, and what a name may stand for.
+"""Which hosts a sandboxed command may reach: names and networks as a user lists them, and what a name may stand for.
 
 Pure. A name in the list doesn't open private addresses: who owns the name says what it resolves to. They must be listed
 as addresses (`10.0.0.0/8`); `localhost` alone stands for what it is.

@@ -78,7 +78,7 @@ class Sandbox(msgspec.Struct, frozen=True):
     ) -> Sandbox:
         """Find the best step this machine has, none above `best`; about 15 ms, so do it once and in a thread.
 
-        `path` is where bubblewrap is looked for: system folders, not the person's $PATH.
+        `path` is where bubblewrap is looked for: system folders, not the user's $PATH.
         """
         settings = settings or SandboxSettings()
         if sys.platform == "darwin" and best in (None, Step.SEATBELT):
@@ -260,7 +260,7 @@ class Sandbox(msgspec.Struct, frozen=True):
 
     @property
     def reach(self) -> str:
-        """Say in one sentence what a command may write and reach, for the person who is asked."""
+        """Say in one sentence what a command may write and reach, for the user who is asked."""
         if self.step not in _HOLDING_FILES:
             return told(UNCONFINED)
         return told(

@@ -1,7 +1,7 @@
 """What a sandboxed command sees of the machine: an allow list, secrets left out of it, and sockets that lead out.
 
 A list of what to hide is never finished, so that the home is shown by what tools need: toolchains, caches, and files of
-settings that hold no secret by their content. A person adds to it by a setting.
+settings that hold no secret by their content. A user adds to it by a setting.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Relative to the home folder; a folder stands for all that is in it.
 _HOME_TOOLS = (
-    # what a person installs for themselves
+    # what a user installs for themselves
     ".local/bin .local/lib .local/include .local/opt .local/pipx .local/share/pipx .local/share/man .local/share/fonts "
     ".fonts .terminfo .nix-profile .nix-defexpr .local/state/nix .linuxbrew bin "
     # versions of languages, and what belongs to them
@@ -108,7 +108,7 @@ def readable(environment: Mapping[str, str], more: Iterable[str] = ()) -> list[s
     """Return the places outside the roots that a command may read, absolute and existing, as they are spelled.
 
     The system's folders, toolchains and caches of the home, its settings without secrets, what $PATH and variables
-    name, and `more` of the person's own.
+    name, and `more` of the user's own.
     """
     home = environment.get("HOME") or os.path.expanduser("~")
     named = [*_SYSTEM.split(), *(os.path.join(home, place) for place in _HOME_TOOLS.split())]
@@ -184,7 +184,7 @@ def _holds_secret(path: str) -> bool:
 
 
 def _content(path: str) -> bytes | None:
-    """A file's content, without its comments; None for what is no file of a person's settings."""
+    """A file's content, without its comments; None for what is no file of a user's settings."""
     try:
         with open(path, "rb") as file:
             content = file.read(_MOST_SETTINGS_BYTES + 1)

@@ -11,7 +11,7 @@ from dogu.workspace.shell_syntax.parts import PartList
 from dogu.workspace.shell_syntax.tree import Part, PartKind, UnprovenError, Word
 
 MOST_WORDS = 2_000
-"""Words that one word may become; beyond that it is a bomb or nothing a person would want to read."""
+"""Words that one word may become; beyond that it is a bomb or nothing a user would want to read."""
 
 _NUMBERS = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?\Z")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?[0-9]{1,18}))?\Z")

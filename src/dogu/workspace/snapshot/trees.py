@@ -120,7 +120,7 @@ class TreeSnapshots:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What could not be kept, in words for a person."""
+        """What could not be kept, in words for a user."""
         if not self._lost:
             return ()
         return (

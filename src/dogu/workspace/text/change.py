@@ -25,7 +25,7 @@ _MERGED = sentence("The file had changed elsewhere meanwhile; the edit was merge
 
 
 class TextBase(msgspec.Struct, frozen=True):
-    """What a change was worked out from: the file's digest and text, and what a person should know of it.
+    """What a change was worked out from: the file's digest and text, and what a user should know of it.
 
     Its bytes aren't kept: beside the text they would be a second copy of a large file.
     """
@@ -75,7 +75,7 @@ def base_of(content: FileContent, old: DecodedText) -> TextBase:
 
 
 def file_notes(content: FileContent, old: DecodedText | None) -> tuple[str, ...]:
-    """Say what a person should know of the file that is written: its encoding, links, other names."""
+    """Say what a user should know of the file that is written: its encoding, links, other names."""
     notes: list[str] = []
     if old is not None and (not old.is_utf8 or old.bom):
         notes.append(told("The file stays in {label}.", label=old.label))
@@ -117,7 +117,7 @@ def create_text(path: str, text: str, shown: str, told: str) -> TextChange:
 
 
 def revise_text(change: TextChange, base: TextBase, files: Files, text: str, told: str) -> TextChange:
-    """Take the whole file's text as the person edited it, in the file's encoding and line endings.
+    """Take the whole file's text as the user edited it, in the file's encoding and line endings.
 
     What others changed elsewhere in the file meanwhile is merged. Raises `ToolError` (STALE when they changed the same
     place, UNENCODABLE).

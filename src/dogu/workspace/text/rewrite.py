@@ -20,7 +20,7 @@ _STRAY = re.compile("[\udc80-\udcff]")
 
 
 class Rewrite(msgspec.Struct, frozen=True):
-    """The bytes to write, the text they hold (line endings as written, no BOM), and what a person should know."""
+    """The bytes to write, the text they hold (line endings as written, no BOM), and what a user should know."""
 
     data: bytes
     text: str

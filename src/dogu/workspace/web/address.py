@@ -1,4 +1,4 @@
-"""Which addresses of the internet may be asked: the public ones, and what a person named.
+"""Which addresses of the internet may be asked: the public ones, and what a user named.
 
 What isn't plainly public is refused: private, loopback, link-local and shared networks, clouds' metadata, multicast,
 documentation, and every form of IPv6 that carries an IPv4 address to a translator.
@@ -97,7 +97,7 @@ def why_name_is_local(name: str) -> str:
 
 
 class HostRules:
-    """Which hosts may be asked. `allowed` are names or addresses that a person set, in any letter case.
+    """Which hosts may be asked. `allowed` are names or addresses that a user set, in any letter case.
 
     An allowed name may be private, with one limit: it may not lead to the local link, where metadata are, unless that
     address itself is allowed.
@@ -107,7 +107,7 @@ class HostRules:
         self._allowed = frozenset(host.strip().strip("[]").rstrip(".").lower() for host in allowed)
 
     def allows(self, host: str) -> bool:
-        """Whether a person named this host."""
+        """Whether a user named this host."""
         return host.lower() in self._allowed
 
     def why_host_is_refused(self, host: str) -> str:

@@ -30,7 +30,7 @@ _ALPHABETS = frozenset(("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "C
 
 
 def shown_url(url: WebUrl) -> str:
-    """Return the address for a person: an international host in both its forms."""
+    """Return the address for a user: an international host in both its forms."""
     return url.text if url.name == url.host else f"{url.text} ({url.name})"
 
 
@@ -53,7 +53,7 @@ _AT_ONCE = 4
 
 
 class WebReader:
-    """Fetches pages and reads them. `trusts_proxy`: a proxy may look names up without a person being asked."""
+    """Fetches pages and reads them. `trusts_proxy`: a proxy may look names up without a user being asked."""
 
     def __init__(self, client: WebClient, *, trusts_proxy: bool = False) -> None:
         self._client = client
@@ -71,11 +71,11 @@ class WebReader:
         return urls
 
     def reaches_only_public(self, urls: Sequence[WebUrl]) -> bool:
-        """Whether all hosts are such as anybody could ask: none that only this machine's person allowed."""
+        """Whether all hosts are such as anybody could ask: none that only this machine's user allowed."""
         return not any(self._client.rules.allows(url.host) for url in urls)
 
     def doubts(self, urls: Sequence[WebUrl]) -> list[str]:
-        """Return why a person should look at these addresses each time, for the model and the person."""
+        """Return why a user should look at these addresses each time, for the model and the user."""
         found = [
             told("{address} may be taken for another address", address=shown_url(url))
             for url in urls
@@ -105,7 +105,7 @@ class WebReader:
 
 
 def address_list(urls: Sequence[WebUrl]) -> str:
-    """Return the addresses as a list for a person, international hosts in both their forms."""
+    """Return the addresses as a list for a user, international hosts in both their forms."""
     return "\n".join(f"- {shown_url(url)}" for url in urls)
 
 

@@ -1,4 +1,4 @@
-"""Searches the web by a provider that a person set: a SearXNG server, or Brave's API."""
+"""Searches the web by a provider that a user set: a SearXNG server, or Brave's API."""
 
 from __future__ import annotations
 

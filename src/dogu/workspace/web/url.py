@@ -39,7 +39,7 @@ _GITHUB_BLOB = re.compile(r"/([^/]+/[^/]+)/blob/(.+)")
 class WebUrl(msgspec.Struct, frozen=True):
     """An address that may be asked for as it is: `host` in ASCII and lower case, IPv6 without brackets.
 
-    `target` is path and query, percent-encoded; `name` is the host as a person reads it.
+    `target` is path and query, percent-encoded; `name` is the host as a user reads it.
     """
 
     scheme: str

@@ -138,7 +138,7 @@ def row_of(peer: Peer, generation: str) -> Generator[dict[str, Any]]:
 
 
 class Opened:
-    """A runtime, its servers, and what a person may type."""
+    """A runtime, its servers, and what a user may type."""
 
     def __init__(self, runtime: Runtime, servers: McpServers) -> None:
         self.runtime = runtime

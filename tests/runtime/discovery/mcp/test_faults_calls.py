@@ -164,7 +164,7 @@ async def test_a_flood_costs_bounded_memory_and_little_work(tmp_path: Path, faul
 
 
 async def test_a_flood_of_progress_is_thinned_out_and_leaves_others_their_turn(tmp_path: Path):
-    """FM090: 20,000 notifications. The server tells all of it as fast as it can; a person sees twenty a second."""
+    """FM090: 20,000 notifications. The server tells all of it as fast as it can; a user sees twenty a second."""
     reports: list[object] = []
     turns = 0
 
@@ -232,7 +232,7 @@ async def test_escapes_in_a_result_are_shown_not_obeyed(tmp_path: Path):
     assert Text(str(result.llm_content)).text.encode()
 
 
-async def test_without_a_person_what_a_server_asks_is_declined_and_told(tmp_path: Path):
+async def test_without_a_user_what_a_server_asks_is_declined_and_told(tmp_path: Path):
     """FM091: the server asks the client to sample and to elicit."""
     async with opened(tmp_path, "sampling-request") as runtime:
         assert (await result_of(runtime)).llm_content == "answered"
@@ -255,7 +255,7 @@ async def test_sampling_with_tools_which_was_not_offered_is_an_error(tmp_path: P
     assert "sampling.tools" in answers[0]["error"]["message"]
 
 
-async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path):
+async def test_a_server_that_asks_the_user_in_a_loop_is_stopped(tmp_path: Path):
     asked: list[Elicitation] = []
 
     async def elicit(elicitation: Elicitation) -> Given | Declined:
@@ -270,7 +270,7 @@ async def test_a_server_that_asks_the_person_in_a_loop_is_stopped(tmp_path: Path
     assert "\x1b" in asked[0].message  # as it came: a door shows it escaped
 
 
-async def test_a_person_who_closed_a_question_is_not_asked_again_by_that_call(tmp_path: Path):
+async def test_a_user_who_closed_a_question_is_not_asked_again_by_that_call(tmp_path: Path):
     asked: list[Elicitation] = []
 
     async def elicit(elicitation: Elicitation) -> Given | Declined:
@@ -286,7 +286,7 @@ async def test_a_person_who_closed_a_question_is_not_asked_again_by_that_call(tm
 @pytest.mark.parametrize(
     ("answer", "told"), [(Given(), "call it again when they say that they are done"), (Declined(), "they declined")]
 )
-async def test_an_address_that_a_call_needs_opened_is_put_before_the_person(
+async def test_an_address_that_a_call_needs_opened_is_put_before_the_user(
     tmp_path: Path, answer: Given | Declined, told: str
 ):
     asked: list[Elicitation] = []
@@ -302,7 +302,7 @@ async def test_an_address_that_a_call_needs_opened_is_put_before_the_person(
     ]
 
 
-async def test_what_is_no_web_address_is_never_put_before_the_person(tmp_path: Path):
+async def test_what_is_no_web_address_is_never_put_before_the_user(tmp_path: Path):
     async def elicit(_elicitation: Elicitation) -> Given:
         raise AssertionError("the person was asked")
 

@@ -48,7 +48,7 @@ def entry_of(server: Authorization, **oauth: Any) -> ServerEntry:
 
 
 async def browse(address: str) -> bool:
-    """Be the person's browser."""
+    """Be the user's browser."""
     async with httpx2.AsyncClient(follow_redirects=True) as browser:
         return (await browser.get(address)).is_success
 
@@ -99,7 +99,7 @@ async def test_a_login_discovers_registers_and_proves_itself_and_then_tools_are_
     assert len(server.granted) == 1
 
 
-async def test_the_tokens_are_in_a_file_of_the_persons_alone(server: Authorization, tmp_path: Path):
+async def test_the_tokens_are_in_a_file_of_the_users_alone(server: Authorization, tmp_path: Path):
     await login(server, tmp_path)
     file = tmp_path / "home" / ".dogu" / "mcp_logins.json"
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
@@ -140,7 +140,7 @@ async def test_a_token_revoked_in_a_session_is_asked_for_at_the_door(server: Aut
     assert asked[0].title == "The MCP server far wants you to log in. Open its address?"
 
 
-async def test_a_token_revoked_in_a_session_without_a_person_fails_the_call_and_says_what_to_do(
+async def test_a_token_revoked_in_a_session_without_a_user_fails_the_call_and_says_what_to_do(
     server: Authorization, tmp_path: Path
 ):
     await login(server, tmp_path)
@@ -152,7 +152,7 @@ async def test_a_token_revoked_in_a_session_without_a_person_fails_the_call_and_
     assert "dogu mcp-servers login far" in error.message
 
 
-async def test_a_login_that_the_person_refused_says_so(server: Authorization, tmp_path: Path):
+async def test_a_login_that_the_user_refused_says_so(server: Authorization, tmp_path: Path):
     server.declines = True
     with pytest.raises(ToolError, match="the login was refused: access_denied"):
         await login(server, tmp_path)

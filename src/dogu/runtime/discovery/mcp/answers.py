@@ -1,7 +1,7 @@
 """What MCP servers ask of us, answered: roots, forms, addresses, the model. Imports the SDK: import it late.
 
-A server may ask only while it works on a request of ours, and a few times at most: a person is not to be worn down. The
-request's time stands still while a person answers.
+A server may ask only while it works on a request of ours, and a few times at most: a user is not to be worn down. The
+request's time stands still while a user answers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_TIMES_EXTENDED = 6
 class Clock:
     """Ends its scope after `limit_s`; progress starts it anew, six times as long in all at most.
 
-    While a person is asked it stands still: their time is not the server's.
+    While a user is asked it stands still: their time is not the server's.
     """
 
     def __init__(self, limit_s: float) -> None:
@@ -122,14 +122,14 @@ class Answering:
         return self._elicit
 
     async def ask_to_log_in(self, address: str) -> bool:
-        """Ask the person to log in at the address; only while they wait for the server."""
+        """Ask the user to log in at the address; only while they wait for the server."""
         if not self._clocks:
             return False
         title = told("The MCP server {server} wants you to log in. Open its address?", server=self._alias)
         return isinstance(await self._ask_user(Elicitation(title, "", url=address)), Given)
 
     async def open_addresses(self, elicitations: object) -> str:
-        """Put the addresses before the person that a call needs opened first; say what they answered."""
+        """Put the addresses before the user that a call needs opened first; say what they answered."""
         try:
             needed = mcp_types.ElicitationRequiredErrorData.model_validate({"elicitations": elicitations})
         except ValueError:

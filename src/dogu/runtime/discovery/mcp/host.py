@@ -1,4 +1,4 @@
-"""What dogu offers to MCP servers: its roots, the person at the door, the session's model. Knows no SDK."""
+"""What dogu offers to MCP servers: its roots, the user at the door, the session's model. Knows no SDK."""
 
 from __future__ import annotations
 

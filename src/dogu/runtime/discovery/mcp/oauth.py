@@ -102,7 +102,7 @@ async def _answer(stream: SocketStream, path: str, callback: Callback) -> None:
 
 
 ShowAddress = Callable[[str], Awaitable[bool]]
-"""Shows the person the address at which they log in; False when they don't want to, or nobody is there."""
+"""Shows the user the address at which they log in; False when they don't want to, or nobody is there."""
 
 
 class LoginNeededError(OAuthFlowError):

@@ -46,7 +46,7 @@ class Owner(Protocol):
         ...
 
     def tell(self, note: str) -> None:
-        """Tell the person a sentence."""
+        """Tell the user a sentence."""
         ...
 
 

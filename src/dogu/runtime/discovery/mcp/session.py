@@ -203,7 +203,7 @@ class _Program:
 
 
 class Hearing(msgspec.Struct, frozen=True):
-    """Who hears of a server: a sentence for the person, and what changed (`tools`, `prompts`, `resources`)."""
+    """Who hears of a server: a sentence for the user, and what changed (`tools`, `prompts`, `resources`)."""
 
     tell: Callable[[str], None]
     on_change: Callable[[str], None]

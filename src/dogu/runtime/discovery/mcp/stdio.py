@@ -203,7 +203,7 @@ class StdioLink:
             self._tell(what)
 
     def _is_too_soon(self, message: JSONRPCNotification) -> bool:
-        """Whether this is progress right after progress: twenty a second are enough for any person."""
+        """Whether this is progress right after progress: twenty a second are enough for any user."""
         if message.method != "notifications/progress" or not message.params:
             return False
         token = str(message.params.get("progressToken"))

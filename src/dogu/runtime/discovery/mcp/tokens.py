@@ -1,4 +1,4 @@
-"""Logins to MCP servers, by the server's address: in the keyring where there is one, else in a file of the person's.
+"""Logins to MCP servers, by the server's address: in the keyring where there is one, else in a file of the user's.
 
 The file is `mcp_logins.json`, mode 0600. For a login that the keyring holds it says only that, so that a server without
 a login never wakes the keyring.

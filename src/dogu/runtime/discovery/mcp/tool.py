@@ -1,6 +1,6 @@
 """A tool of an MCP server as one of ours. What the server says of it is data: shown escaped, never obeyed.
 
-What it said when the person approved the tool is kept beside the remembered rules, in `approved_tools.json`, by root
+What it said when the user approved the tool is kept beside the remembered rules, in `approved_tools.json`, by root
 and by the tool's name: a server that says otherwise later is asked about.
 """
 
@@ -208,7 +208,7 @@ def _with_visible_texts(schema: Any) -> Any:
 
 
 def _kind(server: McpServer, declared: JsonObject) -> Kind:
-    """A hint that a tool only reads counts where the person trusts the server."""
+    """A hint that a tool only reads counts where the user trusts the server."""
     hints = declared.get("annotations")
     only_reads = isinstance(hints, dict) and cast("JsonObject", hints).get("readOnlyHint") is True
     return Kind.READ if only_reads and server.entry.trust else Kind.OTHER

@@ -103,7 +103,7 @@ class Work:
 
 
 class _Reporting:
-    """Lets progress through at most twenty times a second: enough for any person, however much a server tells."""
+    """Lets progress through at most twenty times a second: enough for any user, however much a server tells."""
 
     def __init__(self) -> None:
         self._last = -math.inf
