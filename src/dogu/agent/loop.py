@@ -12,7 +12,6 @@ from functools import partial
 
 import anyio
 
-from dogu.agent.breathing import breathing
 from dogu.agent.budget import Meter
 from dogu.agent.events import (
     Emit,
@@ -25,6 +24,7 @@ from dogu.agent.events import (
     TurnFailed,
     sum_usage,
 )
+from dogu.agent.fairness import fairly
 from dogu.agent.history import History
 from dogu.agent.loop_detection import LoopDetection
 from dogu.agent.stream import TurnStream
@@ -196,7 +196,7 @@ class _Turn:
         self.text = ""
         stream = agent.model.stream(agent.system, agent.history.contents, agent.executor.registry.declarations)
         finished: Finished | None = None
-        async with stream as events, aclosing(breathing(events)) as passed:
+        async with stream as events, aclosing(fairly(events)) as passed:
             async for event in passed:
                 match event:
                     case TextDelta(text=text):

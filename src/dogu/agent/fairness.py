@@ -13,7 +13,7 @@ T = TypeVar("T")
 _LONGEST_S = 0.003
 
 
-async def breathing(events: AsyncIterable[T]) -> AsyncGenerator[T]:
+async def fairly(events: AsyncIterable[T]) -> AsyncGenerator[T]:
     """Pass events on; after 3 ms without a pause, give keys, the screen and other calls their turn."""
     began = time.monotonic()
     async for event in events:
