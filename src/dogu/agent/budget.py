@@ -69,7 +69,7 @@ class Budget(Ledger):
         super().add(model, usage)
         self.run.add(model, usage)
 
-    def carry_on(self, requests: Iterable[tuple[str, Usage]]) -> None:
+    def resume(self, requests: Iterable[tuple[str, Usage]]) -> None:
         """Count what was used by earlier processes of the session: the model and the tokens of each request."""
         for model, usage in requests:
             super().add(model, usage)

@@ -167,7 +167,7 @@ class SamplingAnswered(msgspec.Struct, frozen=True):
 
 
 class StateChanged(msgspec.Struct, frozen=True):
-    """What else carries on: the approval mode, the model, the commands that run in the background."""
+    """What else resumes: the approval mode, the model, the commands that run in the background."""
 
     mode: str = ""
     model: str = ""

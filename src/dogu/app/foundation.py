@@ -178,7 +178,7 @@ def _mode_of(options: Options, settings: Settings, restored: Restored | None) ->
 
 
 def _state_of(policy: Policy, model: Model | None, jobs: Jobs) -> StateChanged:
-    """What carries on when a session is resumed."""
+    """What resumes when a session is resumed."""
     from dogu.agent.events import StateChanged
 
     running = [job for job in jobs.jobs if job.is_running and not job.is_kept]

@@ -104,7 +104,7 @@ def spent_before(budget: Budget, restored: Restored | None) -> tuple[str, ...]:
     """Count what the session used before it was resumed, and say so where there is a limit."""
     if restored is None or not restored.requests:
         return ()
-    budget.carry_on(restored.requests)
+    budget.resume(restored.requests)
     if budget.max_cost_usd is None or budget.unpriced:
         return ()
     from dogu.agent.budget import usd

@@ -153,7 +153,7 @@ async def _conversation(
     from dogu.agent.loop import Agent
     from dogu.agent.subagent import Subagents
     from dogu.agent.upkeep import AgentServices
-    from dogu.app.carrying_on import resume
+    from dogu.app.resuming import resume
     from dogu.app.web import Web
 
     start, record, workspace = base.start, base.session.event, base.workspace

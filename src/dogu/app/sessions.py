@@ -27,7 +27,7 @@ _USES_BETWEEN = 10
 
 
 class OpenedSession(msgspec.Struct, frozen=True):
-    """A session's folder, with its record taken hold of. `restored` is what it carries on with.
+    """A session's folder, with its record taken hold of. `restored` is what it resumes with.
 
     `readable` are folders that its history names, `also` further roots that it had worked in and does again.
     """
@@ -49,7 +49,7 @@ class OpenedSession(msgspec.Struct, frozen=True):
         self.folder.close()
 
     def session(self, notes: Notes, state: Callable[[], StateChanged]) -> Session:
-        """Make what records it; `state` is asked for what carries on with it."""
+        """Make what records it; `state` is asked for what resumes with it."""
         from dogu.agent.session.live import Session
 
         session = Session(

@@ -49,7 +49,7 @@ class Session:
     """The session of the folder `path` (absolute); its record is begun with the first event, and is one's own.
 
     `secrets` never get into it. `tell` is told once, in a sentence for the user, that it can't be written. `state` is
-    asked for what carries on with it. `file` is the record, where this process has taken hold of it already.
+    asked for what resumes with it. `file` is the record, where this process has taken hold of it already.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Session:
         """The record's file; there from the first event on."""
         return os.path.join(self.path, RECORD_NAME)
 
-    def carry_on(self, state: StateChanged) -> None:
+    def resume(self, state: StateChanged) -> None:
         """Go on with the record of a session that had come to this state."""
         self.has_prompts = True
         self._last_state = state
@@ -133,7 +133,7 @@ class Session:
         self.event(change)
 
     def note_state(self) -> None:
-        """Record what carries on besides the conversation, when it has changed."""
+        """Record what resumes besides the conversation, when it has changed."""
         state = self._state()
         if state != self._last_state:
             self._last_state = state

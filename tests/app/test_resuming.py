@@ -1,4 +1,4 @@
-"""What a resumed session carries on with besides its conversation."""
+"""What a resumed session resumes with besides its conversation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_what_was_always_allowed_stays_so_in_the_session_and_in_no_other(o
     assert [answer.result.error and answer.result.error.kind for answer in end.answers] == [ErrorKind.NOBODY_TO_ASK]
 
 
-async def test_the_mode_tokens_and_turns_carry_on(options: Options):
+async def test_the_mode_tokens_and_turns_resume(options: Options):
     async with open_agent(options, model=ScriptedModel(["one"])) as opened:
         opened.runtime.policy.mode = ApprovalMode.AUTO_EDIT
         await opened.agent.run("a")
@@ -71,7 +71,7 @@ async def test_the_mode_tokens_and_turns_carry_on(options: Options):
         assert opened.runtime.policy.mode is ApprovalMode.DEFAULT
 
 
-async def test_yolo_does_not_carry_on_where_settings_have_switched_it_off_since(options: Options):
+async def test_yolo_does_not_resume_where_settings_have_switched_it_off_since(options: Options):
     async with open_agent(options, model=ScriptedModel(["one"])) as opened:
         opened.runtime.policy.mode = ApprovalMode.YOLO
         await opened.agent.run("a")

@@ -44,8 +44,8 @@ async def resume(base: Foundation, model: Model) -> Resumed:
         return Resumed(history, Usage())
 
     changed = await to_thread.run_sync(_changes_by_call, base.workspace.journal, restored.turn)
-    session.carry_on(restored.state)
-    rules = _carry_on_rules(base.policy, restored)
+    session.resume(restored.state)
+    rules = _resume_rules(base.policy, restored)
     history, interrupted = reopen(restored, session.watch, lambda call: _told_changes(changed, call))
     notes = [*base.opened.notes, *rules, *_notes(interrupted)]
     before, now = restored.state.model, model.name
@@ -60,7 +60,7 @@ async def resume(base: Foundation, model: Model) -> Resumed:
     return Resumed(history, restored.usage, tuple(notes))
 
 
-def _carry_on_rules(policy: Policy, restored: Restored) -> list[str]:
+def _resume_rules(policy: Policy, restored: Restored) -> list[str]:
     """What "always" allowed for the session holds on; commands' rules are in a file of the user's own."""
     tools: list[str] = []
     for text in restored.allowed:
