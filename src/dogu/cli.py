@@ -78,13 +78,13 @@ def _choose_language(words: list[str]) -> None:
     from dogu.app.options import language_of_settings
     from dogu.language import language_of_locale, say, speak
 
-    wished = ""
+    wanted = ""
     for word, following in zip(words, [*words[1:], ""], strict=False):
         if word == "--lang":
-            wished = following
+            wanted = following
         elif word.startswith("--lang="):
-            wished = word.removeprefix("--lang=")
-    speak(wished or language_of_settings() or language_of_locale())
+            wanted = word.removeprefix("--lang=")
+    speak(wanted or language_of_settings() or language_of_locale())
     setattr(argparse, "_", say)  # noqa: B010  (its own headings and errors; the name is no public one of its module)
 
 

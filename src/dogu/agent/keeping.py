@@ -43,9 +43,9 @@ class Keeping(Upkeep):
         emit(done)
         return not done.problem
 
-    async def compact(self, wishes: str) -> Compacted:
+    async def compact(self, wanted: str) -> Compacted:
         """Make room at the user's word, keeping above all what they wish."""
-        done = await self.compaction.run(wishes, summarises=True)
+        done = await self.compaction.run(wanted, summarises=True)
         self._record(done)
         return done
 

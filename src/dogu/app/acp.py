@@ -1,4 +1,4 @@
-"""Sessions for the ACP door: opened as it wishes, listed from what was kept."""
+"""Sessions for the ACP door: opened as it asks, listed from what was kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dogu.models.providers import OFFLINE
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.notes import Notes
 from dogu.runtime.session_folder import RECORD_NAME, KeptSession, kept_sessions
-from dogu.serve.acp.wishes import KeptRow, SessionParts, SessionWish
+from dogu.serve.acp.protocols import OpenSession, SessionRequest, SessionRow
 from dogu.settings import Settings, SettingsError
 
 
@@ -30,23 +30,23 @@ class AcpSessions:
         self._options = options
 
     @asynccontextmanager
-    async def open(self, wish: SessionWish) -> AsyncGenerator[SessionParts]:
+    async def open(self, wanted: SessionRequest) -> AsyncGenerator[OpenSession]:
         """Open a session; see `Sessions.open`."""
-        options = self._options_for(wish)
-        if wish.resume is not None:
-            kept = find_recorded(options, wish.resume)
-            if kept.session_id != wish.resume:  # a user may say the beginning of an id; a program knows it
-                raise ToolError(ErrorKind.NOT_FOUND, say("There is no session {id}.", id=wish.resume))
+        options = self._options_for(wanted)
+        if wanted.resume is not None:
+            kept = find_recorded(options, wanted.resume)
+            if kept.session_id != wanted.resume:  # a user may say the beginning of an id; a program knows it
+                raise ToolError(ErrorKind.NOT_FOUND, say("There is no session {id}.", id=wanted.resume))
             _refuse_in_use(kept)
         try:
             options = at_session(options)
             settings = read_settings(options)
             notes = Notes(f"{warning}" for warning in settings.warnings)
-            door = Door(wish.confirm, wish.ask_the_user, wish.ask_to_go_on)
+            door = Door(wanted.confirm, wanted.ask_the_user, wanted.ask_to_go_on)
             async with agent_of(Start(options, settings, door, notes)) as opened:
-                if wish.resume is not None and opened.session_id != wish.resume:
-                    raise _in_use(wish.resume)
-                yield SessionParts(
+                if wanted.resume is not None and opened.session_id != wanted.resume:
+                    raise _in_use(wanted.resume)
+                yield OpenSession(
                     opened.session_id,
                     opened.agent,
                     opened.runtime,
@@ -63,7 +63,7 @@ class AcpSessions:
                 raise ToolError(ErrorKind.START_FAILED, str(first)) from group
             raise first from group
 
-    def kept(self, folder: str) -> list[KeptRow]:
+    def kept(self, folder: str) -> list[SessionRow]:
         """List what can be resumed; see `Sessions.kept`."""
         root = os.path.realpath(folder) if folder else ""
         kept = kept_sessions(self._options.state_folder, root)
@@ -83,17 +83,17 @@ class AcpSessions:
             "local model in ~/.dogu/settings.json."
         )
 
-    def _options_for(self, wish: SessionWish) -> Options:
+    def _options_for(self, wanted: SessionRequest) -> Options:
         options = msgspec.structs.replace(
             self._options,
-            root=wish.folder,
-            include_directories=(*self._options.include_directories, *wish.also),
-            resume=wish.resume,
-            mcp_servers=wish.mcp_servers,
-            editor=wish.editor,
+            root=wanted.folder,
+            include_directories=(*self._options.include_directories, *wanted.also),
+            resume=wanted.resume,
+            mcp_servers=wanted.mcp_servers,
+            editor=wanted.editor,
             only_these_roots=True,
         )
-        if wish.processes is None:
+        if wanted.processes is None:
             return options
         if read_settings(options).sandbox.mode == "on":
             message = say(
@@ -101,7 +101,7 @@ class AcpSessions:
                 "`dogu acp` without --client-terminal."
             )
             raise ToolError(ErrorKind.START_FAILED, message)
-        return msgspec.structs.replace(options, processes=wish.processes)
+        return msgspec.structs.replace(options, processes=wanted.processes)
 
 
 def _refuse_in_use(kept: KeptSession) -> None:
@@ -126,15 +126,15 @@ def _modes(settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _row(kept: KeptSession, root: str) -> KeptRow:
+def _row(kept: KeptSession, root: str) -> SessionRow:
     from dogu.agent.session.record import summarize
 
     folder = root or (kept.facts.roots[0] if kept.facts.roots else "/")
     try:
         summary = summarize(kept.path)
     except (OSError, msgspec.MsgspecError, LookupError, TypeError, ValueError):  # a record that can't be read
-        return KeptRow(kept.session_id, folder, "", kept.facts.began)
-    return KeptRow(kept.session_id, folder, summary.first_prompt, summary.last_s or kept.facts.began)
+        return SessionRow(kept.session_id, folder, "", kept.facts.began)
+    return SessionRow(kept.session_id, folder, summary.first_prompt, summary.last_s or kept.facts.began)
 
 
 def _first_of(error: BaseException) -> BaseException:

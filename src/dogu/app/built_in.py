@@ -220,10 +220,10 @@ def open_sandbox(settings: Settings) -> Sandbox | None:
     chosen = settings.sandbox
     if chosen.mode == "off":
         return None
-    wishes = ladder.SandboxSettings(
+    wanted = ladder.SandboxSettings(
         chosen.network_is_allowed, chosen.allowed_hosts, chosen.allowed_paths, chosen.readable_paths
     )
-    found = ladder.Sandbox.detect(wishes)
+    found = ladder.Sandbox.detect(wanted)
     if chosen.mode == "on" and found.step is ladder.Step.NONE:
         message = told("The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run.")
         raise ToolError(ErrorKind.START_FAILED, message)

@@ -62,10 +62,10 @@ class OpenedSession(msgspec.Struct, frozen=True):
 
 def at_session(options: Options) -> Options:
     """Name the session that is wished, and work where it worked. Raises `ToolError` (NOT_FOUND, INVALID_ARGUMENTS)."""
-    wished = options.resume if options.resume is not None else options.fork
-    if wished is None:
+    wanted = options.resume if options.resume is not None else options.fork
+    if wanted is None:
         return options
-    kept = find_recorded(options, wished)
+    kept = find_recorded(options, wanted)
     root = options.root
     if options.real_root not in kept.facts.roots[:1]:
         if root:

@@ -62,7 +62,7 @@ def _has_changes(options: Options, session: KeptSession) -> bool:
     return any(not entry.is_undone and not entry.is_undo for entry in entries_of(options, session))
 
 
-class Wish(msgspec.Struct, frozen=True):
+class UndoRequest(msgspec.Struct, frozen=True):
     """What to undo of a session: the last change, the `call` named, all back `to` it, or the whole `turn` it is of."""
 
     call: str = ""
@@ -71,16 +71,16 @@ class Wish(msgspec.Struct, frozen=True):
     force: bool = False
 
 
-def undo(options: Options, session_id: str, wish: Wish) -> UndoReport:
+def undo(options: Options, session_id: str, wanted: UndoRequest) -> UndoReport:
     """Undo what is wished of a session. Raises `ToolError`."""
-    if wish.to and not wish.call:
+    if wanted.to and not wanted.call:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, told("Back to which call? `dogu sessions show` numbers them."))
     journal = _journal(options, find_session(options, session_id))
     try:
-        if wish.to:
-            return journal.undo(to=wish.call, force=wish.force)
-        turn = _turn_of(journal.entries(), wish.call) if wish.turn else 0
-        return journal.undo(call_id="" if turn else wish.call, turn=turn, force=wish.force)
+        if wanted.to:
+            return journal.undo(to=wanted.call, force=wanted.force)
+        turn = _turn_of(journal.entries(), wanted.call) if wanted.turn else 0
+        return journal.undo(call_id="" if turn else wanted.call, turn=turn, force=wanted.force)
     finally:
         journal.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dogu.app import Options
-from dogu.app.undoing import Wish, undo
+from dogu.app.undoing import UndoRequest, undo
 from dogu.language import say
 from dogu.serve.record import print_undo
 
@@ -25,5 +25,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Take back what a session of this folder changed."""
-    wish = Wish(space.call or "", to=space.to, turn=space.turn, force=space.force)
-    return print_undo(undo(options, space.session or "", wish))
+    wanted = UndoRequest(space.call or "", to=space.to, turn=space.turn, force=space.force)
+    return print_undo(undo(options, space.session or "", wanted))

@@ -42,7 +42,7 @@ class Declined(msgspec.Struct, frozen=True):
 
 
 class Elicitation(msgspec.Struct, frozen=True):
-    """What somebody asks the user who isn't a call that wants to run: an MCP server's form, address or wish.
+    """What somebody asks the user who isn't a call that wants to run: an MCP server's form, address or request.
 
     `title` is ours and names who asks; `message` is the asker's own text: data, not yet escaped. `fields` are
     flat JSON Schemas by name (`type`, `title`, `description`, `enum`, `oneOf`, `items`, `default`...), those `required`

@@ -11,7 +11,7 @@ import pytest
 import dogu
 from dogu.agent.slash import Said
 from dogu.app import Opened
-from dogu.app.undoing import Wish, undo
+from dogu.app.undoing import UndoRequest, undo
 from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call
 
@@ -101,7 +101,7 @@ async def test_a_link_to_elsewhere_is_followed_and_undo_works_from_outside_of_th
     async with dogu.open_agent(options_in(tmp_path), model=ScriptedModel([remember("a is b"), "done"])) as opened:
         await opened.agent.run("remember")
     assert "a is b" in dotfiles.read_text()
-    assert undo(options_in(tmp_path), "", Wish()).done
+    assert undo(options_in(tmp_path), "", UndoRequest()).done
     assert dotfiles.read_text() == BEFORE
     assert file.is_symlink()
 

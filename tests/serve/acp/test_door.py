@@ -18,7 +18,7 @@ from dogu.app import built_in as built_in_module
 from dogu.app import resuming as resuming_module
 from dogu.app.acp import AcpSessions
 from dogu.serve.acp.door import Door
-from dogu.serve.acp.wishes import SessionParts, SessionWish
+from dogu.serve.acp.protocols import OpenSession, SessionRequest
 from dogu.serve.private_streams import write_all
 
 pytestmark = pytest.mark.anyio
@@ -42,11 +42,11 @@ class Failing(AcpSessions):
         self._fails = fails
 
     @asynccontextmanager
-    async def open(self, wish: SessionWish) -> AsyncGenerator[SessionParts]:
+    async def open(self, wanted: SessionRequest) -> AsyncGenerator[OpenSession]:
         where = self._fails.where
         if where == "opening":
             raise KeyError("of nobody")
-        async with super().open(wish) as parts, anyio.create_task_group() as group:
+        async with super().open(wanted) as parts, anyio.create_task_group() as group:
             if where == "open":
                 group.start_soon(self._fail)
             yield parts

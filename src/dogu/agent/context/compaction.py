@@ -132,7 +132,7 @@ class Compaction:
             return False
         return self.fill.tokens > max(self.limits.most_tokens, self._not_before)
 
-    async def run(self, wishes: str = "", *, is_too_long: bool = False, summarises: bool = False) -> Compacted:
+    async def run(self, wanted: str = "", *, is_too_long: bool = False, summarises: bool = False) -> Compacted:
         """Make room and say what was done; with a `problem`, nothing was.
 
         `wishes` says what the user wants to be kept; with `summarises` shortening results isn't enough. With
@@ -144,7 +144,7 @@ class Compaction:
             if plan.is_enough and not summarises:
                 return self._replaced(before, [*plan.older, *plan.kept], Compacted(before, shortened=plan.shortened))
             if len(plan.older) >= 2:
-                return await self._summarised(before, plan, wishes)
+                return await self._summarised(before, plan, wanted)
             if is_too_long and plan.shortened:
                 return self._replaced(before, [*plan.older, *plan.kept], Compacted(before, shortened=plan.shortened))
             return Compacted(before, before, problem=told("There is nothing older that could be summarised."))
@@ -167,8 +167,8 @@ class Compaction:
         saved = _estimate(contents) - _estimate([*older, *kept])
         return _Plan(older, kept, count, bool(count) and before - round(saved * scale) <= most * _SHORT_ENOUGH)
 
-    async def _summarised(self, before: int, plan: _Plan, wishes: str) -> Compacted:
-        summary, problem = await self._summary(plan.older, wishes)
+    async def _summarised(self, before: int, plan: _Plan, wanted: str) -> Compacted:
+        summary, problem = await self._summary(plan.older, wanted)
         if not summary:
             return Compacted(before, before, problem=problem)
         contents = _opened(self._opening(summary, plan), plan.kept)
@@ -197,13 +197,13 @@ class Compaction:
         ]
         return user_content([Text(part) for part in parts])
 
-    async def _summary(self, older: Sequence[RawContent], wishes: str) -> tuple[str, str]:
+    async def _summary(self, older: Sequence[RawContent], wanted: str) -> tuple[str, str]:
         """Ask the model; returns the summary, or empty and why there is none."""
         window = self.limits.window_tokens or _UNKNOWN_WINDOW_TOKENS
         said = transcript(older, round(window * _TRANSCRIPT_SHARE * _CHARS_A_TOKEN))
         asked = f"<conversation>\n{said}\n</conversation>\n\nWrite the summary now."
-        if wishes:
-            asked += f" Above all, keep this: {wishes}"
+        if wanted:
+            asked += f" Above all, keep this: {wanted}"
         try:
             with anyio.fail_after(_TIMEOUT_S):
                 text, finished = await self._ask(asked)

@@ -31,9 +31,9 @@ from dogu.serve.acp.peer import (
     Peer,
     RpcError,
 )
+from dogu.serve.acp.protocols import OpenSession, SessionRequest, SessionRow, Sessions
 from dogu.serve.acp.session import AcpSession
 from dogu.serve.acp.terminals import ClientTerminals
-from dogu.serve.acp.wishes import KeptRow, SessionParts, Sessions, SessionWish
 from dogu.serve.defects import contained
 from dogu.serve.private_streams import private_streams
 from dogu.version import __version__
@@ -210,12 +210,12 @@ class Door:
     ) -> None:
         """Keep a session open until it wants to close; whatever goes wrong in it ends this one only."""
         session: AcpSession | None = None
-        wish, asking = self._wish(folders, mcp_servers, session_id)
+        wanted, asking = self._wanted(folders, mcp_servers, session_id)
         try:
             with contained(_defect, ToolError):
-                async with self._app.open(wish) as parts:
+                async with self._app.open(wanted) as parts:
                     session = AcpSession(self.peer, parts, has_title=session_id is not None)
-                    self._tie(session, parts, wish, asking)
+                    self._tie(session, parts, wanted, asking)
                     task_status.started(session)
                     try:
                         await session.wants_to_close.wait()
@@ -231,18 +231,18 @@ class Door:
                 self._sessions.pop(session.session_id, None)
                 session.is_closed.set()
 
-    def _tie(self, session: AcpSession, parts: SessionParts, wish: SessionWish, asking: Asking) -> None:
+    def _tie(self, session: AcpSession, parts: OpenSession, wanted: SessionRequest, asking: Asking) -> None:
         asking.updates = session.updates
-        for each in (asking, wish.editor, wish.processes):
+        for each in (asking, wanted.editor, wanted.processes):
             if isinstance(each, Asking | ClientEditor | ClientTerminals):
                 each.session_id = parts.session_id
-        if isinstance(wish.processes, ClientTerminals):
-            wish.processes.show = session.updates.show_terminal
+        if isinstance(wanted.processes, ClientTerminals):
+            wanted.processes.show = session.updates.show_terminal
         self._sessions[parts.session_id] = session
 
-    def _wish(
+    def _wanted(
         self, folders: list[str], mcp_servers: Mapping[str, Json], session_id: str | None
-    ) -> tuple[SessionWish, Asking]:
+    ) -> tuple[SessionRequest, Asking]:
         client = self._client
         assert client is not None
         asking = Asking(self.peer, has_forms=client.elicitation is not None and client.elicitation.form is not None)
@@ -252,7 +252,7 @@ class Door:
             editor = ClientEditor(self.peer, folders, writes=bool(files.write_text_file))
         if self._uses_client_terminals and client.terminal:
             processes = ClientTerminals(self.peer)
-        wish = SessionWish(
+        wanted = SessionRequest(
             folders[0],
             tuple(folders[1:]),
             mcp_servers,
@@ -263,7 +263,7 @@ class Door:
             editor,
             processes,
         )
-        return wish, asking
+        return wanted, asking
 
     def _check_ready(self, folder: str) -> None:
         missing = self._app.why_not_ready(folder)
@@ -311,7 +311,7 @@ def _entries(servers: Any) -> dict[str, Json]:
     return entries
 
 
-def _row(row: KeptRow) -> Json:
+def _row(row: SessionRow) -> Json:
     updated = datetime.fromtimestamp(row.updated_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {"sessionId": row.session_id, "cwd": row.folder, "title": row.title, "updatedAt": updated}
 

@@ -15,8 +15,8 @@ from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKin
 from dogu.policy.mode import ApprovalMode
 from dogu.serve.acp.blocks import prompt_parts
 from dogu.serve.acp.peer import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError
+from dogu.serve.acp.protocols import OpenSession
 from dogu.serve.acp.updates import Updates
-from dogu.serve.acp.wishes import SessionParts
 
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ _REFUSALS = (ModelErrorKind.SAFETY, ModelErrorKind.BLOCKED)
 class AcpSession:
     """An open session. One prompt at a time."""
 
-    def __init__(self, peer: Peer, parts: SessionParts, *, has_title: bool = False) -> None:
+    def __init__(self, peer: Peer, parts: OpenSession, *, has_title: bool = False) -> None:
         self._peer = peer
         self._parts = parts
         self.updates = Updates(self._update, parts.runtime.registry, parts.runtime.roots)

@@ -1,6 +1,6 @@
 """The question on the terminal: what will happen, and yes / always / edit first / no / no with a reason / stop.
 
-And an MCP server's form, address or wish, put before the user a field at a time.
+And an MCP server's form, address or request, put before the user a field at a time.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class TerminalConfirm:
         return key == "y"
 
     async def elicit(self, elicitation: Elicitation) -> Given | Declined:
-        """Put an MCP server's form, address or wish before the user."""
+        """Put an MCP server's form, address or request before the user."""
         await self.settled()
         return await answer_elicitation(self._screen, elicitation)
 

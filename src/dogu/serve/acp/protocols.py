@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dogu.workspace.process.command import Processes
 
 
-class SessionWish(msgspec.Struct, frozen=True):
+class SessionRequest(msgspec.Struct, frozen=True):
     """A session that the client wants: a new one, or with `resume` the one of that id.
 
     `folder` and `also` are absolute. `mcp_servers` are entries as in the settings.
@@ -37,7 +37,7 @@ class SessionWish(msgspec.Struct, frozen=True):
     processes: Processes | None = None
 
 
-class SessionParts(msgspec.Struct, frozen=True):
+class OpenSession(msgspec.Struct, frozen=True):
     """An open session. `modes` are the approval modes that it may be in; `record` is where its record lies."""
 
     session_id: str
@@ -49,7 +49,7 @@ class SessionParts(msgspec.Struct, frozen=True):
     record: str
 
 
-class KeptRow(msgspec.Struct, frozen=True):
+class SessionRow(msgspec.Struct, frozen=True):
     """A session of the past; `updated_s` is a POSIX time."""
 
     session_id: str
@@ -61,11 +61,11 @@ class KeptRow(msgspec.Struct, frozen=True):
 class Sessions(Protocol):
     """Opens and lists sessions."""
 
-    def open(self, wish: SessionWish) -> AbstractAsyncContextManager[SessionParts]:
+    def open(self, wanted: SessionRequest) -> AbstractAsyncContextManager[OpenSession]:
         """Open a session until the context is left. Raises `ToolError` in words for a user."""
         ...
 
-    def kept(self, folder: str) -> Sequence[KeptRow]:
+    def kept(self, folder: str) -> Sequence[SessionRow]:
         """List the sessions that can be resumed, the newest first; with `folder`, those that worked in it. Blocks."""
         ...
 
