@@ -38,7 +38,7 @@ def _nothing() -> None:
     return None
 
 
-class Powers(msgspec.Struct, frozen=True):
+class SessionServices(msgspec.Struct, frozen=True):
     """What tools have of an agent; a runtime without one has none of it."""
 
     repair: Repair | None = None
@@ -47,31 +47,31 @@ class Powers(msgspec.Struct, frozen=True):
     web: Web | None = None
 
 
-class Parts(msgspec.Struct, frozen=True):
+class ToolServices(msgspec.Struct, frozen=True):
     """What tools are made of. `commands` runs the shell's commands, if somebody else than `processes` does."""
 
     roots: Roots
     files: LocalFiles
     processes: LocalProcesses
     memory: Callable[[], MemoryFile]
-    powers: Powers = Powers()
+    services: SessionServices = SessionServices()
     has_user: bool = False
     commands: Processes | None = None
     ask: AskTheUser | None = None
 
 
-async def add_tools(base: Foundation, powers: Powers, more: Iterable[AnyTool]) -> None:
+async def add_tools(base: Foundation, services: SessionServices, more: Iterable[AnyTool]) -> None:
     """Register the tools that the rules let exist: the built-in ones, the skills', `more`, and discovered ones."""
     from dogu.agent.asking import UserAsked
 
     start, workspace, registry = base.start, base.workspace, base.executor.registry
     options, settings, rules = start.options, start.settings, base.policy.rules
-    parts = Parts(
+    parts = ToolServices(
         workspace.roots,
         workspace.files,
         workspace.processes,
         partial(memory_file, options, settings, workspace.journal),
-        powers,
+        services,
         start.door.confirm is not None,
         options.processes,
         UserAsked(base.executor.approval.elicit),
@@ -103,7 +103,7 @@ async def _discover(base: Foundation) -> tuple[str, ...]:
     return found.problems
 
 
-def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
+def built_in_tools(settings: Settings, parts: ToolServices) -> Iterable[AnyTool]:
     """Make the built-in tools, in the order the model sees them. A new tool is one line here."""
     from dogu.app.web import Web
     from dogu.tools.ask_user import AskUser
@@ -126,7 +126,7 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
 
     roots, files, shell = parts.roots, parts.files, settings.shell
     respects_git = settings.context.respect_git_ignore
-    web = parts.powers.web or Web(settings)
+    web = parts.services.web or Web(settings)
 
     def environment() -> dict[str, str]:
         from dogu.workspace.environment import command_environment
@@ -158,8 +158,8 @@ def built_in_tools(settings: Settings, parts: Parts) -> Iterable[AnyTool]:
         GoogleWebSearch(web.search),
         WriteTodos(),
         AskUser(parts.ask),
-        RunSubagent(parts.powers.subagent),
-        SaveMemory(parts.memory, parts.powers.memory_saved),
+        RunSubagent(parts.services.subagent),
+        SaveMemory(parts.memory, parts.services.memory_saved),
     ]
 
 
@@ -180,13 +180,13 @@ def tool_exists(rules: Rules, name: str) -> bool:
     return rules.tool_exists(name) and not any(map(rules.is_excluded, _GOES_WITH.get(name, ())))
 
 
-def _edit_tools(settings: Settings, parts: Parts) -> list[AnyTool]:
+def _edit_tools(settings: Settings, parts: ToolServices) -> list[AnyTool]:
     """Make the tools for editing in the format that was set, or that the model knows best."""
     from dogu.tools.apply_patch import ApplyPatch
     from dogu.tools.edit_lines import EditLines
     from dogu.tools.replace import Replace
 
-    replace = Replace(parts.files, parts.roots, parts.powers.repair)
+    replace = Replace(parts.files, parts.roots, parts.services.repair)
     match settings.tools.edit_format:
         case "lines":
             return [EditLines(parts.files, parts.roots)]

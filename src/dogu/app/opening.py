@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.app.built_in import Powers, add_tools
+from dogu.app.built_in import SessionServices, add_tools
 from dogu.app.extending import add_own_commands, conversing
 from dogu.app.foundation import Foundation, lay_foundation
 from dogu.app.keeping import budget_of, keeping_commands, keeping_of, spent_before
@@ -77,7 +77,7 @@ async def open_runtime(
     async with AsyncExitStack() as closing:
         closing.push_async_callback(base.aclose)
         start.notes.add(*base.troubles)
-        await add_tools(base, Powers(), tools)
+        await add_tools(base, SessionServices(), tools)
         runtime = base.runtime()
         await closing.enter_async_context(base.extras.running(is_resumed=options.resume is not None))
         await closing.enter_async_context(mcp_servers(base, runtime))
@@ -167,8 +167,8 @@ async def _conversation(
     helpers = Subagents(base.executor, around.model, instructions, meter, record)
     repairs = settings.model.edit_repair and current.name != "offline"
     repair = EditRepair(current.model, meter.count) if repairs else None
-    powers = Powers(repair, instructions.refresh, helpers, Web(settings, current, meter.count))
-    await add_tools(base, powers, tools)
+    services = SessionServices(repair, instructions.refresh, helpers, Web(settings, current, meter.count))
+    await add_tools(base, services, tools)
     start.notes.add(*keeping.context.problems, *spent_before(budget, base.opened.restored))
 
     services = AgentServices(

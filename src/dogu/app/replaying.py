@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from dogu.agent.events import QuestionAnswered
 from dogu.agent.session.record import read_record
-from dogu.app.built_in import Parts, built_in_tools
+from dogu.app.built_in import ToolServices, built_in_tools
 from dogu.app.keeping import memory_file
 from dogu.app.options import Options
 from dogu.app.replay_copy import Replay, moved
@@ -75,7 +75,7 @@ async def replay_calls(replay: Replay, settings: Settings) -> AsyncGenerator[Rep
     processes = LocalProcesses(output_folder=os.path.join(base, "outputs"))
     answers = _Answers()
     sandbox = await to_thread.run_sync(_find_sandbox)
-    tools = _tools(settings, replay, Parts(roots, files, processes, lambda: _memory(replay, settings)), sandbox)
+    tools = _tools(settings, replay, ToolServices(roots, files, processes, lambda: _memory(replay, settings)), sandbox)
     executor = _executor(replay, tools, answers)
     try:
         for recorded in read_record(replay.session.path):
@@ -110,7 +110,7 @@ class _Answers:
         return Approved(self._edited.get(question.call.call_id))
 
 
-def _tools(settings: Settings, replay: Replay, parts: Parts, sandbox: Sandbox | None) -> list[AnyTool]:
+def _tools(settings: Settings, replay: Replay, parts: ToolServices, sandbox: Sandbox | None) -> list[AnyTool]:
     """The tools that are run again; without a sandbox no shell is among them."""
     tools = [tool for tool in built_in_tools(settings, parts) if tool.name in _AGAIN and tool.name != _SHELL]
     if sandbox is None:
