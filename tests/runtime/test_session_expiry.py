@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from dogu.runtime.session_expiry import ALWAYS_KEPT, expire, is_in_use
-from dogu.runtime.session_folder import SessionFolder, kept_sessions
+from dogu.runtime.session_folder import SessionFolder, stored_sessions
 
 LONG_AGO = 1_000_000_000
 
@@ -26,7 +26,7 @@ def make(state: Path, count: int, size: int = 10) -> list[str]:
 
 
 def left(state: Path) -> set[str]:
-    return {kept.session_id for kept in kept_sessions(str(state))}
+    return {kept.session_id for kept in stored_sessions(str(state))}
 
 
 def test_sessions_expire_by_age_but_for_the_last_ones_used(tmp_path: Path):
@@ -54,13 +54,13 @@ def test_a_session_in_use_stays(tmp_path: Path):
 
 def test_the_order_is_that_of_use_and_not_of_clocks(tmp_path: Path):
     first, second = make(tmp_path, 2)
-    (kept,) = [each for each in kept_sessions(str(tmp_path)) if each.session_id == first]
+    (kept,) = [each for each in stored_sessions(str(tmp_path)) if each.session_id == first]
     SessionFolder("", reopened=kept)
-    assert [each.session_id for each in kept_sessions(str(tmp_path))] == [first, second]
+    assert [each.session_id for each in stored_sessions(str(tmp_path))] == [first, second]
 
 
 def test_a_session_that_goes_on_counts_its_outputs_on(tmp_path: Path):
     make(tmp_path, 1)
-    (kept,) = kept_sessions(str(tmp_path))
+    (kept,) = stored_sessions(str(tmp_path))
     path = SessionFolder("", reopened=kept).keep_output("1", "y")
     assert Path(path).name == "0002-1.txt"

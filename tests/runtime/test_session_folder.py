@@ -6,7 +6,7 @@ from dogu.contract.content import Blob, Text
 from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.result_bounds import ResultBounds
-from dogu.runtime.session_folder import SessionFolder, kept_sessions
+from dogu.runtime.session_folder import SessionFolder, stored_sessions
 
 
 def test_a_whole_output_is_kept_for_its_owner_only_and_can_be_found(tmp_path: Path):
@@ -16,12 +16,12 @@ def test_a_whole_output_is_kept_for_its_owner_only_and_can_be_found(tmp_path: Pa
     assert path.read_text() == "日本語 \\udc80"
     assert path.stat().st_mode & 0o777 == 0o600
     folder.close()
-    assert [kept.path for kept in kept_sessions(str(tmp_path))] == [folder.path]
+    assert [kept.path for kept in stored_sessions(str(tmp_path))] == [folder.path]
 
 
 def test_an_empty_session_leaves_nothing(tmp_path: Path):
     SessionFolder(str(tmp_path)).close()
-    assert kept_sessions(str(tmp_path)) == []
+    assert stored_sessions(str(tmp_path)) == []
     assert list((tmp_path / "sessions").iterdir()) == []
 
 
@@ -76,4 +76,4 @@ def test_media_are_never_cut():
 def test_sessions_are_found_by_the_root_they_worked_in(tmp_path: Path):
     for root in ("/one", "/two"):
         SessionFolder(str(tmp_path), [root]).keep_output("1", "x")
-    assert [kept.facts.roots for kept in kept_sessions(str(tmp_path), "/two")] == [["/two"]]
+    assert [kept.facts.roots for kept in stored_sessions(str(tmp_path), "/two")] == [["/two"]]

@@ -32,7 +32,7 @@ from dogu.language import joined, say, sentence, speak, told
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
-from dogu.runtime.session_folder import KeptSession, SessionFacts
+from dogu.runtime.session_folder import SessionFacts, StoredSession
 from dogu.serve.session_export import export_html
 from dogu.serve.session_page import diff_html
 
@@ -49,12 +49,12 @@ HOSTILE = [
 ]
 
 
-def session_of(tmp_path: Path, events: list[RecordedEvent]) -> KeptSession:
+def session_of(tmp_path: Path, events: list[RecordedEvent]) -> StoredSession:
     session = Session(str(tmp_path), ["/project"])
     for event in events:
         session.event(event)
     session.close()
-    return KeptSession(str(tmp_path), SessionFacts(["/project"], 0.0))
+    return StoredSession(str(tmp_path), SessionFacts(["/project"], 0.0))
 
 
 def page_of(tmp_path: Path, events: list[RecordedEvent]) -> str:
@@ -125,7 +125,7 @@ def test_a_record_written_in_one_language_is_exported_in_its_reader_s(tmp_path: 
     why = told("no command before {word!r}", word=sentence("the end"))
     found = ToolResult("", joined(" ", [told("No files found"), "x"]))
     refused = ToolResult.failed(ToolError(ErrorKind.REFUSED, told("it is no line of a record")))
-    kept = session_of(
+    stored = session_of(
         tmp_path,
         [
             QuestionAsked("1", "write_file", asked, "", (why,)),
@@ -136,7 +136,7 @@ def test_a_record_written_in_one_language_is_exported_in_its_reader_s(tmp_path: 
         ],
     )
     sentences = (asked, why, told("No files found"), told("Clear the plan"), told("Stopped by a hook."))
-    english, japanese = exported(kept, "en"), exported(kept, "ja")
+    english, japanese = exported(stored, "en"), exported(stored, "ja")
     assert [text for text in sentences if escape(text) not in english] == []
     assert not re.search("[\u3040-\u30ff]", english)
     assert [text for text in sentences if escape(text) in japanese] == []
@@ -146,17 +146,17 @@ def test_a_record_written_in_one_language_is_exported_in_its_reader_s(tmp_path: 
 @pytest.mark.usefixtures("english_again")
 def test_a_record_of_texts_alone_is_shown_as_it_reads(tmp_path: Path):
     """As every record was before messages stood beside its texts."""
-    kept = session_of(tmp_path, [QuestionAsked("1", "write_file", "Create a.txt?", "", ()), Noted("Some words.")])
-    assert b'"said"' not in Path(record_file(kept.path)).read_bytes()
-    japanese = exported(kept, "ja")
+    stored = session_of(tmp_path, [QuestionAsked("1", "write_file", "Create a.txt?", "", ()), Noted("Some words.")])
+    assert b'"said"' not in Path(record_file(stored.path)).read_bytes()
+    japanese = exported(stored, "ja")
     assert "Create a.txt?" in japanese
     assert "Some words." in japanese
 
 
-def exported(kept: KeptSession, language: str) -> str:
+def exported(stored: StoredSession, language: str) -> str:
     speak(language)
     written: list[str] = []
-    export_html(kept, written.append)
+    export_html(stored, written.append)
     return "".join(written)
 
 

@@ -12,7 +12,7 @@ from dogu.contract.result import ToolResult
 from dogu.models.events import Finished, FinishReason, Retrying, TextDelta
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted
-from dogu.serve.terminal.calls import KeptResults
+from dogu.serve.terminal.calls import StoredResults
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.show import Show
 from dogu.serve.terminal.style import Style
@@ -123,7 +123,7 @@ def test_of_a_very_long_line_the_middle_can_be_opened():
 
 
 def test_old_results_are_forgotten_within_a_bound_on_memory():
-    results = KeptResults()
+    results = StoredResults()
     for _ in range(100):
         results.keep("Shell", "x" * 1_000_000)
     assert "no longer kept" in results.opened(1, PLAIN)

@@ -125,8 +125,8 @@ def test_ignored_folders_are_not_entered_and_are_counted(tmp_path: Path) -> None
     (tmp_path / ".gitignore").write_text("/build/\n*.o\n")
     walk = with_rules(tmp_path)
     with opened(tmp_path) as start:
-        kept = [f.path + name for f in walk.folders(start) for name in f.kept(f.names, walk.counts)]
-    assert sorted(kept) == [".gitignore", "src/a.c", "src/build/y"]
+        filtered = [f.path + name for f in walk.folders(start) for name in f.filtered(f.names, walk.counts)]
+    assert sorted(filtered) == [".gitignore", "src/a.c", "src/build/y"]
     assert walk.counts == WalkCounts(git_ignored_files=1, git_ignored_folders=1)
 
 

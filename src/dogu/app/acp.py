@@ -18,7 +18,7 @@ from dogu.language import say
 from dogu.models.providers import OFFLINE
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.notes import Notes
-from dogu.runtime.session_folder import RECORD_NAME, KeptSession, kept_sessions
+from dogu.runtime.session_folder import RECORD_NAME, StoredSession, stored_sessions
 from dogu.serve.acp.protocols import OpenSession, SessionRequest, SessionRow
 from dogu.settings import Settings, SettingsError
 
@@ -34,10 +34,10 @@ class AcpSessions:
         """Open a session; see `Sessions.open`."""
         options = self._options_for(wanted)
         if wanted.resume is not None:
-            kept = find_recorded(options, wanted.resume)
-            if kept.session_id != wanted.resume:  # a user may say the beginning of an id; a program knows it
+            stored = find_recorded(options, wanted.resume)
+            if stored.session_id != wanted.resume:  # a user may say the beginning of an id; a program knows it
                 raise ToolError(ErrorKind.NOT_FOUND, say("There is no session {id}.", id=wanted.resume))
-            _refuse_in_use(kept)
+            _refuse_in_use(stored)
         try:
             options = at_session(options)
             settings = read_settings(options)
@@ -63,11 +63,11 @@ class AcpSessions:
                 raise ToolError(ErrorKind.START_FAILED, str(first)) from group
             raise first from group
 
-    def kept(self, folder: str) -> list[SessionRow]:
+    def stored(self, folder: str) -> list[SessionRow]:
         """List what can be resumed; see `Sessions.kept`."""
         root = os.path.realpath(folder) if folder else ""
-        kept = kept_sessions(self._options.state_folder, root)
-        return [_row(each, root) for each in kept if each.has_record]
+        stored = stored_sessions(self._options.state_folder, root)
+        return [_row(each, root) for each in stored if each.has_record]
 
     def why_not_ready(self, folder: str) -> str:
         """Say what is missing; see `Sessions.why_not_ready`."""
@@ -104,14 +104,14 @@ class AcpSessions:
         return msgspec.structs.replace(options, processes=wanted.processes)
 
 
-def _refuse_in_use(kept: KeptSession) -> None:
+def _refuse_in_use(stored: StoredSession) -> None:
     """Refuse a session that another process has open: resuming it would go on with a copy, under another id."""
     from dogu.agent.session.lines import InUseError, LineFile
 
     try:
-        LineFile(os.path.join(kept.path, RECORD_NAME)).close()
+        LineFile(os.path.join(stored.path, RECORD_NAME)).close()
     except InUseError as error:
-        raise _in_use(kept.session_id) from error
+        raise _in_use(stored.session_id) from error
     except OSError:
         return  # it can't be written; told when it is resumed
 
@@ -126,15 +126,15 @@ def _modes(settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _row(kept: KeptSession, root: str) -> SessionRow:
+def _row(stored: StoredSession, root: str) -> SessionRow:
     from dogu.agent.session.record import summarize
 
-    folder = root or (kept.facts.roots[0] if kept.facts.roots else "/")
+    folder = root or (stored.facts.roots[0] if stored.facts.roots else "/")
     try:
-        summary = summarize(kept.path)
+        summary = summarize(stored.path)
     except (OSError, msgspec.MsgspecError, LookupError, TypeError, ValueError):  # a record that can't be read
-        return SessionRow(kept.session_id, folder, "", kept.facts.began)
-    return SessionRow(kept.session_id, folder, summary.first_prompt, summary.last_s or kept.facts.began)
+        return SessionRow(stored.session_id, folder, "", stored.facts.began)
+    return SessionRow(stored.session_id, folder, summary.first_prompt, summary.last_s or stored.facts.began)
 
 
 def _first_of(error: BaseException) -> BaseException:

@@ -25,7 +25,7 @@ from dogu.runtime.journal.entries import Change, net_changes
 from dogu.runtime.journal.log import State
 from dogu.runtime.journal.reach import Reach
 from dogu.runtime.journal.undo import Restorer
-from dogu.runtime.session_folder import KeptSession
+from dogu.runtime.session_folder import StoredSession
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
@@ -41,7 +41,7 @@ class Replay(msgspec.Struct, frozen=True):
 
     base: str
     roots: tuple[tuple[str, str], ...]
-    session: KeptSession
+    session: StoredSession
     notes: tuple[str, ...] = ()
 
     def there(self, text: str) -> str:
@@ -54,23 +54,23 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def copied_workspace(options: Options, kept: KeptSession) -> Generator[Replay]:
+def copied_workspace(options: Options, stored: StoredSession) -> Generator[Replay]:
     """Copy the session's roots and put back in them what the session changed; the copy goes at the end.
 
     Raises `ToolError` (NOT_FOUND: the primary root is gone) and OSError.
     """
-    primary = next(iter(kept.facts.roots), "")
+    primary = next(iter(stored.facts.roots), "")
     if not os.path.isdir(primary):
         raise ToolError(ErrorKind.NOT_FOUND, told("The folder that session worked in is gone: {roots}.", roots=primary))
     base = os.path.realpath(tempfile.mkdtemp(prefix="dogu-replay-"))
     try:
-        present = [root for root in kept.facts.roots if os.path.isdir(root)]
+        present = [root for root in stored.facts.roots if os.path.isdir(root)]
         notes = [
             say("Not copied: {path} ({why})", path=root, why=say("it is gone"))
-            for root in kept.facts.roots
+            for root in stored.facts.roots
             if root not in present
         ]
-        replay = Replay(base, tuple(zip(present, _places(present, base), strict=True)), kept)
+        replay = Replay(base, tuple(zip(present, _places(present, base), strict=True)), stored)
         for origin, copy in replay.roots:
             if not os.path.lexists(copy):  # one within another is there already
                 notes += _copy(origin, copy, options.state_folder)

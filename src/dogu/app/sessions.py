@@ -13,7 +13,7 @@ from dogu.app.options import Options
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say, told
-from dogu.runtime.session_folder import RECORD_NAME, KeptSession, SessionFolder, kept_sessions, read_facts
+from dogu.runtime.session_folder import RECORD_NAME, SessionFolder, StoredSession, read_facts, stored_sessions
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,32 +65,32 @@ def at_session(options: Options) -> Options:
     wanted = options.resume if options.resume is not None else options.fork
     if wanted is None:
         return options
-    kept = find_recorded(options, wanted)
+    stored = find_recorded(options, wanted)
     root = options.root
-    if options.real_root not in kept.facts.roots[:1]:
+    if options.real_root not in stored.facts.roots[:1]:
         if root:
-            primary = next(iter(kept.facts.roots), "")
-            message = told("Session {id} worked in {roots}, not here.", id=kept.session_id, roots=primary)
+            primary = next(iter(stored.facts.roots), "")
+            message = told("Session {id} worked in {roots}, not here.", id=stored.session_id, roots=primary)
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
-        root = next(iter(kept.facts.roots), "")
+        root = next(iter(stored.facts.roots), "")
         if not os.path.isdir(root):
-            message = told("The folder that session {id} worked in is gone: {roots}.", id=kept.session_id, roots=root)
+            message = told("The folder that session {id} worked in is gone: {roots}.", id=stored.session_id, roots=root)
             raise ToolError(ErrorKind.NOT_FOUND, message)
-    named = {"resume" if options.resume is not None else "fork": kept.session_id}
+    named = {"resume" if options.resume is not None else "fork": stored.session_id}
     return msgspec.structs.replace(options, root=root, **named)
 
 
-def find_recorded(options: Options, session_id: str) -> KeptSession:
+def find_recorded(options: Options, session_id: str) -> StoredSession:
     """Return the session whose id begins so, or the one last used in the root, if it can be resumed.
 
     Raises `ToolError` (NOT_FOUND, INVALID_ARGUMENTS where the beginning fits several).
     """
     if session_id:
-        kept = find_kept(options, session_id)
-        if not kept.has_record:
-            raise ToolError(ErrorKind.NOT_FOUND, told("Session {id} recorded no conversation.", id=kept.session_id))
-        return kept
-    recorded = (each for each in kept_sessions(options.state_folder, options.real_root) if each.has_record)
+        stored = find_stored(options, session_id)
+        if not stored.has_record:
+            raise ToolError(ErrorKind.NOT_FOUND, told("Session {id} recorded no conversation.", id=stored.session_id))
+        return stored
+    recorded = (each for each in stored_sessions(options.state_folder, options.real_root) if each.has_record)
     last = next(recorded, None)
     if last is None:
         message = told("No conversation in {root} was recorded yet.", root=options.real_root)
@@ -98,13 +98,13 @@ def find_recorded(options: Options, session_id: str) -> KeptSession:
     return last
 
 
-def find_kept(options: Options, session_id: str) -> KeptSession:
+def find_stored(options: Options, session_id: str) -> StoredSession:
     """Return the session whose id begins so, or the one last used in the root.
 
     Raises `ToolError` (NOT_FOUND, INVALID_ARGUMENTS where the beginning fits several).
     """
-    kept = kept_sessions(options.state_folder, "" if session_id else options.real_root)
-    fitting = [each for each in kept if each.session_id.startswith(session_id)]
+    stored = stored_sessions(options.state_folder, "" if session_id else options.real_root)
+    fitting = [each for each in stored if each.session_id.startswith(session_id)]
     exact = [each for each in fitting if each.session_id == session_id]
     if exact or (fitting and not session_id) or len(fitting) == 1:
         return (exact or fitting)[0]
@@ -123,12 +123,14 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
     secrets = tuple(secrets_of(settings))
     roots = _roots_of(options, settings)
     if options.resume is not None:
-        kept = find_recorded(options, options.resume)
+        stored = find_recorded(options, options.resume)
         try:
-            return _reopened(kept, _Way(roots, secrets, options.only_these_roots))
+            return _reopened(stored, _Way(roots, secrets, options.only_these_roots))
         except InUseError:
-            note = say("Session {id} is in use by another process; this goes on with a copy of it.", id=kept.session_id)
-            return _forked(kept, _Way(roots, secrets, options.only_these_roots), note)
+            note = say(
+                "Session {id} is in use by another process; this goes on with a copy of it.", id=stored.session_id
+            )
+            return _forked(stored, _Way(roots, secrets, options.only_these_roots), note)
     if options.fork is not None:
         return _forked(find_recorded(options, options.fork), _Way(roots, secrets, options.only_these_roots))
     return OpenedSession(SessionFolder(options.state_folder, roots), roots, secrets)
@@ -147,11 +149,11 @@ class _Way(msgspec.Struct, frozen=True):
     secrets: tuple[str, ...]
     only_these_roots: bool
 
-    def also(self, kept: KeptSession) -> tuple[str, ...]:
+    def also(self, stored: StoredSession) -> tuple[str, ...]:
         """The further roots that the session had and that nobody named anew; those that are gone are left out."""
         if self.only_these_roots:
             return ()
-        return tuple(root for root in kept.facts.roots if root not in self.roots and os.path.isdir(root))
+        return tuple(root for root in stored.facts.roots if root not in self.roots and os.path.isdir(root))
 
 
 def copy_session(path: str) -> str:
@@ -160,43 +162,43 @@ def copy_session(path: str) -> str:
     from dogu.agent.session.live import Session
 
     facts = read_facts(path)
-    folder = _copied(KeptSession(path, facts), facts.roots)
+    folder = _copied(StoredSession(path, facts), facts.roots)
     copy = Session(folder.path, facts.roots)
     copy.event(SessionForked(folder.session_id, os.path.basename(path)))
     copy.close()
-    SessionFolder("", reopened=KeptSession(path, facts))  # the one worked in stays the one used last
+    SessionFolder("", reopened=StoredSession(path, facts))  # the one worked in stays the one used last
     return folder.session_id
 
 
-def _copied(kept: KeptSession, roots: Sequence[str]) -> SessionFolder:
+def _copied(stored: StoredSession, roots: Sequence[str]) -> SessionFolder:
     """Make a session of its own, in these roots, that has the same record so far. Raises OSError."""
     import shutil
 
-    state_folder = os.path.dirname(os.path.dirname(kept.path))
-    folder = SessionFolder(state_folder, roots, origin=kept.session_id)
+    state_folder = os.path.dirname(os.path.dirname(stored.path))
+    folder = SessionFolder(state_folder, roots, origin=stored.session_id)
     target = os.path.join(folder.path, RECORD_NAME)
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(os.path.join(kept.path, RECORD_NAME), "rb") as source, os.fdopen(descriptor, "wb") as copy:
+    with open(os.path.join(stored.path, RECORD_NAME), "rb") as source, os.fdopen(descriptor, "wb") as copy:
         shutil.copyfileobj(source, copy, 1 << 20)
     return folder
 
 
-def _reopened(kept: KeptSession, way: _Way) -> OpenedSession:
-    file = _taken(kept)
+def _reopened(stored: StoredSession, way: _Way) -> OpenedSession:
+    file = _taken(stored)
     with ExitStack() as failing:
         if file is not None:
             failing.callback(file.close)
-        restored = _restored(kept)
-        also = way.also(kept)
-        notes = (_resumed_note(kept, restored), *_also_note(also))
-        folder = SessionFolder("", way.roots, reopened=kept)
+        restored = _restored(stored)
+        also = way.also(stored)
+        notes = (_resumed_note(stored, restored), *_also_note(also))
+        folder = SessionFolder("", way.roots, reopened=stored)
         opened = OpenedSession(
             folder,
-            tuple(kept.facts.roots),
+            tuple(stored.facts.roots),
             way.secrets,
             file,
             restored=restored,
-            readable=_origins(kept),
+            readable=_origins(stored),
             also=also,
             notes=notes,
         )
@@ -204,12 +206,12 @@ def _reopened(kept: KeptSession, way: _Way) -> OpenedSession:
     return opened
 
 
-def _taken(kept: KeptSession) -> LineFile | None:
+def _taken(stored: StoredSession) -> LineFile | None:
     """Take hold of the record, for this process alone. Raises `InUseError`."""
     from dogu.agent.session.lines import LineFile
 
     try:
-        return LineFile(os.path.join(kept.path, RECORD_NAME))
+        return LineFile(os.path.join(stored.path, RECORD_NAME))
     except OSError:
         return None  # a home that can't be written: told with the first event that isn't recorded
 
@@ -218,55 +220,60 @@ def _also_note(also: tuple[str, ...]) -> tuple[str, ...]:
     return (say("It works in {folders} too, as before.", folders=", ".join(also)),) if also else ()
 
 
-def _forked(kept: KeptSession, way: _Way, note: str = "") -> OpenedSession:
+def _forked(stored: StoredSession, way: _Way, note: str = "") -> OpenedSession:
     from dogu.agent.events import SessionForked
 
-    restored = _restored(kept)
-    also = way.also(kept)
+    restored = _restored(stored)
+    also = way.also(stored)
     roots = (*way.roots, *also)
-    folder = _copied(kept, roots)
-    notes = (note, say("This is session {id}.", id=folder.session_id), _resumed_note(kept, restored), *_also_note(also))
+    folder = _copied(stored, roots)
+    notes = (
+        note,
+        say("This is session {id}.", id=folder.session_id),
+        _resumed_note(stored, restored),
+        *_also_note(also),
+    )
     return OpenedSession(
         folder,
         roots,
         way.secrets,
-        fork=SessionForked(folder.session_id, kept.session_id),
+        fork=SessionForked(folder.session_id, stored.session_id),
         restored=restored,
-        readable=(kept.path, *_origins(kept)),
+        readable=(stored.path, *_origins(stored)),
         also=also,
         notes=tuple(filter(None, notes)),
     )
 
 
-def _restored(kept: KeptSession) -> Restored:
+def _restored(stored: StoredSession) -> Restored:
     from dogu.agent.session.lines import VERSION
     from dogu.agent.session.resume import restore
 
-    restored = restore(kept.path)
+    restored = restore(stored.path)
     if restored.version > VERSION:
-        message = told("Session {id} was recorded by a newer dogu: update to resume it.", id=kept.session_id)
+        message = told("Session {id} was recorded by a newer dogu: update to resume it.", id=stored.session_id)
         raise ToolError(ErrorKind.WRONG_FILE_TYPE, message)
     return restored
 
 
-def _origins(kept: KeptSession) -> tuple[str, ...]:
+def _origins(stored: StoredSession) -> tuple[str, ...]:
     """The folders of the sessions it was copied from: outputs that its history names lie there."""
     found: list[str] = []
-    folder = os.path.dirname(kept.path)
-    origin = kept.facts.origin
-    known = {each.session_id: each for each in kept_sessions(os.path.dirname(folder))} if origin else {}
+    folder = os.path.dirname(stored.path)
+    origin = stored.facts.origin
+    known = {each.session_id: each for each in stored_sessions(os.path.dirname(folder))} if origin else {}
     while origin in known and known[origin].path not in found:
         found.append(known[origin].path)
         origin = known[origin].facts.origin
     return tuple(found)
 
 
-def _resumed_note(kept: KeptSession, restored: Restored) -> str:
+def _resumed_note(stored: StoredSession, restored: Restored) -> str:
     prompt = " ".join(text_of(restored.last_prompt).split())
     shown = prompt if len(prompt) <= 100 else f"{prompt[:100]}..."
-    note = say("Session {id}, after turn {turn}: {prompt}", id=kept.session_id, turn=restored.turn, prompt=shown)
+    note = say("Session {id}, after turn {turn}: {prompt}", id=stored.session_id, turn=restored.turn, prompt=shown)
     if restored.gone_back_to:
-        note = say("Session {id}, gone back to before turn {turn}.", id=kept.session_id, turn=restored.gone_back_to)
+        note = say("Session {id}, gone back to before turn {turn}.", id=stored.session_id, turn=restored.gone_back_to)
     if restored.unreadable:
         note += "\n" + say(
             "{count} lines of its record can't be read; `dogu sessions verify` says which.", count=restored.unreadable

@@ -11,7 +11,7 @@ from dogu.app.options import Options
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal import Journal
-from dogu.runtime.session_folder import KeptSession, kept_sessions
+from dogu.runtime.session_folder import StoredSession, stored_sessions
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dogu.runtime.journal.undo import UndoReport
 
 
-def find_session(options: Options, session_id: str) -> KeptSession:
+def find_session(options: Options, session_id: str) -> StoredSession:
     """Return the session of that id, or the last one of this folder with a change that isn't undone.
 
     Raises `ToolError` (NOT_FOUND).
     """
-    for session in kept_sessions(options.state_folder, "" if session_id else options.real_root):
+    for session in stored_sessions(options.state_folder, "" if session_id else options.real_root):
         if session_id == session.session_id or (not session_id and _has_changes(options, session)):
             return session
     wanted = (
@@ -40,7 +40,7 @@ def find_session(options: Options, session_id: str) -> KeptSession:
     )
 
 
-def entries_of(options: Options, session: KeptSession) -> list[Entry]:
+def entries_of(options: Options, session: StoredSession) -> list[Entry]:
     """Return the calls of a session that changed something, the oldest first."""
     journal = _journal(options, session)
     try:
@@ -49,7 +49,9 @@ def entries_of(options: Options, session: KeptSession) -> list[Entry]:
         journal.close()
 
 
-def entries_and_contents(options: Options, session: KeptSession) -> tuple[list[Entry], Callable[[State], bytes | None]]:
+def entries_and_contents(
+    options: Options, session: StoredSession
+) -> tuple[list[Entry], Callable[[State], bytes | None]]:
     """Return all calls of a session that changed something, and what finds a content that was kept."""
     journal = _journal(options, session)
     try:
@@ -58,7 +60,7 @@ def entries_and_contents(options: Options, session: KeptSession) -> tuple[list[E
         journal.close()
 
 
-def _has_changes(options: Options, session: KeptSession) -> bool:
+def _has_changes(options: Options, session: StoredSession) -> bool:
     return any(not entry.is_undone and not entry.is_undo for entry in entries_of(options, session))
 
 
@@ -94,7 +96,7 @@ def _turn_of(entries: list[Entry], call: str) -> int:
     return 0
 
 
-def _journal(options: Options, session: KeptSession) -> Journal:
+def _journal(options: Options, session: StoredSession) -> Journal:
     present = [root for root in session.facts.roots if os.path.isdir(root)]
     if not present:
         message = told("The folders that session worked in are gone: {roots}.", roots=", ".join(session.facts.roots))

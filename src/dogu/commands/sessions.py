@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from dogu.agent.session.lines import verify
 from dogu.agent.session.record import record_file
 from dogu.app import Options
-from dogu.app.sessions import find_kept, find_recorded
+from dogu.app.sessions import find_recorded, find_stored
 from dogu.contract import ToolError
 from dogu.language import say
 from dogu.runtime.session_expiry import delete_session, is_in_use
-from dogu.runtime.session_folder import kept_sessions
+from dogu.runtime.session_folder import stored_sessions
 from dogu.serve.record import print_chain, print_session, print_sessions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dogu.runtime.session_folder import KeptSession
+    from dogu.runtime.session_folder import StoredSession
 
 _ACTIONS = ("list", "show", "export", "delete", "verify")
 
@@ -40,34 +40,34 @@ def run(options: Options, space: Namespace) -> int:
 
 
 def _list(options: Options, space: Namespace) -> int:
-    kept = kept_sessions(options.state_folder, "" if space.all else options.real_root)
-    return print_sessions(kept, as_json=space.json, of_all=space.all)
+    stored = stored_sessions(options.state_folder, "" if space.all else options.real_root)
+    return print_sessions(stored, as_json=space.json, of_all=space.all)
 
 
 def _show(options: Options, space: Namespace) -> int:
     from dogu.app.undoing import entries_of
 
-    kept = _one(options, space)
+    stored = _one(options, space)
     try:
-        entries = entries_of(options, kept)
+        entries = entries_of(options, stored)
     except ToolError:  # its folders are gone: what was said there is still known
         entries = []
-    return print_session(kept, entries, as_json=space.json)
+    return print_session(stored, entries, as_json=space.json)
 
 
 def _export(options: Options, space: Namespace) -> int:
     from dogu.serve.session_export import export_html, export_json
 
-    kept = _one(options, space, is_recorded=True)
+    stored = _one(options, space, is_recorded=True)
     export = export_html if space.format == "html" else export_json
-    name = space.output or (f"dogu-{kept.session_id}.{space.format}" if sys.stdout.isatty() else "-")
+    name = space.output or (f"dogu-{stored.session_id}.{space.format}" if sys.stdout.isatty() else "-")
     if name == "-":
-        export(kept, lambda text: sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace")))
+        export(stored, lambda text: sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace")))
         sys.stdout.buffer.flush()
         return 0
     try:
         with open(name, "w", encoding="utf-8", errors="backslashreplace") as file:
-            export(kept, file.write)
+            export(stored, file.write)
     except OSError as error:
         sys.stderr.write(say("{name} can't be written: {why}", name=name, why=error.strerror or str(error)) + "\n")
         return 1
@@ -80,21 +80,21 @@ def _delete(options: Options, space: Namespace) -> int:
         sys.stderr.write(say("Which session? dogu sessions delete ID") + "\n")
         return 2
     status = 0
-    for kept in [find_kept(options, name) for name in space.session]:
-        if is_in_use(kept.path):
-            sys.stderr.write(say("Session {id} is in use by another process.", id=kept.session_id) + "\n")
+    for stored in [find_stored(options, name) for name in space.session]:
+        if is_in_use(stored.path):
+            sys.stderr.write(say("Session {id} is in use by another process.", id=stored.session_id) + "\n")
             status = 1
             continue
-        delete_session(kept)
-        print(say("Deleted {id}. What it changed can't be undone any more.", id=kept.session_id))
+        delete_session(stored)
+        print(say("Deleted {id}. What it changed can't be undone any more.", id=stored.session_id))
     return status
 
 
 def _verify(options: Options, space: Namespace) -> int:
-    kept = _one(options, space, is_recorded=True)
-    return print_chain(kept, verify(record_file(kept.path)), as_json=space.json)
+    stored = _one(options, space, is_recorded=True)
+    return print_chain(stored, verify(record_file(stored.path)), as_json=space.json)
 
 
-def _one(options: Options, space: Namespace, *, is_recorded: bool = False) -> KeptSession:
+def _one(options: Options, space: Namespace, *, is_recorded: bool = False) -> StoredSession:
     name = space.session[0] if space.session else ""
-    return (find_recorded if is_recorded else find_kept)(options, name)
+    return (find_recorded if is_recorded else find_stored)(options, name)

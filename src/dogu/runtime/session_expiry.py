@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Sequence
 
-from dogu.runtime.session_folder import RECORD_NAME, KeptSession, kept_sessions
+from dogu.runtime.session_folder import RECORD_NAME, StoredSession, stored_sessions
 
 ALWAYS_KEPT = 20  # a clock that jumps by years must not cost the sessions one works with
 _LOCKED = (RECORD_NAME, "journal.lock")
@@ -30,9 +30,9 @@ def is_in_use(folder: str) -> bool:
     return False
 
 
-def delete_session(kept: KeptSession) -> None:
+def delete_session(stored: StoredSession) -> None:
     """Remove a session with all it kept: what it changed can't be undone any more. Raises OSError."""
-    shutil.rmtree(kept.path)
+    shutil.rmtree(stored.path)
 
 
 def expire(state_folder: str, keep_days: float, keep_bytes: int) -> list[str]:
@@ -42,17 +42,17 @@ def expire(state_folder: str, keep_days: float, keep_bytes: int) -> list[str]:
     """
     deleted: list[str] = []
     total = 0
-    for place, kept in enumerate(kept_sessions(state_folder)):
-        total += size_bytes(kept.path)
-        age_days = (time.time() - _written_s(kept.path)) / 86_400
+    for place, stored in enumerate(stored_sessions(state_folder)):
+        total += size_bytes(stored.path)
+        age_days = (time.time() - _written_s(stored.path)) / 86_400
         is_over = bool((keep_days and age_days > keep_days) or (keep_bytes and total > keep_bytes))
-        if place < ALWAYS_KEPT or not is_over or is_in_use(kept.path):
+        if place < ALWAYS_KEPT or not is_over or is_in_use(stored.path):
             continue
         try:
-            delete_session(kept)
+            delete_session(stored)
         except OSError:
             continue
-        deleted.append(kept.session_id)
+        deleted.append(stored.session_id)
     return deleted
 
 

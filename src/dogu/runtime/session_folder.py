@@ -38,7 +38,7 @@ class SessionFacts(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
-class KeptSession(msgspec.Struct, frozen=True):
+class StoredSession(msgspec.Struct, frozen=True):
     """A session that kept something."""
 
     path: str
@@ -63,7 +63,7 @@ class SessionFolder:
     """
 
     def __init__(
-        self, state_folder: str, roots: Sequence[str] = (), *, origin: str = "", reopened: KeptSession | None = None
+        self, state_folder: str, roots: Sequence[str] = (), *, origin: str = "", reopened: StoredSession | None = None
     ) -> None:
         sessions = os.path.join(os.path.realpath(state_folder), "sessions")
         self.problem = ""
@@ -138,7 +138,7 @@ class SessionFolder:
             file.write(data)
 
 
-def kept_sessions(state_folder: str, root: str = "") -> list[KeptSession]:
+def stored_sessions(state_folder: str, root: str = "") -> list[StoredSession]:
     """Return the sessions kept, the last used first; with `root` (without symbolic links), those of it.
 
     A session is of its primary root, not of those that were included.
@@ -148,7 +148,7 @@ def kept_sessions(state_folder: str, root: str = "") -> list[KeptSession]:
         names = sorted(os.listdir(folder))
     except FileNotFoundError:
         return []
-    found: list[KeptSession] = []
+    found: list[StoredSession] = []
     for name in names:
         path = os.path.join(folder, name)
         try:
@@ -156,8 +156,8 @@ def kept_sessions(state_folder: str, root: str = "") -> list[KeptSession]:
         except OSError:
             continue
         if not root or root in facts.roots[:1]:
-            found.append(KeptSession(path, facts))
-    return sorted(found, key=lambda kept: (kept.facts.use, kept.session_id), reverse=True)
+            found.append(StoredSession(path, facts))
+    return sorted(found, key=lambda stored: (stored.facts.use, stored.session_id), reverse=True)
 
 
 def read_facts(folder: str) -> SessionFacts:

@@ -17,7 +17,7 @@ from dogu.runtime.journal.entries import Entry
 from dogu.runtime.journal.undo import UndoReport
 from dogu.runtime.journal.words import entry_lines, undo_lines
 from dogu.runtime.session_expiry import size_bytes
-from dogu.runtime.session_folder import KeptSession
+from dogu.runtime.session_folder import StoredSession
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.wire import to_line
 from dogu.workspace.columns import padded
@@ -31,7 +31,7 @@ def print_undo(report: UndoReport) -> int:
     return ExitCode.DONE if report.done else ExitCode.TOOL_FAILED
 
 
-def print_sessions(sessions: Sequence[KeptSession], *, as_json: bool = False, of_all: bool = False) -> int:
+def print_sessions(sessions: Sequence[StoredSession], *, as_json: bool = False, of_all: bool = False) -> int:
     """Print a line a session, the last used first: when, how many turns, the model, the first prompt."""
     if as_json:
         print(to_line([session_json(session) for session in sessions]))
@@ -50,7 +50,7 @@ def print_sessions(sessions: Sequence[KeptSession], *, as_json: bool = False, of
     return ExitCode.DONE
 
 
-def session_json(session: KeptSession) -> dict[str, Any]:
+def session_json(session: StoredSession) -> dict[str, Any]:
     """Return what `sessions list --json` says of a session; times are POSIX seconds."""
     summary = summary_of(session)
     return {
@@ -70,7 +70,7 @@ def session_json(session: KeptSession) -> dict[str, Any]:
     }
 
 
-def summary_of(session: KeptSession) -> RecordSummary:
+def summary_of(session: StoredSession) -> RecordSummary:
     """Return what the record says in a line; one that isn't there says nothing."""
     try:
         return summarize(session.path)
@@ -78,7 +78,7 @@ def summary_of(session: KeptSession) -> RecordSummary:
         return RecordSummary()
 
 
-def print_session(session: KeptSession, entries: Sequence[Entry], *, as_json: bool = False) -> int:
+def print_session(session: StoredSession, entries: Sequence[Entry], *, as_json: bool = False) -> int:
     """Print what a session did: its prompts, and by call what was changed."""
     turns = summary_of(session).turns
     if as_json:
@@ -92,13 +92,13 @@ def print_session(session: KeptSession, entries: Sequence[Entry], *, as_json: bo
         print(f"[{turn.turn}] {time.strftime('%H:%M:%S', time.localtime(turn.time_s))}  › {visible_line(turn.prompt)}")
         _print_entries(entry for entry in entries if entry.turn == turn.turn)
     _print_entries(entry for entry in entries if entry.turn not in shown_turns)
-    kept = sorted(name for name in os.listdir(session.path) if name.endswith(".txt"))
-    if kept:
-        print(say("Whole outputs:") + " " + ", ".join(os.path.join(session.path, name) for name in kept))
+    stored = sorted(name for name in os.listdir(session.path) if name.endswith(".txt"))
+    if stored:
+        print(say("Whole outputs:") + " " + ", ".join(os.path.join(session.path, name) for name in stored))
     return ExitCode.DONE
 
 
-def print_chain(session: KeptSession, report: ChainReport, *, as_json: bool = False) -> int:
+def print_chain(session: StoredSession, report: ChainReport, *, as_json: bool = False) -> int:
     """Print whether a record is as it was written; the status is 1 when it isn't."""
     if as_json:
         print(to_line({"id": session.session_id, **msgspec.structs.asdict(report)}))

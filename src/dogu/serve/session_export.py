@@ -13,7 +13,7 @@ import msgspec
 from dogu.agent.session.lines import parse_line, raw_lines
 from dogu.agent.session.record import RecordSummary, read_record, record_file
 from dogu.language import LANGUAGES, say, spoken
-from dogu.runtime.session_folder import KeptSession
+from dogu.runtime.session_folder import StoredSession
 from dogu.serve.record import session_json, summary_of
 from dogu.serve.session_page import SessionItems
 from dogu.serve.session_page_style import SCRIPT, STYLE
@@ -23,23 +23,23 @@ from dogu.workspace.visible import make_visible, visible_line
 Write = Callable[[str], object]
 
 
-def export_html(kept: KeptSession, write: Write) -> None:
+def export_html(stored: StoredSession, write: Write) -> None:
     """Write the session as one page: no other file, no network; its only script is the search. Raises OSError."""
-    title = visible_line(summary_of(kept).first_prompt or kept.session_id)
+    title = visible_line(summary_of(stored).first_prompt or stored.session_id)
     write(_head(title))
-    write(_heading(kept, summary_of(kept), title))
+    write(_heading(stored, summary_of(stored), title))
     items = SessionItems(write)
-    for recorded in read_record(kept.path):
+    for recorded in read_record(stored.path):
         items.event(recorded.event, recorded.time_s)
     items.end()
     write(f"</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 
 
-def export_json(kept: KeptSession, write: Write) -> None:
+def export_json(stored: StoredSession, write: Write) -> None:
     """Write `{"session": {...}, "events": [{"seq", "kind", "time", "data"}, ...]}`. Raises OSError."""
-    write('{"session":' + to_line(session_json(kept)) + ',"events":[')
+    write('{"session":' + to_line(session_json(stored)) + ',"events":[')
     separator = "\n"
-    for raw in raw_lines(record_file(kept.path)):
+    for raw in raw_lines(record_file(stored.path)):
         line = parse_line(raw)
         if line is None:
             continue
@@ -70,8 +70,8 @@ def _language() -> str:
     return spoken() if spoken() in LANGUAGES else "en"
 
 
-def _heading(kept: KeptSession, summary: RecordSummary, title: str) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.first_s or kept.facts.began))
+def _heading(stored: StoredSession, summary: RecordSummary, title: str) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.first_s or stored.facts.began))
     counts = say(
         "{turns} turns, {calls} calls, {prompt} tokens in, {output} out",
         turns=len(summary.turns),
@@ -79,8 +79,8 @@ def _heading(kept: KeptSession, summary: RecordSummary, title: str) -> str:
         prompt=summary.usage.prompt,
         output=summary.usage.output,
     )
-    about = " · ".join(part for part in (when, summary.model, kept.session_id) if part)
-    rows = [about, ", ".join(kept.facts.roots), counts]
+    about = " · ".join(part for part in (when, summary.model, stored.session_id) if part)
+    rows = [about, ", ".join(stored.facts.roots), counts]
     shown = "".join(f"<p>{escape(make_visible(row, keep=''))}</p>" for row in rows)
     search = escape(say("Search this session"))
     return (

@@ -40,7 +40,7 @@ class WalkedFolder(NamedTuple):
     descriptor: int
     rules: FolderRules | None
 
-    def kept(self, names: list[str], counts: WalkCounts) -> list[str]:
+    def filtered(self, names: list[str], counts: WalkCounts) -> list[str]:
         """Return `names` without the ignored ones, which are counted."""
         ignored = self.rules.ignored(names, are_folders=False) if self.rules else {}
         if not ignored:
@@ -131,16 +131,16 @@ class Walk(msgspec.Struct, frozen=True):
 
     def _entered(self, frame: _Frame, folders: list[str]) -> list[str]:
         excluded = self.excluded
-        kept = [name for name in folders if name not in excluded] if excluded else folders
+        filtered = [name for name in folders if name not in excluded] if excluded else folders
         if self.enters is not None:
-            kept = self.enters(frame.path, kept)
-        ignored = frame.rules.ignored(kept, are_folders=True) if frame.rules and kept else {}
+            filtered = self.enters(frame.path, filtered)
+        ignored = frame.rules.ignored(filtered, are_folders=True) if frame.rules and filtered else {}
         if ignored:
             from_gemini = sum(reason == "gemini" for reason in ignored.values())
             self.counts.gemini_ignored += from_gemini
             self.counts.git_ignored_folders += len(ignored) - from_gemini
-            kept = [name for name in kept if name not in ignored]
-        return kept
+            filtered = [name for name in filtered if name not in ignored]
+        return filtered
 
 
 def _close(frame: _Frame) -> None:

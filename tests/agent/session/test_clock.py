@@ -12,7 +12,7 @@ import dogu
 from dogu.agent.slash import Said
 from dogu.app import Opened
 from dogu.runtime.session_expiry import expire
-from dogu.runtime.session_folder import kept_sessions
+from dogu.runtime.session_folder import stored_sessions
 from dogu.serve.session_export import export_html
 from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call
@@ -44,7 +44,7 @@ async def test_a_session_whose_clock_jumps_back_and_forth_goes_on_and_back(
         contents = [*opened.agent.history.contents]
     async with dogu.open_agent(dogu.Options(**given), model=ScriptedModel(["hello"])) as other:
         await other.agent.run("another session")
-    first, second = (kept.session_id for kept in reversed(kept_sessions(str(tmp_path / "home" / ".dogu"))))
+    first, second = (kept.session_id for kept in reversed(stored_sessions(str(tmp_path / "home" / ".dogu"))))
     assert (first, second) == (opened.session_id, other.session_id)
     model = ScriptedModel([write("three\n"), "done"])
     async with dogu.open_agent(dogu.Options(**given, resume=first), model=model) as resumed:
@@ -57,8 +57,8 @@ async def test_a_session_whose_clock_jumps_back_and_forth_goes_on_and_back(
         await said(resumed, "rewind 2")
         assert (tmp_path / "root" / "a.txt").read_text() == "one\n"
     page: list[str] = []
-    export_html(kept_sessions(str(tmp_path / "home" / ".dogu"))[0], page.append)
+    export_html(stored_sessions(str(tmp_path / "home" / ".dogu"))[0], page.append)
     shown = "".join(page)
     assert shown.index("first") < shown.index("second") < shown.index("third")
     expire(str(tmp_path / "home" / ".dogu"), 30, 10**9)
-    assert len(kept_sessions(str(tmp_path / "home" / ".dogu"))) == 2
+    assert len(stored_sessions(str(tmp_path / "home" / ".dogu"))) == 2

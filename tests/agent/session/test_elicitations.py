@@ -17,7 +17,7 @@ from dogu.agent.session.resume import restore
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
 from dogu.runtime.questions import Declined, Elicitation, Given
-from dogu.runtime.session_folder import KeptSession, SessionFacts
+from dogu.runtime.session_folder import SessionFacts, StoredSession
 from dogu.serve.session_export import export_html
 from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call
@@ -161,7 +161,7 @@ async def test_through_a_server_it_is_in_the_record_and_in_the_page(tmp_path: Pa
             folder = opened.session.path
     assert [answer.result.llm_content for answer in end.answers] == ["accept"]
     page: list[str] = []
-    export_html(KeptSession(folder, SessionFacts(["/project"], 0.0)), page.append)
+    export_html(StoredSession(folder, SessionFacts(["/project"], 0.0)), page.append)
     shown = "".join(page)
     assert "The MCP server whole asks:" in shown
     assert "Whom shall I &lt;b&gt;greet&lt;/b&gt;?" in shown

@@ -168,8 +168,8 @@ async def test_a_session_that_could_not_be_resumed_is_kept_and_is_resumed_later(
             broken.setattr(module, name, fail)
             refused = await client.ask("session/resume", cwd=folder, mcpServers=[], sessionId=session)
         resumed = await client.ask("session/load", cwd=folder, mcpServers=[], sessionId=session)
-        kept = os.listdir(tmp_path / "home" / ".dogu" / "sessions")
+        stored = os.listdir(tmp_path / "home" / ".dogu" / "sessions")
         await client.until_said("hello")
     assert "a defect of dogu: KeyError: 'of nobody'" in refused["error"]["message"]
     assert "modes" in resumed["result"]
-    assert kept == [session]
+    assert stored == [session]

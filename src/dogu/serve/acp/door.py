@@ -150,7 +150,7 @@ class Door:
         return Answer({"modes": session.modes()}, session.tell_changes)
 
     async def _list(self, params: schema.ListSessionsRequest) -> Answer:
-        rows = await to_thread.run_sync(self._app.kept, params.cwd or "")
+        rows = await to_thread.run_sync(self._app.stored, params.cwd or "")
         start = 0
         if params.cursor:
             ids = [row.session_id for row in rows]

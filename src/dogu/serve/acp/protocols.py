@@ -65,7 +65,7 @@ class Sessions(Protocol):
         """Open a session until the context is left. Raises `ToolError` in words for a user."""
         ...
 
-    def kept(self, folder: str) -> Sequence[SessionRow]:
+    def stored(self, folder: str) -> Sequence[SessionRow]:
         """List the sessions that can be resumed, the newest first; with `folder`, those that worked in it. Blocks."""
         ...
 

@@ -26,25 +26,25 @@ from dogu.workspace.visible import make_visible, strip_escapes, visible_line
 _MOST_CHARS = 6_000_000
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredResult(msgspec.Struct, frozen=True):
     """One thing that can be opened: its title is painted."""
 
     title: str
     display: Display
 
 
-class KeptResults:
+class StoredResults:
     """Numbers results from 1; the oldest are forgotten once six million characters are kept."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, Kept] = {}
+        self._kept: dict[int, StoredResult] = {}
         self._chars = 0
         self.last = 0
 
     def keep(self, title: str, display: Display) -> int:
         """Keep a result; return its number."""
         self.last += 1
-        self._kept[self.last] = Kept(title, display)
+        self._kept[self.last] = StoredResult(title, display)
         self._chars += _chars_of(display)
         while self._chars > _MOST_CHARS and len(self._kept) > 1:
             oldest = next(iter(self._kept))
@@ -109,7 +109,7 @@ class Calls:
         self._emit = emit
         self._asked = asked
         self._running: dict[str, _Running] = {}
-        self.results = KeptResults()
+        self.results = StoredResults()
 
     @property
     def running(self) -> list[str]:

@@ -79,7 +79,7 @@ class FileIndex:
             walk = Walk(ignore, ignore.root_rules(descriptor))
             for folder in walk.folders(descriptor):
                 base = os.fsencode(folder.path)
-                own = [base + os.fsencode(name) for name in folder.kept(folder.names, walk.counts)]
+                own = [base + os.fsencode(name) for name in folder.filtered(folder.names, walk.counts)]
                 names += [base, *own] if base else own
                 count += len(own) + 1
                 size += sum(map(len, own)) + len(base)

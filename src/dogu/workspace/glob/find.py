@@ -108,21 +108,21 @@ class _Search:
         # A folder's own names are asked for right after this, before any other folder's.
         stage = self._here = self._stages.pop(path)
         query = self._query
-        kept: list[str] = []
+        filtered: list[str] = []
         for name in names:
             inner = stage.entered(name)
             if inner is None or (name in query.excluded and not stage.names_exactly(name)):
                 continue
             if query.ignored is None or not query.ignored.matches(path + name):
                 self._stages[f"{path}{name}/"] = inner
-                kept.append(name)
-        return kept
+                filtered.append(name)
+        return filtered
 
     def _keep(self, folder: WalkedFolder, matched: list[str]) -> None:
         ignored, path, found = self._query.ignored, folder.path, self._found
         if ignored is not None:
             matched = [name for name in matched if not ignored.matches(path + name)]
-        for name in folder.kept(matched, self._counts):
+        for name in folder.filtered(matched, self._counts):
             try:
                 status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
             except OSError:

@@ -126,19 +126,19 @@ class SearchRun:
         else:
             result, counted, walked = self._count_in_process(engine, query, folder, limits)
         result.is_complete = counted.is_complete
-        kept = _kept(counted, query, folder)
-        kept = {path: count for path, count in kept.items() if not folder.secrets.hold(path)}
+        filtered = _kept(counted, query, folder)
+        filtered = {path: count for path, count in filtered.items() if not folder.secrets.hold(path)}
         result.notes += _left_out(counted.unreadable, walked)
         result.notes += not_searched(_included(query, walked.secret), is_all=walked.is_all)
-        result.file_count = len(kept)
-        result.total = sum(kept.values())
+        result.file_count = len(filtered)
+        result.total = sum(filtered.values())
         if query.names_only:
-            result.files = [FileMatches(path) for path in sorted(kept)[: query.max_matches]]
+            result.files = [FileMatches(path) for path in sorted(filtered)[: query.max_matches]]
             return result
         # Showing must not be starved by a count that used up the time.
         showing = Limits(max(limits.deadline, time.monotonic() + _SHOWING_S), limits.go_on)
-        result.files, verified = _shown(engine, query, folder.descriptor, kept, showing)
-        result.total += sum(verified[path] - kept[path] for path in verified)
+        result.files, verified = _shown(engine, query, folder.descriptor, filtered, showing)
+        result.total += sum(verified[path] - filtered[path] for path in verified)
         result.file_count -= sum(not count for count in verified.values())
         return result
 
@@ -204,7 +204,9 @@ def _first_left_out(folder: _Folder) -> _LeftOut:
     is_plain = True
     secret: list[str] = []
     for inner in walk.folders(folder.descriptor):
-        secret += (path for name in inner.kept(inner.names, counts) if folder.secrets.hold(path := inner.path + name))
+        secret += (
+            path for name in inner.filtered(inner.names, counts) if folder.secrets.hold(path := inner.path + name)
+        )
         if ".gitignore" in inner.names:
             is_plain = is_plain and _is_plain(".gitignore", inner.descriptor)
         seen += len(inner.names) + 1
@@ -255,7 +257,7 @@ def _not_excluded(paths: Iterable[str]) -> Iterable[str]:
 def _walked(folder: _Folder, counts: WalkCounts) -> Iterable[str]:
     walk = Walk(folder.ignore, folder.rules, counts=counts)
     for inner in walk.folders(folder.descriptor):
-        for name in inner.kept(inner.names, counts):
+        for name in inner.filtered(inner.names, counts):
             yield inner.path + name
 
 
