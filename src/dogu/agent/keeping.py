@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from anyio import to_thread
 
 from dogu.agent.budget import Meter
+from dogu.agent.call_counts import CallCounts
 from dogu.agent.context.compaction import Compaction
 from dogu.agent.context.files import ContextFiles
 from dogu.agent.events import Compacted, Emit, Record
 from dogu.agent.history import AllReplaced, CutBack, History, HistoryChange
-from dogu.agent.tally import Tally
 from dogu.agent.upkeep import Upkeep
 from dogu.contract.content import Text, parts_of
 from dogu.contract.result import ToolResult
@@ -29,7 +29,7 @@ class Keeping(Upkeep):
         self.compaction = compaction
         self.context = context
         self.meter = meter
-        self.tally = Tally()
+        self.call_counts = CallCounts()
         self._history = history
         self._record = record
         self._went_back = False
@@ -73,7 +73,7 @@ class Keeping(Upkeep):
 
     def saw(self, event: CallEvent) -> None:
         """Count calls."""
-        self.tally.saw(event)
+        self.call_counts.saw(event)
 
     def _changed(self, change: HistoryChange) -> None:
         self._went_back = self._went_back or isinstance(change, CutBack | AllReplaced)

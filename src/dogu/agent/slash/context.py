@@ -130,7 +130,7 @@ class _ContextCommands:
         return lines or [say("Nothing was asked of the model so far.")]
 
     def _called(self) -> list[str]:
-        rows = self._keeping.tally.by_tool.items()
+        rows = self._keeping.call_counts.by_tool.items()
         return [
             say(
                 "{tool}: {calls} calls, {failed} failed, {seconds} s",

@@ -10,7 +10,7 @@ import msgspec
 from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
 
 
-class ToolTally(msgspec.Struct):
+class ToolCounts(msgspec.Struct):
     """A tool's calls; `took_s` is without the time that questions waited for an answer."""
 
     calls: int = 0
@@ -18,11 +18,11 @@ class ToolTally(msgspec.Struct):
     took_s: float = 0.0
 
 
-class Tally:
+class CallCounts:
     """Watches the events of calls."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self.by_tool: dict[str, ToolTally] = {}
+        self.by_tool: dict[str, ToolCounts] = {}
         self._now = now
         self._started: dict[str, float] = {}
 
@@ -32,7 +32,7 @@ class Tally:
             case CallStarted(call=call):
                 self._started[call.call_id] = self._now()
             case CallFinished(call=call, result=result):
-                row = self.by_tool.setdefault(call.name, ToolTally())
+                row = self.by_tool.setdefault(call.name, ToolCounts())
                 now = self._now()
                 row.calls += 1
                 row.failed += result.error is not None
