@@ -11,8 +11,8 @@ import pytest
 from dogu.agent.budget import Meter
 from dogu.agent.events import EndReason, TurnEnded
 from dogu.agent.history import History
+from dogu.agent.housekeeping import AgentServices
 from dogu.agent.loop import Agent
-from dogu.agent.upkeep import AgentServices
 from dogu.contract.confirmation import CallContext
 from dogu.contract.content import Blob, Text
 from dogu.contract.errors import ErrorKind, ToolError

@@ -12,10 +12,10 @@ import dogu
 from cancelling import cancelled_when
 from dogu.agent.budget import Meter
 from dogu.agent.events import EndReason, TurnEnd, Within
+from dogu.agent.housekeeping import AgentServices
 from dogu.agent.loop import Agent
 from dogu.agent.session.record import read_record
 from dogu.agent.subagent import Subagents
-from dogu.agent.upkeep import AgentServices
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolResult
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.policy.mode import ApprovalMode

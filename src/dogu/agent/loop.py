@@ -26,10 +26,10 @@ from dogu.agent.events import (
 )
 from dogu.agent.fairness import fairly
 from dogu.agent.history import History
+from dogu.agent.housekeeping import AgentServices
 from dogu.agent.loop_detection import LoopDetection
 from dogu.agent.stream import TurnStream
 from dogu.agent.system_prompt import Instructions
-from dogu.agent.upkeep import AgentServices
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
@@ -57,7 +57,7 @@ class Agent:
     """A conversation between a user and a model that has tools.
 
     `system` is what the model is told first: a text, or `Instructions` that may change. `max_steps` bounds the model
-    requests of one turn. `services` are what stands beside the conversation: its record, its meter, its upkeep.
+    requests of one turn. `services` are what stands beside the conversation: its record, its meter, its housekeeping.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class _Turn:
 
     async def make_room(self, *, is_too_long: bool = False) -> bool:
         """Let room be made in the history; then there is no way back to before the turn."""
-        made = await self._services.upkeep.make_room(self._tell, is_too_long=is_too_long)
+        made = await self._services.housekeeping.make_room(self._tell, is_too_long=is_too_long)
         self.mark = None if made else self.mark
         return made
 
@@ -205,7 +205,7 @@ class _Turn:
                         self.text = ""
                     case Usage():
                         self._usage = sum_usage(self._usage, event)
-                        self._services.upkeep.measured(event)
+                        self._services.housekeeping.measured(event)
                         self._services.meter.add(event)
                     case Finished():
                         finished = event
@@ -220,7 +220,7 @@ class _Turn:
         self.results, self._printed = {}, {}
         answers = await self._agent.executor.run_all(calls, self._call_event)
         self.answers += answers
-        noted = await self._services.upkeep.noted(answers)
+        noted = await self._services.housekeeping.noted(answers)
         self._agent.history.answer(
             {answer.call.call_id: answer.result for answer in answers} | dict(noted),
             media_inside=self._agent.model.takes_media_in_answers,
@@ -239,7 +239,7 @@ class _Turn:
                 self._printed[call_id] = (self._printed.get(call_id, "") + text)[-_MOST_PRINTED_CHARS:]
             case CallStarted() | Noted():
                 pass
-        self._services.upkeep.saw(shown)
+        self._services.housekeeping.saw(shown)
         self._tell(event)
 
     def results_so_far(self) -> dict[str, ToolResult]:

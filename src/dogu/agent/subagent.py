@@ -6,9 +6,9 @@ import anyio
 
 from dogu.agent.budget import Meter
 from dogu.agent.events import EndReason, Event, Record, TurnEnd
+from dogu.agent.housekeeping import AgentServices
 from dogu.agent.loop import Agent
 from dogu.agent.system_prompt import Instructions
-from dogu.agent.upkeep import AgentServices
 from dogu.contract import CallContext, ErrorKind, ToolError
 from dogu.models.events import ModelError, Usage
 from dogu.models.model import Model

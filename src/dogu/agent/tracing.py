@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from dogu.agent.events import Emit, EndReason, TurnEnd
-from dogu.agent.upkeep import AroundTurn, RunTurn
+from dogu.agent.housekeeping import AroundTurn, RunTurn
 from dogu.contract.content import Content, text_of
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, Retrying, TextDelta, ThoughtDelta, Usage

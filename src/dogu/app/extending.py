@@ -28,8 +28,8 @@ from dogu.workspace.private_file import write_private_file
 if TYPE_CHECKING:
     from dogu.agent.extensions.skills import Skills
     from dogu.agent.extensions.turn_hooks import TurnHooks
+    from dogu.agent.housekeeping import AroundTurn
     from dogu.agent.slash import SlashCommands
-    from dogu.agent.upkeep import AroundTurn
     from dogu.models.model import Model
     from dogu.runtime.hooks import HookPlace, Hooks
     from dogu.runtime.hooks.config import Hook

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app.extending import Extras, extras_of
-from dogu.app.keeping import context_files
+from dogu.app.housekeeping import context_files
 from dogu.app.options import Door, Options, Start
 from dogu.app.sessions import OpenedSession, clear_away
 from dogu.policy.mode import ApprovalMode

@@ -12,7 +12,7 @@ import msgspec
 from dogu.app.built_in import SessionServices, add_tools
 from dogu.app.extending import add_own_commands, conversing
 from dogu.app.foundation import Foundation, lay_foundation
-from dogu.app.keeping import budget_of, keeping_commands, keeping_of, spent_before
+from dogu.app.housekeeping import budget_of, keeping_commands, keeping_of, spent_before
 from dogu.app.mcp_servers import add_prompt_commands, mcp_servers, prompt_resources
 from dogu.app.model_choice import open_model, provider_of
 from dogu.app.options import Door, Options, Start, read_settings
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
     from dogu.agent.budget import Budget
     from dogu.agent.extensions.turn_hooks import TurnHooks
-    from dogu.agent.keeping import Keeping
+    from dogu.agent.housekeeping import AskToGoOn
     from dogu.agent.loop import Agent
     from dogu.agent.session.live import Session
+    from dogu.agent.session_housekeeping import SessionHousekeeping
     from dogu.agent.slash import SlashCommands
     from dogu.agent.slash.model import Connections
-    from dogu.agent.upkeep import AskToGoOn
     from dogu.models.model import Model
     from dogu.models.wrapped import CurrentModel
 
@@ -130,7 +130,7 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
             runtime.run, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)), resources
         )
         slash = _slash_commands(base, talk.agent, runtime, connections)
-        slash.register(*keeping_commands(talk.keeping, base))
+        slash.register(*keeping_commands(talk.housekeeping, base))
         if servers is not None:
             add_prompt_commands(servers, slash)
         add_own_commands(slash, start, talk.hooks, runtime.run)
@@ -140,7 +140,7 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
 
 class _Conversation(msgspec.Struct, frozen=True):
     agent: Agent
-    keeping: Keeping
+    housekeeping: SessionHousekeeping
     hooks: TurnHooks | None
 
 
@@ -150,9 +150,9 @@ async def _conversation(
     """Make the agent: its history and its meter, then its helpers and tools, which need those, then itself."""
     from dogu.agent.budget import Meter
     from dogu.agent.edit_repair import EditRepair
+    from dogu.agent.housekeeping import AgentServices
     from dogu.agent.loop import Agent
     from dogu.agent.subagent import Subagents
-    from dogu.agent.upkeep import AgentServices
     from dogu.app.resuming import resume
     from dogu.app.web import Web
 
@@ -161,7 +161,7 @@ async def _conversation(
     resumed = await resume(base, current)
     start.notes.add(*resumed.notes, *base.troubles)
     meter = Meter(current, record, budget, resumed.usage)
-    keeping = keeping_of(base, resumed.history, current, meter)
+    housekeeping = keeping_of(base, resumed.history, current, meter)
     around = conversing(current, base.extras, provider_of(settings.model).span_name)
 
     helpers = Subagents(base.executor, around.model, instructions, meter, record)
@@ -169,10 +169,10 @@ async def _conversation(
     repair = EditRepair(current.model, meter.count) if repairs else None
     services = SessionServices(repair, instructions.refresh, helpers, Web(settings, current, meter.count))
     await add_tools(base, services, tools)
-    start.notes.add(*keeping.context.problems, *spent_before(budget, base.opened.restored))
+    start.notes.add(*housekeeping.context.problems, *spent_before(budget, base.opened.restored))
 
     services = AgentServices(
-        meter, keeping, record, workspace.journal.next_turn, around.around_turn, start.door.ask_to_go_on
+        meter, housekeeping, record, workspace.journal.next_turn, around.around_turn, start.door.ask_to_go_on
     )
     agent = Agent(
         around.model,
@@ -182,7 +182,7 @@ async def _conversation(
         max_steps=settings.model.max_session_turns or 100,
         services=services,
     )
-    return _Conversation(agent, keeping, around.hooks)
+    return _Conversation(agent, housekeeping, around.hooks)
 
 
 def _slash_commands(base: Foundation, agent: Agent, runtime: Runtime, connections: Connections) -> SlashCommands:

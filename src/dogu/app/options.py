@@ -17,7 +17,7 @@ from dogu.settings.problems import Origin
 from dogu.settings.values import shown
 
 if TYPE_CHECKING:
-    from dogu.agent.upkeep import AskToGoOn
+    from dogu.agent.housekeeping import AskToGoOn
     from dogu.runtime.questions import AskTheUser, Confirm
     from dogu.workspace.editor_files import Editor
     from dogu.workspace.process.command import Processes

@@ -9,10 +9,10 @@ from typing import Any
 from dogu.agent.budget import Meter
 from dogu.agent.events import SessionResumed, StateChanged
 from dogu.agent.history import History
+from dogu.agent.housekeeping import AgentServices
 from dogu.agent.loop import Agent
 from dogu.agent.session.live import Session
 from dogu.agent.session.resume import Interrupted, Restored, reopen, restore
-from dogu.agent.upkeep import AgentServices
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from dogu.agent.events import Emit, EndReason, TurnEnd, TurnEnded
+from dogu.agent.housekeeping import RunTurn
 from dogu.agent.slash import Said, SlashCommand
-from dogu.agent.upkeep import RunTurn
 from dogu.contract.content import Content, Text, parts_of, text_of
 from dogu.language import say, told
 from dogu.runtime.events import Noted, emit_nothing

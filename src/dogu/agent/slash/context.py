@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from dogu.agent.budget import usd
 from dogu.agent.events import sum_usage
-from dogu.agent.keeping import Keeping
+from dogu.agent.session_housekeeping import SessionHousekeeping
 from dogu.agent.slash import Said, SlashCommand
 from dogu.contract import ToolError
 from dogu.language import say
@@ -21,13 +21,13 @@ _MEMORY = ("show", "list", "add", "refresh")
 
 
 def context_commands(
-    keeping: Keeping,
+    housekeeping: SessionHousekeeping,
     memory: Callable[[], MemoryFile],
     refresh: Callable[[], None],
     aside: Callable[[str], AbstractContextManager[None]],
 ) -> list[SlashCommand]:
     """Make them; `refresh` reads the context files anew, for the model too. What is remembered is recorded `aside`."""
-    commands = _ContextCommands(keeping, memory, refresh, aside)
+    commands = _ContextCommands(housekeeping, memory, refresh, aside)
     return [
         SlashCommand(
             "memory",
@@ -46,12 +46,12 @@ def context_commands(
 class _ContextCommands:
     def __init__(
         self,
-        keeping: Keeping,
+        housekeeping: SessionHousekeeping,
         memory: Callable[[], MemoryFile],
         refresh: Callable[[], None],
         aside: Callable[[str], AbstractContextManager[None]],
     ) -> None:
-        self._keeping = keeping
+        self._housekeeping = housekeeping
         self._aside = aside
         self._memory = memory
         self._refresh = refresh
@@ -72,18 +72,18 @@ class _ContextCommands:
                 return Said("/memory [show | list | add TEXT | refresh]")
 
     async def compact(self, rest: str) -> Said:
-        return Said((await self._keeping.compact(rest)).note)
+        return Said((await self._housekeeping.compact(rest)).note)
 
     async def stats(self, _rest: str) -> Said:
         return Said("\n".join([*self._spent(), *self._called(), self._filled()]))
 
     def _shown(self) -> str:
-        context = self._keeping.context
+        context = self._housekeeping.context
         files = [*context.files, *context.told.values()]
         return "\n\n".join(f"--- {file.path} ---\n{file.text}" for file in files) or self._listed()[0]
 
     def _listed(self) -> list[str]:
-        context = self._keeping.context
+        context = self._housekeeping.context
         lines: list[str] = []
         for file in context.files:
             lines.append(say("{path}: {count} characters", path=file.path, count=f"{len(file.text):,}"))
@@ -105,7 +105,7 @@ class _ContextCommands:
         return say("Remembered in {file}: {fact}", file=memory.shown, fact=done.fact)
 
     def _spent(self) -> list[str]:
-        budget = self._keeping.meter.budget
+        budget = self._housekeeping.meter.budget
         lines: list[str] = []
         if budget is None:
             return lines
@@ -130,7 +130,7 @@ class _ContextCommands:
         return lines or [say("Nothing was asked of the model so far.")]
 
     def _called(self) -> list[str]:
-        rows = self._keeping.call_counts.by_tool.items()
+        rows = self._housekeeping.call_counts.by_tool.items()
         return [
             say(
                 "{tool}: {calls} calls, {failed} failed, {seconds} s",
@@ -143,7 +143,7 @@ class _ContextCommands:
         ]
 
     def _filled(self) -> str:
-        compaction = self._keeping.compaction
+        compaction = self._housekeeping.compaction
         used, window = compaction.fill.tokens, compaction.limits.window_tokens
         if window is None:
             return say(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from dogu.agent.upkeep import AskToGoOn
+from dogu.agent.housekeeping import AskToGoOn
 from dogu.runtime.questions import AskTheUser, Confirm
 
 if TYPE_CHECKING:

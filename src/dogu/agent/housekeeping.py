@@ -22,8 +22,8 @@ RunTurn: TypeAlias = Callable[[Content, Emit], Awaitable[TurnEnd]]
 AroundTurn: TypeAlias = Callable[[Content, Emit, RunTurn], Awaitable[TurnEnd]]
 
 
-class Upkeep:
-    """Makes room and adds notes. This one does nothing: `keeping` has the one that does."""
+class Housekeeping:
+    """Makes room and adds notes. This one does nothing: `session_housekeeping` has the one that does."""
 
     async def make_room(self, emit: Emit, *, is_too_long: bool = False) -> bool:
         """Make room in the conversation if it needs it, or because the model refused it; whether any was made."""
@@ -54,7 +54,7 @@ class AgentServices(msgspec.Struct, frozen=True):
     """
 
     meter: Meter
-    upkeep: Upkeep = Upkeep()
+    housekeeping: Housekeeping = Housekeeping()
     record: Record = emit_nothing
     next_turn: Callable[[], int] = _uncounted
     around_turn: AroundTurn | None = None

@@ -1,4 +1,4 @@
-"""The upkeep of a session: room is made, tokens and their cost are counted, folders' own instructions are told."""
+"""The housekeeping of a session: room is made, tokens and their cost are counted, folders' own instructions are told."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dogu.agent.context.compaction import Compaction
 from dogu.agent.context.files import ContextFiles
 from dogu.agent.events import Compacted, Emit, Record
 from dogu.agent.history import AllReplaced, CutBack, History, HistoryChange
-from dogu.agent.upkeep import Upkeep
+from dogu.agent.housekeeping import Housekeeping
 from dogu.contract.content import Text, parts_of
 from dogu.contract.result import ToolResult
 from dogu.models.events import Usage
@@ -20,7 +20,7 @@ from dogu.runtime.calls import ToolAnswer
 from dogu.runtime.events import CallEvent
 
 
-class Keeping(Upkeep):
+class SessionHousekeeping(Housekeeping):
     """Keeps a conversation going by `compaction`; `context` has the files that folders bring along."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Keeping(Upkeep):
         history.observe(self._changed)
 
     async def make_room(self, emit: Emit, *, is_too_long: bool = False) -> bool:
-        """Make room when the window fills, or less is known to fit; see `Upkeep.make_room`."""
+        """Make room when the window fills, or less is known to fit; see `Housekeeping.make_room`."""
         if not (is_too_long or self.compaction.is_due) or self.meter.why_stop():
             return False
         done = await self.compaction.run(is_too_long=is_too_long)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dogu.agent.budget import Budget, Meter
     from dogu.agent.context.files import ContextFiles
     from dogu.agent.history import History
-    from dogu.agent.keeping import Keeping
     from dogu.agent.session.resume import Restored
+    from dogu.agent.session_housekeeping import SessionHousekeeping
     from dogu.agent.slash import SlashCommand
     from dogu.app.foundation import Foundation
     from dogu.models.model import Model
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from dogu.workspace.memory_file import MemoryFile
 
 
-def keeping_of(base: Foundation, history: History, model: Model, meter: Meter) -> Keeping:
+def keeping_of(base: Foundation, history: History, model: Model, meter: Meter) -> SessionHousekeeping:
     """Make what keeps a conversation going: it makes room, and adds the instructions of folders."""
     from dogu.agent.context.compaction import Compacting, Compaction, Limits
     from dogu.agent.context.window import ContextFill, estimated_fixed, window_of
-    from dogu.agent.keeping import Keeping
+    from dogu.agent.session_housekeeping import SessionHousekeeping
 
     chosen = base.start.settings.model
     instructions, registry = base.workspace.instructions, base.executor.registry
@@ -42,16 +42,16 @@ def keeping_of(base: Foundation, history: History, model: Model, meter: Meter) -
     fill = ContextFill(history, lambda: estimated_fixed(instructions.text, registry.declarations))
     limits = Limits(chosen.context_window_tokens or window_of(model.name), chosen.compression_threshold)
     compaction = Compaction(Compacting(model, history, meter.count), fill, limits, missing_in)
-    return Keeping(history, compaction, context, meter, base.session.event)
+    return SessionHousekeeping(history, compaction, context, meter, base.session.event)
 
 
-def keeping_commands(keeping: Keeping, base: Foundation) -> list[SlashCommand]:
+def keeping_commands(housekeeping: SessionHousekeeping, base: Foundation) -> list[SlashCommand]:
     """Make the `/` commands that belong to it."""
     from dogu.agent.slash.context import context_commands
 
     start, workspace = base.start, base.workspace
     memory = partial(memory_file, start.options, start.settings, workspace.journal)
-    return context_commands(keeping, memory, workspace.instructions.refresh, workspace.journal.aside)
+    return context_commands(housekeeping, memory, workspace.instructions.refresh, workspace.journal.aside)
 
 
 def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) -> ContextFiles:
