@@ -15,7 +15,7 @@ from hypothesis import given, strategies
 
 from dogu.settings import Settings, SettingsError, Trust, load_settings, record_trust, trust_of
 from dogu.settings.json import JsonError, parse_json_with_comments
-from dogu.settings.keys import KEYS, Combine, Key, Reach
+from dogu.settings.keys import KEYS, Combine, Key, KeyReach
 from dogu.settings.tools import intersect
 
 
@@ -587,7 +587,7 @@ def test_every_key_is_documented_with_its_spellings_and_its_reach(key: Key) -> N
     assert spellings == ", ".join(f"`{name}`" for name in key.also)
     assert default
     stricter = "restrict" if key.combine in (Combine.ADD, Combine.INTERSECT) else "set it"
-    assert reach == {Reach.ALWAYS: stricter, Reach.STRICTER: "make it stricter", Reach.WAITS: "–"}[key.reach]
+    assert reach == {KeyReach.ALWAYS: stricter, KeyReach.STRICTER: "make it stricter", KeyReach.WAITS: "–"}[key.reach]
 
 
 def test_no_key_is_documented_that_does_not_exist() -> None:

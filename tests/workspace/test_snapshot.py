@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dogu.workspace.snapshot.folder_events import FolderEvents
-from dogu.workspace.snapshot.rows import Row
+from dogu.workspace.snapshot.rows import SnapshotRow
 from dogu.workspace.snapshot.trees import SnapshotLimits, TooManyEntriesError, TreeSnapshots
 
 
@@ -31,13 +31,13 @@ def snapshots(workspace: Path, limits: SnapshotLimits | None = None) -> TreeSnap
 
 
 def seen(taken: TreeSnapshots, workspace: Path) -> dict[str, str]:
-    def word(before: Row | None, after: Row | None) -> str:
+    def word(before: SnapshotRow | None, after: SnapshotRow | None) -> str:
         return "created" if before is None else "deleted" if after is None else "changed"
 
     return {os.path.relpath(path, workspace): word(before, after) for path, before, after in taken.look()}
 
 
-def held(taken: TreeSnapshots, workspace: Path) -> dict[str, Row]:
+def held(taken: TreeSnapshots, workspace: Path) -> dict[str, SnapshotRow]:
     return {os.path.relpath(path, workspace): row for path, row in taken.rows()}
 
 
@@ -233,7 +233,7 @@ def test_however_the_tree_changes_looks_add_up_to_what_is_there(
     workspace = tmp_path_factory.mktemp("any") / "ws"
     workspace.mkdir()
     taken = snapshots(workspace)
-    known: dict[str, Row] = {}
+    known: dict[str, SnapshotRow] = {}
     for steps in [[], *commands]:
         for step in steps:
             apply(workspace, *step)

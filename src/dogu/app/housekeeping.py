@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def keeping_of(base: Foundation, history: History, model: Model, meter: Meter) -> SessionHousekeeping:
     """Make what keeps a conversation going: it makes room, and adds the instructions of folders."""
-    from dogu.agent.context.compaction import Compacting, Compaction, Limits
+    from dogu.agent.context.compaction import Compacting, Compaction, WindowLimits
     from dogu.agent.context.window import ContextFill, estimated_fixed, window_of
     from dogu.agent.session_housekeeping import SessionHousekeeping
 
@@ -40,7 +40,7 @@ def keeping_of(base: Foundation, history: History, model: Model, meter: Meter) -
         return [file.block for file in context.missing_in(contents)]
 
     fill = ContextFill(history, lambda: estimated_fixed(instructions.text, registry.declarations))
-    limits = Limits(chosen.context_window_tokens or window_of(model.name), chosen.compression_threshold)
+    limits = WindowLimits(chosen.context_window_tokens or window_of(model.name), chosen.compression_threshold)
     compaction = Compaction(Compacting(model, history, meter.count), fill, limits, missing_in)
     return SessionHousekeeping(history, compaction, context, meter, base.session.event)
 

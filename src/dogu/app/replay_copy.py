@@ -21,9 +21,9 @@ from dogu.app.options import Options
 from dogu.app.undoing import entries_and_contents
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say, told
-from dogu.runtime.journal.entries import Change, net_changes
+from dogu.runtime.journal.entries import PathChange, net_changes
 from dogu.runtime.journal.log import State
-from dogu.runtime.journal.reach import Reach
+from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.undo import Restorer
 from dogu.runtime.session_folder import StoredSession
 from dogu.workspace.atomic_write import AtomicWriter
@@ -161,7 +161,7 @@ def _put_back(options: Options, replay: Replay) -> list[str]:
         if any(_is_within(path, origin) for origin, _ in replay.roots)
     }
     primary, *also = [copy for _, copy in replay.roots]
-    restorer = Restorer(Reach(Roots(primary, also)), AtomicWriter(PendingWrites(None)), content)
+    restorer = Restorer(JournalReach(Roots(primary, also)), AtomicWriter(PendingWrites(None)), content)
     impossible = restorer.impossible(inside)
     possible = {path: change for path, change in inside.items() if path not in {each.path for each in impossible}}
     _, refused = restorer.restore(possible)
@@ -174,7 +174,7 @@ def _put_back(options: Options, replay: Replay) -> list[str]:
     return notes
 
 
-def _in_copy(change: Change, replay: Replay) -> Change:
+def _in_copy(change: PathChange, replay: Replay) -> PathChange:
     return msgspec.structs.replace(
         change, before=_linked_in(change.before, replay), after=_linked_in(change.after, replay)
     )

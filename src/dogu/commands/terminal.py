@@ -39,10 +39,10 @@ def run(options: Options, space: Namespace) -> int:
 
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
-    from dogu.serve.terminal.opening import Look, open_screen
+    from dogu.serve.terminal.opening import ScreenOptions, open_screen
 
     ui = read_settings(options).ui
-    look = Look(
+    look = ScreenOptions(
         theme=ui.theme,
         is_plain=ui.screen_reader or space.screen_reader,
         ambiguous_is_wide=ui.ambiguous_is_wide,

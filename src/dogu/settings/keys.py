@@ -22,7 +22,7 @@ class Combine(Enum):
     BY_FILE = "each file's own, lowest first, as written"
 
 
-class Reach(Enum):
+class KeyReach(Enum):
     """What a project's settings may do with a key before its folder is trusted."""
 
     ALWAYS = "set it"
@@ -42,7 +42,7 @@ class Key(msgspec.Struct, frozen=True):
     default: Any
     also: tuple[str, ...] = ()
     combine: Combine = Combine.REPLACE
-    reach: Reach = Reach.WAITS
+    reach: KeyReach = KeyReach.WAITS
     is_stricter: Callable[[Any, Any], bool] | None = None
     restricts: bool = False
 
@@ -68,21 +68,21 @@ def _false(new: Any, _present: Any) -> bool:
 
 
 def _denies(name: str, *also: str, convert: Callable[[Any], Any]) -> Key:
-    return Key(name, convert, (), also, Combine.ADD, Reach.ALWAYS, restricts=True)
+    return Key(name, convert, (), also, Combine.ADD, KeyReach.ALWAYS, restricts=True)
 
 
 def _confines(name: str, *also: str, convert: Callable[[Any], Any]) -> Key:
-    return Key(name, convert, None, also, Combine.INTERSECT, Reach.ALWAYS, restricts=True)
+    return Key(name, convert, None, also, Combine.INTERSECT, KeyReach.ALWAYS, restricts=True)
 
 
 def _guards(
     name: str, convert: Callable[[Any], Any], default: Any, stricter: Callable[[Any, Any], bool], *also: str
 ) -> Key:
-    return Key(name, convert, default, also, Combine.REPLACE, Reach.STRICTER, stricter, restricts=True)
+    return Key(name, convert, default, also, Combine.REPLACE, KeyReach.STRICTER, stricter, restricts=True)
 
 
 def _limits(name: str, convert: Callable[[Any], Any], default: Any, *also: str) -> Key:
-    return Key(name, convert, default, also, Combine.REPLACE, Reach.STRICTER, _lower)
+    return Key(name, convert, default, also, Combine.REPLACE, KeyReach.STRICTER, _lower)
 
 
 def _widens(name: str, *also: str) -> Key:
@@ -117,10 +117,10 @@ KEYS: tuple[Key, ...] = (
         takes.number(1, 1e6, whole=True),
         500,
         ("maxMatches",),
-        reach=Reach.ALWAYS,
+        reach=KeyReach.ALWAYS,
     ),
     _limits("tools.search.timeout", takes.number(0.1, 1e5), 30.0),
-    Key("tools.edit.format", takes.one_of("auto", "replace", "patch", "lines"), "auto", reach=Reach.ALWAYS),
+    Key("tools.edit.format", takes.one_of("auto", "replace", "patch", "lines"), "auto", reach=KeyReach.ALWAYS),
     Key("web.fetch", takes.one_of("auto", "own"), "auto"),
     Key("web.search", takes.one_of("auto", "gemini", "searxng", "brave"), "auto"),
     Key("web.searxngUrl", takes.text, ""),
@@ -155,18 +155,18 @@ KEYS: tuple[Key, ...] = (
         takes.flag,
         True,
         ("fileFiltering.respectGitIgnore",),
-        reach=Reach.STRICTER,
+        reach=KeyReach.STRICTER,
         is_stricter=_true,
     ),
     Key("hooks", takes.json_object, (), (), Combine.BY_FILE),
     Key("hooksConfig.enabled", takes.flag, True),
     _widens("hooksConfig.disabled"),
-    Key("skills.enabled", takes.flag, True, reach=Reach.STRICTER, is_stricter=_false),
-    Key("skills.disabled", takes.texts, (), (), Combine.ADD, Reach.ALWAYS),
-    Key("telemetry.enabled", takes.flag, False, reach=Reach.STRICTER, is_stricter=_false),
+    Key("skills.enabled", takes.flag, True, reach=KeyReach.STRICTER, is_stricter=_false),
+    Key("skills.disabled", takes.texts, (), (), Combine.ADD, KeyReach.ALWAYS),
+    Key("telemetry.enabled", takes.flag, False, reach=KeyReach.STRICTER, is_stricter=_false),
     Key("telemetry.otlpEndpoint", takes.text, ""),
     Key("telemetry.outfile", takes.text, ""),
-    Key("telemetry.logPrompts", takes.flag, False, reach=Reach.STRICTER, is_stricter=_false),
+    Key("telemetry.logPrompts", takes.flag, False, reach=KeyReach.STRICTER, is_stricter=_false),
     Key("sessions.keepDays", takes.number(0, 1e5), 180.0),
     Key("sessions.keepMegabytes", takes.number(0, 1e9), 10_000.0),
     Key("general.preferredEditor", takes.text, "", ("preferredEditor", "editor")),
@@ -175,9 +175,9 @@ KEYS: tuple[Key, ...] = (
         takes.one_of(*LANGUAGES),
         "",
         ("lang", "language", "ui.lang"),
-        reach=Reach.ALWAYS,
+        reach=KeyReach.ALWAYS,
     ),
-    Key("ui.theme", takes.theme, "auto", ("theme",), reach=Reach.ALWAYS),
-    Key("ui.screenReader", takes.flag, False, ("ui.accessibility.screenReader",), reach=Reach.ALWAYS),
-    Key("ui.ambiguousWidth", takes.one_of(*takes.WIDTHS), "narrow", reach=Reach.ALWAYS),
+    Key("ui.theme", takes.theme, "auto", ("theme",), reach=KeyReach.ALWAYS),
+    Key("ui.screenReader", takes.flag, False, ("ui.accessibility.screenReader",), reach=KeyReach.ALWAYS),
+    Key("ui.ambiguousWidth", takes.one_of(*takes.WIDTHS), "narrow", reach=KeyReach.ALWAYS),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from dogu.language import say
 from dogu.settings.extensions import FromFile
-from dogu.settings.keys import KEYS, Combine, Key, Reach
+from dogu.settings.keys import KEYS, Combine, Key, KeyReach
 from dogu.settings.layers import Layer, Value
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
 from dogu.settings.tools import intersect
@@ -44,9 +44,9 @@ class Merging:
             self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), message))
 
     def _may_set(self, key: Key, found: Value) -> bool:
-        if key.reach is Reach.STRICTER and key.is_stricter is not None:
+        if key.reach is KeyReach.STRICTER and key.is_stricter is not None:
             return key.is_stricter(found.value, self.values[key.name])
-        return key.reach is Reach.ALWAYS
+        return key.reach is KeyReach.ALWAYS
 
     def check(self) -> None:
         """Raise `SettingsError` where two values can't both be meant."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dogu.agent.context.compaction import Compaction, Limits
+from dogu.agent.context.compaction import Compaction, WindowLimits
 from dogu.agent.context.window import ContextFill, estimated_tokens, window_of
 from dogu.agent.history import History
 from dogu.agent.loop import Agent
@@ -48,7 +48,7 @@ def conversation(
     history = History.restored(contents)
     assert history.contents == list(contents)
     agent = Agent(model, executor_for(), "system", history=history)
-    compaction = Compaction(agent, ContextFill(history, lambda: 0), Limits(window, **more), lambda _kept: pinned)
+    compaction = Compaction(agent, ContextFill(history, lambda: 0), WindowLimits(window, **more), lambda _kept: pinned)
     return agent, compaction, model
 
 

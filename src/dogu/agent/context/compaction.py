@@ -61,7 +61,7 @@ What is done, what is under way, the last results and errors.
 What is still to be done, asked or found out."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class WindowLimits(msgspec.Struct, frozen=True):
     """`window_tokens` None: not known, and room is made only when the model says that it got too much."""
 
     window_tokens: int | None
@@ -73,7 +73,7 @@ class Limits(msgspec.Struct, frozen=True):
         return round((self.window_tokens or _UNKNOWN_WINDOW_TOKENS) * self.threshold)
 
 
-class Conversation(Protocol):
+class CompactedConversation(Protocol):
     """What is compacted: an agent's, which may be another model's by then."""
 
     @property
@@ -114,9 +114,9 @@ class Compaction:
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: CompactedConversation,
         fill: ContextFill,
-        limits: Limits,
+        limits: WindowLimits,
         pinned: Callable[[Sequence[RawContent]], Sequence[str]],
     ) -> None:
         self._conversation = conversation

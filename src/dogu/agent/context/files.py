@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.agent.context.imports import Found, Imports, Place, read_open
+from dogu.agent.context.imports import FoundImport, ImportPlace, Imports, read_open
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.roots import Roots
@@ -75,7 +75,7 @@ class ContextFiles:
         """Read the files that are known from the start anew; one told later is told again where it has changed."""
         imports = Imports(self._sources.home, _MOST_CHARS)
         homes = self._home_folders()
-        places = [Place(Roots(homes[0], homes[1:]), texts_only=True)] if homes else []
+        places = [ImportPlace(Roots(homes[0], homes[1:]), texts_only=True)] if homes else []
         paths = [os.path.join(folder, name) for folder in homes for name in self._sources.names]
         found = [(file, places) for path in paths if (file := _read_own(path))]
         if self._sources.reads_project:
@@ -162,11 +162,11 @@ class ContextFiles:
         self._looked.update(new)
         return new
 
-    def _places(self) -> list[Place]:
-        places = [Place(self._project, is_hidden=self._is_hidden)]
+    def _places(self) -> list[ImportPlace]:
+        places = [ImportPlace(self._project, is_hidden=self._is_hidden)]
         homes = self._home_folders()
         if self._sources.imports_home and homes:
-            places.append(Place(Roots(homes[0], homes[1:]), texts_only=True))
+            places.append(ImportPlace(Roots(homes[0], homes[1:]), texts_only=True))
         return places
 
     def _is_hidden(self, path: str) -> bool:
@@ -177,10 +177,10 @@ class ContextFiles:
     def _home_folders(self) -> list[str]:
         return [folder for name in _CONFIG_FOLDERS if os.path.isdir(folder := os.path.join(self._sources.home, name))]
 
-    def _read(self, path: str, imports: Imports) -> Found | None:
+    def _read(self, path: str, imports: Imports) -> FoundImport | None:
         """Read a project's file; a link that leads out of the project is told, and not followed."""
         try:
-            return Place(self._project).read(path)
+            return ImportPlace(self._project).read(path)
         except ToolError as error:
             if error.kind not in (ErrorKind.NOT_FOUND, ErrorKind.WRONG_FILE_TYPE):
                 imports.problems.append(told("{path} was not read: {message}", path=path, message=error.message))
@@ -205,7 +205,7 @@ def opening(path: str) -> str:
 
 
 def _expanded(
-    found: Sequence[tuple[Found, Sequence[Place]]], imports: Imports
+    found: Sequence[tuple[FoundImport, Sequence[ImportPlace]]], imports: Imports
 ) -> Iterator[tuple[ContextFile, set[tuple[int, int]]]]:
     """Give each file once, with the identities of itself and what it imports."""
     for file, places in found:
@@ -238,7 +238,7 @@ def _between(top: str, folder: str) -> list[str]:
     return folders[::-1]
 
 
-def _read_own(path: str) -> Found | None:
+def _read_own(path: str) -> FoundImport | None:
     """Read the user's own file, wherever their links lead; never waits on a FIFO."""
     try:
         with open_regular_file(path) as file:

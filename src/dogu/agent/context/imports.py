@@ -29,7 +29,7 @@ _PLAINLY_A_PATH = re.compile(r"(?:\.{1,2}/|/|~/).*|.*\.(?:md|mdx|mdc|markdown|tx
 _TEXT_ENDINGS = (".md", ".mdx", ".mdc", ".markdown", ".txt", ".rst", ".adoc")
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundImport(msgspec.Struct, frozen=True):
     """A file as read: `identity` is its device and inode, `is_cut` when there is more than `MOST_BYTES` of it."""
 
     path: str
@@ -38,14 +38,14 @@ class Found(msgspec.Struct, frozen=True):
     is_cut: bool = False
 
 
-class Place(msgspec.Struct, frozen=True):
+class ImportPlace(msgspec.Struct, frozen=True):
     """Folders that files may be read from; `texts_only` where more than texts lie in them, such as settings."""
 
     roots: Roots
     texts_only: bool = False
     is_hidden: Callable[[str], bool] = lambda _path: False
 
-    def read(self, path: str) -> Found:
+    def read(self, path: str) -> FoundImport:
         """Read a file in these folders. Raises `ToolError` for what isn't there, isn't a text, or must not be read."""
         located = self.roots.locate(path)
         self._check(located)
@@ -64,7 +64,7 @@ class Place(msgspec.Struct, frozen=True):
             raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("only texts are imported from there"))
 
 
-def read_open(descriptor: int, path: str) -> Found:
+def read_open(descriptor: int, path: str) -> FoundImport:
     """Read an open regular file. Raises `ToolError` for a binary one, and OSError."""
     status = os.fstat(descriptor)
     data = b""
@@ -73,7 +73,7 @@ def read_open(descriptor: int, path: str) -> Found:
     if is_binary(data[:HEAD_BYTES]):
         raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("it is no text"))
     text = _decoded(data[:MOST_BYTES]).replace("\r\n", "\n").strip()
-    return Found(path, (status.st_dev, status.st_ino), text, len(data) > MOST_BYTES)
+    return FoundImport(path, (status.st_dev, status.st_ino), text, len(data) > MOST_BYTES)
 
 
 def _decoded(data: bytes) -> str:
@@ -100,7 +100,7 @@ class Imports:
         self._home = home
         self._chain: list[tuple[int, int]] = []
 
-    def expand(self, found: Found, places: Sequence[Place]) -> str:
+    def expand(self, found: FoundImport, places: Sequence[ImportPlace]) -> str:
         """Return the text of the file with its imports, which come from `places`, behind the lines that name them."""
         self.identities.add(found.identity)
         text = self._taken(found)
@@ -115,7 +115,7 @@ class Imports:
         self._chain.pop()
         return "\n".join(lines)
 
-    def _taken(self, found: Found) -> str:
+    def _taken(self, found: FoundImport) -> str:
         """Cut the text to the room that is left, and say so."""
         text = found.text[: self.room]
         self.room -= len(text)
@@ -123,7 +123,7 @@ class Imports:
             text += f"\n[Cut after {len(text)} characters; read_file reads the rest of {found.path}.]"
         return text
 
-    def _imported(self, written: str, importer: str, places: Sequence[Place]) -> str:
+    def _imported(self, written: str, importer: str, places: Sequence[ImportPlace]) -> str:
         name = written.replace("\\ ", " ").rstrip(".:!?")
         path = os.path.join(os.path.dirname(importer), os.path.join(self._home, name[2:]) if name[:2] == "~/" else name)
         try:
@@ -150,7 +150,7 @@ class Imports:
         return f"[@{name} was not imported: {reason}.]"
 
 
-def _read_in(path: str, places: Sequence[Place]) -> Found:
+def _read_in(path: str, places: Sequence[ImportPlace]) -> FoundImport:
     outside: ToolError | None = None
     for place in places:
         try:

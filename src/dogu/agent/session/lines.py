@@ -24,7 +24,7 @@ _FIRST_HASH = "0" * 2 * _HASH_BYTES
 _BLOCK_BYTES = 1 << 20
 
 
-class Line(msgspec.Struct, frozen=True):
+class RecordLine(msgspec.Struct, frozen=True):
     """One line, its data not yet looked at."""
 
     seq: int
@@ -96,10 +96,10 @@ class LineFile:
             self._size = size
 
 
-def parse_line(line: bytes) -> Line | None:
+def parse_line(line: bytes) -> RecordLine | None:
     """Return the line; None when it isn't one."""
     try:
-        return msgspec.json.decode(line, type=Line) if line.endswith(b"\n") else None
+        return msgspec.json.decode(line, type=RecordLine) if line.endswith(b"\n") else None
     except msgspec.DecodeError:
         return None
 
@@ -143,7 +143,7 @@ def verify(path: str) -> ChainReport:
     return ChainReport(count, tuple(problems), previous)
 
 
-def _chain_problem(line: bytes, parsed: Line | None, previous: str, count: int) -> str:
+def _chain_problem(line: bytes, parsed: RecordLine | None, previous: str, count: int) -> str:
     if parsed is None:
         return told("it is no line of a record")
     if parsed.seq != count:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.entries import Entries, Entry
-from dogu.runtime.journal.undo import Refusal
+from dogu.runtime.journal.undo import UndoRefusal
 
 
 def calls_to_undo(known: Entries, *, last: int, call_id: str, to: str, turn: int, since: int) -> list[Entry]:
@@ -27,12 +27,12 @@ def calls_to_undo(known: Entries, *, last: int, call_id: str, to: str, turn: int
     return chosen
 
 
-def explained(refusal: Refusal, known: Entries, newest: Entry) -> Refusal:
+def explained(refusal: UndoRefusal, known: Entries, newest: Entry) -> UndoRefusal:
     """Return the refusal with the call to blame, if one after `newest`, the newest to be undone, changed the path."""
     for entry in known.with_changes():
         touched = any(change.path == refusal.path for change in entry.changes)
         if touched and entry.number > newest.number and not entry.is_undone:
-            return Refusal(
+            return UndoRefusal(
                 refusal.path,
                 told(
                     "call {number} changed it later ({title}): undo that first",

@@ -19,7 +19,7 @@ _KINDS = {
 }
 
 
-class Change(msgspec.Struct, frozen=True):
+class PathChange(msgspec.Struct, frozen=True):
     """What became of one path (absolute, without links). One that `is_outside` of the roots is never forced.
 
     Of several changes summed up, `unless_done` is how the path stays if the last of them was noted and, because the
@@ -62,7 +62,7 @@ class Entry(msgspec.Struct, frozen=True):
     title: str
     turn: int
     time_s: float
-    changes: tuple[Change, ...]
+    changes: tuple[PathChange, ...]
     notes: tuple[str, ...] = ()
     is_undo: bool = False
     is_undone: bool = False
@@ -109,7 +109,7 @@ class Entries(msgspec.Struct):
 
     def _add_changes(self, record: Record) -> None:
         changes = tuple(
-            Change(os.fsdecode(each.path), each.before, each.after, each.is_outside) for each in record.changes
+            PathChange(os.fsdecode(each.path), each.before, each.after, each.is_outside) for each in record.changes
         )
         known = self.calls.get(record.number)
         if known is not None:
@@ -146,18 +146,18 @@ class Entries(msgspec.Struct):
             self._mark(other, undone=not undone)
 
 
-def _was_not_done(before: Change, change: Change) -> bool:
+def _was_not_done(before: PathChange, change: PathChange) -> bool:
     """Whether a change finds the path as it was before the last one: noted, and cut short before it was done."""
     last = before.before if before.unless_done is None else before.unless_done
     return last.is_same_as(change.before)
 
 
-def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, Change], dict[str, str]]:
+def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, PathChange], dict[str, str]]:
     """Sum up calls (the oldest first) path by path: from before the first to after the last.
 
     The second value names paths that something else changed between two of them, and what was found then.
     """
-    net: dict[str, Change] = {}
+    net: dict[str, PathChange] = {}
     broken: dict[str, str] = {}
     for entry in entries:
         for change in entry.changes:
@@ -169,5 +169,5 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, Change], dict[str, 
                 broken[change.path] = told(
                     "something else changed it between two of these calls, before {title!r}", title=entry.title
                 )
-            net[change.path] = Change(change.path, before.before, change.after, change.is_outside, change.before)
+            net[change.path] = PathChange(change.path, before.before, change.after, change.is_outside, change.before)
     return net, broken

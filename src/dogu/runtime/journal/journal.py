@@ -15,7 +15,7 @@ from anyio import to_thread
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import Message, told
 from dogu.runtime.journal.choice import calls_to_undo, explained
-from dogu.runtime.journal.entries import Change, Entries, Entry, net_changes
+from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes
 from dogu.runtime.journal.log import (
     FILE_NAME,
     MISSING,
@@ -27,16 +27,16 @@ from dogu.runtime.journal.log import (
     State,
 )
 from dogu.runtime.journal.net import NetChange, net_to_now
-from dogu.runtime.journal.reach import Reach
+from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.undo import (
-    Refusal,
     Restorer,
+    UndoRefusal,
     UndoReport,
     is_stamp,
     present_state,
     state_of_file,
 )
-from dogu.runtime.journal.watch import UnwatchedError, Watch
+from dogu.runtime.journal.watch import ChangeWatch, UnwatchedError
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.pending_writes import PendingWrites
@@ -74,7 +74,7 @@ class Journal:
         self._roots = roots
         self._log = JournalLog(os.path.join(folder, FILE_NAME))
         self._writer = AtomicWriter(PendingWrites(pending))
-        self._watch = Watch(folder, roots.all, limits)
+        self._watch = ChangeWatch(folder, roots.all, limits)
         self._known = Entries()
         self._lock = threading.RLock()
         self._now: Record | None = None
@@ -183,7 +183,7 @@ class Journal:
             reach = self._reach()
             restorer = Restorer(reach, self._writer, self._log.content)
             refused = restorer.impossible(net)
-            objections = [Refusal(path, why) for path, why in broken.items()]
+            objections = [UndoRefusal(path, why) for path, why in broken.items()]
             objections += [explained(each, self._known, chosen[-1]) for each in restorer.objections(net)]
             refused += [each for each in objections if not force or net[each.path].is_outside]
             if refused and not force:
@@ -314,14 +314,14 @@ class Journal:
             (*now.notes, *notes),
         )
 
-    def _reach(self) -> Reach:
+    def _reach(self) -> JournalReach:
         changes = (change for entry in self._known.with_changes() for change in entry.changes)
-        return Reach(self._roots, (change.path for change in changes if change.is_outside))
+        return JournalReach(self._roots, (change.path for change in changes if change.is_outside))
 
     def _catch_up(self) -> None:
         self._known.add(self._log.read_new())
 
-    def _keep_present(self, net: dict[str, Change], chosen: Sequence[Entry], reach: Reach) -> None:
+    def _keep_present(self, net: dict[str, PathChange], chosen: Sequence[Entry], reach: JournalReach) -> None:
         """Note the undo as a call of its own before it changes anything, so that it can be undone too."""
         titles = ", ".join(entry.title or entry.call_id for entry in reversed(chosen))
         number = self._known.last_number + 1
@@ -341,7 +341,7 @@ class Journal:
 _NEW_FOLDER = State("folder", UNKNOWN_MODE)
 
 
-def _present(reach: Reach, path: str, like: State, where: int) -> tuple[bytes, State]:
+def _present(reach: JournalReach, path: str, like: State, where: int) -> tuple[bytes, State]:
     state = present_state(reach, path, like)
     if state.kind != "file" or is_stamp(state.digest):
         return b"", state

@@ -9,9 +9,9 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.language import told
-from dogu.runtime.journal.entries import Change
+from dogu.runtime.journal.entries import PathChange
 from dogu.runtime.journal.log import State
-from dogu.runtime.journal.reach import Reach
+from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.undo import present_state
 
 _LARGEST_BYTES = 8 << 20
@@ -32,7 +32,7 @@ class NetChange(msgspec.Struct, frozen=True):
 
 
 def net_to_now(
-    changes: Mapping[str, Change], reach: Reach, content: Callable[[State], bytes | None]
+    changes: Mapping[str, PathChange], reach: JournalReach, content: Callable[[State], bytes | None]
 ) -> Generator[NetChange]:
     """Give the changes whose path isn't again as it was, by path; `content` finds what a state's file held."""
     for path, change in sorted(changes.items()):
@@ -46,7 +46,7 @@ def net_to_now(
             yield _with_contents(NetChange(path, before, now), reach, content)
 
 
-def _with_contents(change: NetChange, reach: Reach, content: Callable[[State], bytes | None]) -> NetChange:
+def _with_contents(change: NetChange, reach: JournalReach, content: Callable[[State], bytes | None]) -> NetChange:
     if max(change.before.size, change.now.size) > _LARGEST_BYTES:
         return msgspec.structs.replace(change, problem=told("too large to be shown"))
     old = content(change.before) if change.before.kind == "file" else None

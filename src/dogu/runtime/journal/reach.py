@@ -10,7 +10,7 @@ from dogu.workspace.os_errors import explain
 from dogu.workspace.roots import Roots
 
 
-class Reach:
+class JournalReach:
     """The `roots`, and single files `outside` of them (absolute, without links), such as the user's memories."""
 
     def __init__(self, roots: Roots, outside: Iterable[str] = ()) -> None:

@@ -12,9 +12,9 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.entries import Change
+from dogu.runtime.journal.entries import PathChange
 from dogu.runtime.journal.log import MISSING, UNKNOWN_MODE, State
-from dogu.runtime.journal.reach import Reach
+from dogu.runtime.journal.reach import JournalReach
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
 from dogu.workspace.digest import digest_of
 from dogu.workspace.openat import Place
@@ -22,7 +22,7 @@ from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import temporary_name
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class UndoRefusal(msgspec.Struct, frozen=True):
     """A path that wasn't brought back, and why; `is_final`: trying again would not help."""
 
     path: str
@@ -39,7 +39,7 @@ class UndoReport(msgspec.Struct, frozen=True):
 
     calls: tuple[int, ...] = ()
     restored: tuple[tuple[str, str], ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[UndoRefusal, ...] = ()
     needs_force: bool = False
 
     @property
@@ -48,7 +48,7 @@ class UndoReport(msgspec.Struct, frozen=True):
         return bool(self.calls)
 
 
-def present_state(reach: Reach, path: str, like: State = MISSING) -> State:
+def present_state(reach: JournalReach, path: str, like: State = MISSING) -> State:
     """Say what `path` (absolute, without links) holds now; a file that is `like` one known by its stamp, likewise.
 
     Raises `ToolError` when it can't be looked at.
@@ -113,50 +113,50 @@ class _OthersInsideError(ToolError):
 class Restorer:
     """Brings paths back to a state; `content` finds what a state's file held."""
 
-    def __init__(self, reach: Reach, writer: AtomicWriter, content: Callable[[State], bytes | None]) -> None:
+    def __init__(self, reach: JournalReach, writer: AtomicWriter, content: Callable[[State], bytes | None]) -> None:
         self._reach = reach
         self._writer = writer
         self._content = content
 
-    def objections(self, changes: Mapping[str, Change]) -> list[Refusal]:
+    def objections(self, changes: Mapping[str, PathChange]) -> list[UndoRefusal]:
         """Say which paths are no longer as the calls left them; those already as before are none of them."""
-        refused: list[Refusal] = []
+        refused: list[UndoRefusal] = []
         for path, change in changes.items():
             try:
                 now = present_state(self._reach, path, change.after)
             except ToolError as error:
-                refused.append(Refusal(path, error.message))
+                refused.append(UndoRefusal(path, error.message))
                 continue
             if not change.may_have_left(now):
-                refused.append(Refusal(path, _difference(now)))
+                refused.append(UndoRefusal(path, _difference(now)))
         return refused
 
-    def impossible(self, changes: Mapping[str, Change]) -> list[Refusal]:
+    def impossible(self, changes: Mapping[str, PathChange]) -> list[UndoRefusal]:
         """Say which paths can't be brought back because what they held wasn't kept."""
-        refused: list[Refusal] = []
+        refused: list[UndoRefusal] = []
         for path, change in changes.items():
             before = change.before
             if before.kind == "file" and before.where < 0 and before.digest != change.after.digest:
-                refused.append(Refusal(path, told("what it held before was too large to be kept")))
+                refused.append(UndoRefusal(path, told("what it held before was too large to be kept")))
             elif before.kind == "other" and change.after.kind != "other":
-                refused.append(Refusal(path, told("it was no file, folder or link before")))
+                refused.append(UndoRefusal(path, told("it was no file, folder or link before")))
         return refused
 
-    def restore(self, changes: Mapping[str, Change]) -> tuple[list[tuple[str, str]], list[Refusal]]:
+    def restore(self, changes: Mapping[str, PathChange]) -> tuple[list[tuple[str, str]], list[UndoRefusal]]:
         """Bring each path back to `before`: first what was made goes, the deepest first; then the rest comes back."""
         done: list[tuple[str, str]] = []
-        refused: list[Refusal] = []
+        refused: list[UndoRefusal] = []
         away = [path for path, change in changes.items() if change.before.kind == "missing"]
         back = [path for path, change in changes.items() if change.before.kind not in ("missing", "other")]
         for path in [*sorted(away, reverse=True), *sorted(back)]:
             try:
                 what = self._restore_one(path, changes[path].before)
             except _OthersInsideError as error:
-                refused.append(Refusal(path, error.message, is_final=True))
+                refused.append(UndoRefusal(path, error.message, is_final=True))
             except ToolError as error:
-                refused.append(Refusal(path, error.message))
+                refused.append(UndoRefusal(path, error.message))
             except OSError as error:
-                refused.append(Refusal(path, explain(error, path).message))
+                refused.append(UndoRefusal(path, explain(error, path).message))
             else:
                 if what:
                     done.append((path, what))

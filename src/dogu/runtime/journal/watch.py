@@ -17,7 +17,7 @@ from dogu.runtime.journal.log import MISSING, ChangeRecord, State
 from dogu.runtime.journal.undo import digest_by_stamp, state_of_file
 
 if TYPE_CHECKING:
-    from dogu.workspace.snapshot.trees import Row, SnapshotLimits, TreeChange, TreeSnapshots
+    from dogu.workspace.snapshot.trees import SnapshotLimits, SnapshotRow, TreeChange, TreeSnapshots
 
 _LOCK_NAME = "journal.lock"
 _REST = 10  # after a look in vain, for so many times as long as it took
@@ -27,7 +27,7 @@ class UnwatchedError(Exception):
     """The roots can't be looked at; the message says why, for a user."""
 
 
-class Watch:
+class ChangeWatch:
     """Looks at `roots` for the session in `folder`, and says that its process is alive."""
 
     def __init__(self, folder: str, roots: Sequence[str], limits: SnapshotLimits | None = None) -> None:
@@ -134,10 +134,10 @@ class Watch:
             os.close(self._owner)
             self._owner = -1
 
-    def _content(self, row: Row | None) -> bytes | None:
+    def _content(self, row: SnapshotRow | None) -> bytes | None:
         return self._snapshots.content(row) if row is not None and self._snapshots is not None else None
 
-    def _state(self, row: Row | None) -> State:
+    def _state(self, row: SnapshotRow | None) -> State:
         if row is None:
             return MISSING
         mode = stat.S_IMODE(row.mode)

@@ -18,7 +18,7 @@ from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import Style, theme_of
 
 
-class Look(msgspec.Struct, frozen=True):
+class ScreenOptions(msgspec.Struct, frozen=True):
     """How the terminal is to be used. `theme` is `auto`, `dark` or `light`; `root` and `state_folder` are absolute."""
 
     theme: str
@@ -36,7 +36,7 @@ class OpenedScreen(msgspec.Struct, frozen=True):
     warm_up: tuple[Callable[[], None], ...] = ()
 
 
-def open_screen(look: Look) -> OpenedScreen:
+def open_screen(look: ScreenOptions) -> OpenedScreen:
     """Make a drawn screen where the terminal can be drawn on and the user can see it, else a plain one."""
     chosen = "" if look.theme == "auto" else look.theme
     style = Style.of(sys.stdout, theme=chosen)

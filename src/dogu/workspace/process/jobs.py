@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import anyio
 
 from dogu.workspace.process.output import readable
-from dogu.workspace.process.wire import Line, SupervisorGoneError
+from dogu.workspace.process.wire import SupervisorGoneError, SupervisorLine
 
 _ANSWER_TAKES_S = 1.0
 _STOP_TAKES_S = 12.0
@@ -31,7 +31,7 @@ class Jobs(Protocol):
 class Job:
     """The processes one command left running, known by their process group's number `pgid`."""
 
-    def __init__(self, command: str, line: Line, started_at: float) -> None:
+    def __init__(self, command: str, line: SupervisorLine, started_at: float) -> None:
         self.command = command
         self.started_at = started_at
         self.pgid = line.pid

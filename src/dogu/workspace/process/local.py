@@ -19,7 +19,7 @@ from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
-from dogu.workspace.process.wire import Launch, Line, NeverStartedError, SupervisorGoneError
+from dogu.workspace.process.wire import Launch, NeverStartedError, SupervisorGoneError, SupervisorLine
 
 _MOST_AT_ONCE = 32
 _MOST_JOBS = 30
@@ -71,7 +71,9 @@ class LocalProcesses:
         is_scoped, hosts = bool(confinement.get("is_scoped")), confinement.get("hosts")
         return self._launches.setdefault((is_scoped, hosts), Launch(is_scoped=is_scoped, hosts=hosts))
 
-    def _result(self, command: ShellCommand, line: Line, facts: dict[str, Any], duration_s: float) -> ProcessResult:
+    def _result(
+        self, command: ShellCommand, line: SupervisorLine, facts: dict[str, Any], duration_s: float
+    ) -> ProcessResult:
         exit_code, signal = ending_of(facts["status"], command.confinement or {})
         files: dict[str, str] = {}
         texts: dict[str, str] = {}
@@ -153,7 +155,7 @@ class LocalProcesses:
 
 async def _follow(
     launch: Launch, order: dict[str, Any], command: ShellCommand, report: Report
-) -> tuple[Line, dict[str, Any]]:
+) -> tuple[SupervisorLine, dict[str, Any]]:
     """Have an order carried out to the end of the foreground; whatever prevents that ends all of it."""
     line = launch.order(order, command.directory, command.stdin)
     talk = _Talk(line, report)
@@ -171,7 +173,7 @@ async def _follow(
 class _Talk:
     """What is said on a command's line while it runs; live output goes to the report as text."""
 
-    def __init__(self, line: Line, report: Report) -> None:
+    def __init__(self, line: SupervisorLine, report: Report) -> None:
         self._line = line
         self._report = report
         self._texts = {"stdout": LiveText(), "stderr": LiveText()}

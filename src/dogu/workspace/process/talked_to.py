@@ -13,7 +13,7 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.workspace.process.command import MAX_PROCESSES
-from dogu.workspace.process.wire import Launch, Line, SupervisorGoneError
+from dogu.workspace.process.wire import Launch, SupervisorGoneError, SupervisorLine
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -36,7 +36,7 @@ class Start(msgspec.Struct, frozen=True):
 class TalkedTo:
     """The running program. `ended` is set when it is gone itself; what it started may live until the context ends."""
 
-    def __init__(self, line: Line, stdin: int, outputs: Mapping[str, int]) -> None:
+    def __init__(self, line: SupervisorLine, stdin: int, outputs: Mapping[str, int]) -> None:
         self.ended = anyio.Event()
         self._line = line
         self._stdin = stdin
@@ -156,7 +156,7 @@ async def _started(launch: Launch, start: Start) -> TalkedTo:
     return TalkedTo(line, ours[0], {"stdout": ours[1], "stderr": ours[2]})
 
 
-async def _until_running(line: Line, start: Start) -> None:
+async def _until_running(line: SupervisorLine, start: Start) -> None:
     try:
         while True:
             event, facts = await line.next_event()

@@ -36,7 +36,7 @@ class NeverStartedError(ToolError):
     """The launcher was lost before it made a supervisor: nothing has run."""
 
 
-class Line:
+class SupervisorLine:
     """One command's line: its socket and the two files that take its output. `is_settled` once the end was told."""
 
     def __init__(self, control: socket.socket, outputs: dict[str, int]) -> None:
@@ -142,7 +142,7 @@ class Launch:
         """Return the hosts that the proxy refused after a mark."""
         return self._proxy.refused_since(mark) if self._proxy else ()
 
-    def order(self, order: dict[str, Any], directory: str | int, stdin: bytes) -> Line:
+    def order(self, order: dict[str, Any], directory: str | int, stdin: bytes) -> SupervisorLine:
         """Have a supervisor made for an order and return the line to it; the caller closes it.
 
         Raises `ToolError`: NOT_FOUND or the like for a directory that can't be opened, START_FAILED.
@@ -168,7 +168,7 @@ class Launch:
         directory: str | int,
         streams: Sequence[int],
         outputs: Mapping[str, int] | None = None,
-    ) -> Line:
+    ) -> SupervisorLine:
         """Have a supervisor made for an order with these descriptors as its three streams; as `order`, which see.
 
         The streams stay the caller's to close, but for the `outputs`, which the line takes.
@@ -182,7 +182,7 @@ class Launch:
             packed = _in_memory(marshal.dumps(order), opened)
             self._send([far.fileno(), place, *streams, packed])
             is_sent = True
-            return Line(near, dict(outputs or {}))
+            return SupervisorLine(near, dict(outputs or {}))
         except OSError as error:
             raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
         finally:

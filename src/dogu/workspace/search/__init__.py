@@ -35,8 +35,8 @@ class ContentSearch:
         Raises `ToolError` (BAD_PATTERN, NOT_FOUND, OUTSIDE_WORKSPACE, IGNORED, ...).
         """
         from dogu.workspace.search.program import Engines
-        from dogu.workspace.search.query import Limits
+        from dogu.workspace.search.query import SearchLimits
         from dogu.workspace.search.run import SearchRun
 
-        limits = Limits(time.monotonic() + self._time_limit_s, go_on)
+        limits = SearchLimits(time.monotonic() + self._time_limit_s, go_on)
         return SearchRun(self._roots, self._engines or Engines.found()).search(query, limits)

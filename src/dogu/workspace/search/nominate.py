@@ -14,7 +14,7 @@ import msgspec
 from dogu.language import told
 from dogu.workspace.ignore import DEFAULT_EXCLUDED
 from dogu.workspace.search.program import Program, find_program
-from dogu.workspace.search.query import Limits, SearchQuery
+from dogu.workspace.search.query import SearchLimits, SearchQuery
 
 _GIT_SAFE = ("core.fsmonitor=", "core.pager=cat", "core.hooksPath=/dev/null", "safe.bareRepository=explicit")
 _GIT_ENVIRON = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "LC_ALL": "C"}
@@ -29,7 +29,7 @@ class Nominated(msgspec.Struct):
     notes: list[str] = msgspec.field(default_factory=list[str])
 
 
-def nominate(query: SearchQuery, folder: int, in_repository: bool, limits: Limits) -> Nominated | None:
+def nominate(query: SearchQuery, folder: int, in_repository: bool, limits: SearchLimits) -> Nominated | None:
     """Name the files below a folder's handle that hold the query's text; None when no program can answer that.
 
     Only plain ASCII text within a line is asked for: everything else depends on a dialect or a locale.
@@ -52,7 +52,7 @@ def nominate(query: SearchQuery, folder: int, in_repository: bool, limits: Limit
     return _run("grep", [*words, "-e", query.pattern, "--", "."], folder, limits)
 
 
-def _run(name: str, words: list[str], folder: int, limits: Limits) -> Nominated | None:
+def _run(name: str, words: list[str], folder: int, limits: SearchLimits) -> Nominated | None:
     pieces: list[bytes] = []
 
     def take(data: bytes) -> bool:

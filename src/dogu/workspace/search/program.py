@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dogu.workspace.search.query import Limits
+from dogu.workspace.search.query import SearchLimits
 
 _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.05
@@ -40,7 +40,7 @@ class Program(msgspec.Struct, frozen=True):
     descriptors: Sequence[int] = ()
     environ: Mapping[str, str] | None = None
 
-    def run(self, take: Callable[[bytes], bool], limits: Limits) -> Outcome:
+    def run(self, take: Callable[[bytes], bool], limits: SearchLimits) -> Outcome:
         """Run it and hand each piece of its output to `take`, until that says False or a limit is reached.
 
         Raises OSError when the program can't be started.
@@ -61,7 +61,7 @@ class Program(msgspec.Struct, frozen=True):
                 process.kill()
 
 
-def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: Limits) -> Outcome:
+def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: SearchLimits) -> Outcome:
     assert process.stdout is not None
     assert process.stderr is not None
     output, errors = process.stdout.fileno(), process.stderr.fileno()

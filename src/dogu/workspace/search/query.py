@@ -14,7 +14,7 @@ Check = Callable[[], bool]
 """Asked often: whether to go on. It may raise to stop at once."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class SearchLimits(msgspec.Struct, frozen=True):
     """When to stop: at `deadline` by `time.monotonic()`, or when `go_on` says so."""
 
     deadline: float

@@ -17,7 +17,7 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.workspace.search.query import Counted, Limits, MatchedLine, SearchQuery
+from dogu.workspace.search.query import Counted, MatchedLine, SearchLimits, SearchQuery
 from dogu.workspace.search.source import Source, cut_around, open_beneath, source_of
 
 _LARGEST_BYTES = 256 << 20
@@ -38,7 +38,7 @@ class Re2(msgspec.Struct, frozen=True):
 
     name = "re2"
 
-    def count(self, query: SearchQuery, folder: int, paths: Iterable[str], limits: Limits) -> Counted:
+    def count(self, query: SearchQuery, folder: int, paths: Iterable[str], limits: SearchLimits) -> Counted:
         """Count matched lines of the named files below a folder's handle; binary ones count as none."""
         search = _compiled(query)
         counted = Counted()
@@ -59,14 +59,14 @@ class Re2(msgspec.Struct, frozen=True):
                 counted.by_path[path] = found
         return counted
 
-    def count_sources(self, query: SearchQuery, sources: Sequence[Source], limits: Limits) -> Counted:
+    def count_sources(self, query: SearchQuery, sources: Sequence[Source], limits: SearchLimits) -> Counted:
         """Count matched lines of open files."""
         del limits
         search = _compiled(query)
         counts = {source.path: _count(search, source, skip_binary=False) for source in sources}
         return Counted({path: count for path, count in counts.items() if count})
 
-    def lines(self, query: SearchQuery, sources: Sequence[Source], limits: Limits) -> list[list[MatchedLine]]:
+    def lines(self, query: SearchQuery, sources: Sequence[Source], limits: SearchLimits) -> list[list[MatchedLine]]:
         """Return the matched lines of each of the sources, with context, at most `max_matches` a file."""
         del limits
         search = _compiled(query)

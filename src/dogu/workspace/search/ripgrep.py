@@ -17,7 +17,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.ignore import DEFAULT_EXCLUDED
 from dogu.workspace.search.legacy import escaped, widened
 from dogu.workspace.search.program import Outcome, Program
-from dogu.workspace.search.query import Counted, Limits, MatchedLine, SearchQuery
+from dogu.workspace.search.query import Counted, MatchedLine, SearchLimits, SearchQuery
 from dogu.workspace.search.source import Source, cut_around
 
 BASE_FLAGS = ("--no-config", "--color=never", "--hidden", "--crlf", "--null", "--with-filename", "--no-ignore-dot")
@@ -50,7 +50,7 @@ class Ripgrep(msgspec.Struct, frozen=True):
     program: str
     name = "ripgrep"
 
-    def count(self, query: SearchQuery, folder: int, ignoring: Sequence[str], limits: Limits) -> Counted:
+    def count(self, query: SearchQuery, folder: int, ignoring: Sequence[str], limits: SearchLimits) -> Counted:
         """Count matched lines of every file below a folder's handle; `ignoring`: ripgrep's flags for what to leave out.
 
         Paths are relative to the folder. Raises `ToolError` (BAD_PATTERN).
@@ -68,7 +68,7 @@ class Ripgrep(msgspec.Struct, frozen=True):
         found = {os.fsdecode(path.removeprefix(b"./")): int(count) for path, count in _COUNT.findall(output.joined())}
         return Counted(found, outcome.exit_code is not None, outcome.denied)
 
-    def count_sources(self, query: SearchQuery, sources: Sequence[Source], limits: Limits) -> Counted:
+    def count_sources(self, query: SearchQuery, sources: Sequence[Source], limits: SearchLimits) -> Counted:
         """Count matched lines of open files. Raises `ToolError` (BAD_PATTERN)."""
         words = ["--count", "--text", *_pattern(query), "--", *map(_name, sources)]
         output = _Output()
@@ -78,14 +78,14 @@ class Ripgrep(msgspec.Struct, frozen=True):
         found = {source.path: counts[_name(source)] for source in sources if _name(source) in counts}
         return Counted(found, outcome.exit_code is not None)
 
-    def lines(self, query: SearchQuery, sources: Sequence[Source], limits: Limits) -> list[list[MatchedLine]]:
+    def lines(self, query: SearchQuery, sources: Sequence[Source], limits: SearchLimits) -> list[list[MatchedLine]]:
         """Return the matched lines of each of the sources, with context, at most `max_matches` a file."""
         found: list[list[MatchedLine]] = []
         for start in range(0, len(sources), _BATCH):
             found += self._lines(query, sources[start : start + _BATCH], limits)
         return found
 
-    def _lines(self, query: SearchQuery, sources: Sequence[Source], limits: Limits) -> list[list[MatchedLine]]:
+    def _lines(self, query: SearchQuery, sources: Sequence[Source], limits: SearchLimits) -> list[list[MatchedLine]]:
         shown = [f"--max-columns={_PREVIEW_BYTES}", "--max-columns-preview", f"--max-count={query.max_matches}"]
         context = [f"--context={query.context_lines}"] if query.context_lines else []
         words = [*_SHOWN, *shown, *context, *_pattern(query), "--", *map(_name, sources)]
@@ -114,7 +114,7 @@ class Ripgrep(msgspec.Struct, frozen=True):
         output = _Output()
         include = [f"--glob={query.include}"] if query.include else []
         words = [*include, *_pattern(query), "--", "/dev/null"]
-        trial = self._program(words, query, None).run(output.take, Limits(deadline=float("inf")))
+        trial = self._program(words, query, None).run(output.take, SearchLimits(deadline=float("inf")))
         if trial.exit_code == 2:
             reason = trial.errors.decode("utf-8", "replace").removeprefix("rg: ").rstrip()
             raise ToolError(

@@ -24,8 +24,8 @@ from dogu.workspace.search.program import Engines
 from dogu.workspace.search.query import (
     Counted,
     FileMatches,
-    Limits,
     MatchedLine,
+    SearchLimits,
     SearchQuery,
     SearchResult,
 )
@@ -63,7 +63,7 @@ class SearchRun:
         self._roots = roots
         self._engines = engines
 
-    def search(self, query: SearchQuery, limits: Limits) -> SearchResult:
+    def search(self, query: SearchQuery, limits: SearchLimits) -> SearchResult:
         """Search a folder or a file. Raises `ToolError`."""
         path = self._roots.locate(query.path)
         handle = self._roots.open_handle(path)
@@ -76,7 +76,7 @@ class SearchRun:
     def _engine(self) -> Ripgrep | Re2:
         return Ripgrep(self._engines.rg) if self._engines.rg else Re2()
 
-    def _search_file(self, query: SearchQuery, path: str, limits: Limits) -> SearchResult:
+    def _search_file(self, query: SearchQuery, path: str, limits: SearchLimits) -> SearchResult:
         engine = self._engine()
         root, relative = self._place(path)
         ignore = Ignore(root)
@@ -98,7 +98,7 @@ class SearchRun:
         result.notes += differences(query) if isinstance(engine, Re2) else []
         return result
 
-    def _search_folder(self, query: SearchQuery, path: str, limits: Limits) -> SearchResult:
+    def _search_folder(self, query: SearchQuery, path: str, limits: SearchLimits) -> SearchResult:
         root, relative = self._place(path)
         ignore = Ignore(root)
         with _closing(self._roots.open_directory(root)) as top:
@@ -115,7 +115,7 @@ class SearchRun:
         with _closing(self._roots.open_directory(path)) as descriptor:
             return self._search_below(query, _Folder(descriptor, ignore, rules, relative == ".", secrets), limits)
 
-    def _search_below(self, query: SearchQuery, folder: _Folder, limits: Limits) -> SearchResult:
+    def _search_below(self, query: SearchQuery, folder: _Folder, limits: SearchLimits) -> SearchResult:
         engine = self._engine()
         if isinstance(engine, Ripgrep):
             result = SearchResult(engine=engine.name)
@@ -136,14 +136,14 @@ class SearchRun:
             result.files = [FileMatches(path) for path in sorted(filtered)[: query.max_matches]]
             return result
         # Showing must not be starved by a count that used up the time.
-        showing = Limits(max(limits.deadline, time.monotonic() + _SHOWING_S), limits.go_on)
+        showing = SearchLimits(max(limits.deadline, time.monotonic() + _SHOWING_S), limits.go_on)
         result.files, verified = _shown(engine, query, folder.descriptor, filtered, showing)
         result.total += sum(verified[path] - filtered[path] for path in verified)
         result.file_count -= sum(not count for count in verified.values())
         return result
 
     def _count_in_process(
-        self, engine: Re2, query: SearchQuery, folder: _Folder, limits: Limits
+        self, engine: Re2, query: SearchQuery, folder: _Folder, limits: SearchLimits
     ) -> tuple[SearchResult, Counted, _LeftOut]:
         result = SearchResult(engine=engine.name, notes=differences(query))
         nominated = None
@@ -270,7 +270,7 @@ def _not_secret(folder: _Folder, paths: Iterable[str], secret: list[str]) -> Ite
 
 
 def _shown(
-    engine: Ripgrep | Re2, query: SearchQuery, folder: int, counts: dict[str, int], limits: Limits
+    engine: Ripgrep | Re2, query: SearchQuery, folder: int, counts: dict[str, int], limits: SearchLimits
 ) -> tuple[list[FileMatches], dict[str, int]]:
     """Return the first matches by path, `max_matches` of them, and what a closer look corrected of the counts.
 
@@ -306,7 +306,7 @@ class _Lines(NamedTuple):
 
 
 def _lines_of(
-    engine: Ripgrep | Re2, query: SearchQuery, folder: int, paths: Sequence[str], limits: Limits
+    engine: Ripgrep | Re2, query: SearchQuery, folder: int, paths: Sequence[str], limits: SearchLimits
 ) -> list[_Lines]:
     sources: list[Source] = []
     try:

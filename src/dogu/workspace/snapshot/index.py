@@ -10,11 +10,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from dogu.workspace.snapshot.rows import Row
+from dogu.workspace.snapshot.rows import SnapshotRow
 
 _FLUSH_BYTES = 1 << 20
 _HEAD = struct.Struct("<I")
-_Note = tuple[bytes, list[tuple[bytes, Row | None]] | None]
+_Note = tuple[bytes, list[tuple[bytes, SnapshotRow | None]] | None]
 
 
 class Index:
@@ -25,7 +25,7 @@ class Index:
         self._waiting = bytearray()
         self._size_bytes = -1
 
-    def note(self, folder: str, rows: Mapping[str, Row | None] | None) -> None:
+    def note(self, folder: str, rows: Mapping[str, SnapshotRow | None] | None) -> None:
         """Note what became of entries of a folder (None: gone), or that the folder is gone; "" are all folders."""
         changed = None if rows is None else [(os.fsencode(name), row) for name, row in rows.items()]
         data = msgspec.msgpack.encode((os.fsencode(folder), changed))
@@ -46,7 +46,7 @@ class Index:
                 del self._waiting[:written]
         return self._size_bytes
 
-    def read(self, position: int) -> Generator[tuple[str, dict[str, Row | None] | None]]:
+    def read(self, position: int) -> Generator[tuple[str, dict[str, SnapshotRow | None] | None]]:
         """Yield the notes before a position, in order; what is noted next comes there. Raises OSError."""
         with open(self._path, "rb") as stream:
             while stream.tell() < position:

@@ -11,7 +11,7 @@ import msgspec
 RowKind = Literal["file", "link", "folder", "other"]
 
 
-class Row(NamedTuple):
+class SnapshotRow(NamedTuple):
     """One entry as last seen. `stamp` is mtime, ctime and inode; `where` the content's place, -1 when not kept.
 
     `is_fresh`: it changed so shortly before the look that the same stamp may yet come to mean another content.
@@ -31,14 +31,14 @@ class Row(NamedTuple):
         return self.kind == "file" and self.where < 0
 
 
-_DECODER = msgspec.msgpack.Decoder(list[tuple[bytes, Row]])
+_DECODER = msgspec.msgpack.Decoder(list[tuple[bytes, SnapshotRow]])
 
 
-def packed(rows: Mapping[str, Row]) -> bytes:
+def packed(rows: Mapping[str, SnapshotRow]) -> bytes:
     """Pack the rows of a folder, by name."""
     return msgspec.msgpack.encode([(os.fsencode(name), row) for name, row in rows.items()])
 
 
-def unpacked(data: bytes) -> dict[str, Row]:
+def unpacked(data: bytes) -> dict[str, SnapshotRow]:
     """Return the rows of a folder, by name."""
     return {os.fsdecode(name): row for name, row in _DECODER.decode(data)}

@@ -23,7 +23,7 @@ from dogu.workspace import openat
 from dogu.workspace.snapshot.folder_events import FolderEvents
 from dogu.workspace.snapshot.index import Index
 from dogu.workspace.snapshot.pack import Pack
-from dogu.workspace.snapshot.rows import Row, packed, unpacked
+from dogu.workspace.snapshot.rows import SnapshotRow, packed, unpacked
 
 _COMES_LAST = frozenset(
     ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor")
@@ -48,11 +48,11 @@ class TreeChange(NamedTuple):
     """What became of one path (absolute) between two looks; None is missing."""
 
     path: str
-    before: Row | None
-    after: Row | None
+    before: SnapshotRow | None
+    after: SnapshotRow | None
 
 
-_Rows = dict[str, Row]
+_Rows = dict[str, SnapshotRow]
 
 
 class _Look(msgspec.Struct):
@@ -65,14 +65,14 @@ class _Look(msgspec.Struct):
     is_first: bool
     is_late: bool = False
     root: str = ""
-    changes: dict[str, tuple[Row | None, Row | None]] = msgspec.field(
-        default_factory=dict[str, tuple[Row | None, Row | None]]
+    changes: dict[str, tuple[SnapshotRow | None, SnapshotRow | None]] = msgspec.field(
+        default_factory=dict[str, tuple[SnapshotRow | None, SnapshotRow | None]]
     )
     todo: deque[str] = msgspec.field(default_factory=deque[str])
     later: deque[str] = msgspec.field(default_factory=deque[str])
     now_ns: int = msgspec.field(default_factory=time.time_ns)
 
-    def note(self, path: str, before: Row | None, after: Row | None) -> None:
+    def note(self, path: str, before: SnapshotRow | None, after: SnapshotRow | None) -> None:
         """Note a change; with one noted already, from before the first to after the last."""
         if self.is_first:
             return
@@ -160,13 +160,13 @@ class TreeSnapshots:
         changes = [TreeChange(path, *change) for path, change in found.changes.items() if _differ(*change)]
         return sorted(changes, key=lambda change: change.path)
 
-    def rows(self) -> Iterator[tuple[str, Row]]:
+    def rows(self) -> Iterator[tuple[str, SnapshotRow]]:
         """Give all that is known, by path."""
         for folder, rows in self._folders.items():
             for name, row in unpacked(rows).items():
                 yield _join(folder, name), row
 
-    def content(self, row: Row) -> bytes | None:
+    def content(self, row: SnapshotRow) -> bytes | None:
         """Return the content of a file as it was when `row` was taken, or None when it wasn't kept."""
         if row.where < 0:
             return None
@@ -239,7 +239,7 @@ class TreeSnapshots:
                 if row.kind == "folder":
                     self._forget(_join(path, name), found)
         self._count += len(new) - (0 if found.is_full else len(old))
-        changed: dict[str, Row | None] = {name: row for name, row in new.items() if old.get(name) is not row}
+        changed: dict[str, SnapshotRow | None] = {name: row for name, row in new.items() if old.get(name) is not row}
         changed.update(dict.fromkeys(old.keys() - new.keys()))
         if changed or not is_known:
             self._put(path, new, old)
@@ -262,7 +262,9 @@ class TreeSnapshots:
             if row.kind == "folder":
                 self._forget(_join(path, name), found)
 
-    def _see(self, path: str, name: str, folder: int, status: os.stat_result, old: Row | None, found: _Look) -> Row:
+    def _see(
+        self, path: str, name: str, folder: int, status: os.stat_result, old: SnapshotRow | None, found: _Look
+    ) -> SnapshotRow:
         is_folder = stat.S_ISDIR(status.st_mode)
         stamp = _stamp(status)
         if old is not None and (old.stamp, old.mode, old.is_fresh) == (stamp, status.st_mode, False):
@@ -280,21 +282,23 @@ class TreeSnapshots:
             found.go_into(below)
         return row
 
-    def _new_row(self, name: str, folder: int, status: os.stat_result, old: Row | None, found: _Look) -> Row:
+    def _new_row(
+        self, name: str, folder: int, status: os.stat_result, old: SnapshotRow | None, found: _Look
+    ) -> SnapshotRow:
         stamp = _stamp(status)
         mode = status.st_mode
         if stat.S_ISDIR(mode):
-            return Row("folder", mode, 0, stamp)
+            return SnapshotRow("folder", mode, 0, stamp)
         if stat.S_ISLNK(mode):
-            return Row("link", mode, 0, stamp, -1, _link_target(name, folder))
+            return SnapshotRow("link", mode, 0, stamp, -1, _link_target(name, folder))
         if not stat.S_ISREG(mode):
-            return Row("other", mode, 0, stamp)
+            return SnapshotRow("other", mode, 0, stamp)
         data = self._read(name, folder, status.st_size) if self._has_room(status.st_size, found) else None
         if data is None:
-            return Row("file", mode, status.st_size, stamp)
+            return SnapshotRow("file", mode, status.st_size, stamp)
         if old is not None and old.kind == "file" and old.size == len(data) and self.content(old) == data:
-            return Row("file", mode, len(data), stamp, old.where)
-        return Row("file", mode, len(data), stamp, self._keep(data, found.is_late))
+            return SnapshotRow("file", mode, len(data), stamp, old.where)
+        return SnapshotRow("file", mode, len(data), stamp, self._keep(data, found.is_late))
 
     def _has_room(self, size: int, found: _Look) -> bool:
         if size > self._limits.file_bytes or self._pack.size_bytes + size > self._limits.bytes:
@@ -325,7 +329,7 @@ class TreeSnapshots:
         return self._pack.keep(data)
 
 
-def _differ(old: Row | None, new: Row | None) -> bool:
+def _differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
     if old is None or new is None:
         return old is not new
     if (old.kind, old.mode, old.size, old.target) != (new.kind, new.mode, new.size, new.target):

@@ -106,7 +106,7 @@ def style_of(text: str) -> dict[str, str]:
     return found
 
 
-class Look(msgspec.Struct, frozen=True):
+class Appearance(msgspec.Struct, frozen=True):
     """What an element hands down to its text: whether it is drawn, readably large, and in which colors."""
 
     is_visible: bool = True
@@ -121,7 +121,7 @@ class Look(msgspec.Struct, frozen=True):
             return False
         return not is_same_color(self.color, self.ground)
 
-    def styled(self, style: Style) -> Look:
+    def styled(self, style: Style) -> Appearance:
         """Return the look inside of an element with these declarations."""
         look = self
         if (visibility := style.get("visibility")) is not None:
@@ -194,7 +194,7 @@ def _telling_rules(sheet: str, most: int) -> Iterator[tuple[str, dict[str, str]]
     hiding: set[str] = set()
     for match in _RULE.finditer(_without_at_rules(_COMMENT.sub("", sheet))):
         selector, style = match[1].strip(), style_of(match[2])
-        if hides(style) or not Look(ground=_WHITE).styled(style).shows_text:
+        if hides(style) or not Appearance(ground=_WHITE).styled(style).shows_text:
             hiding.update(style)
         elif not style.keys() & (hiding | {"color", "background", "background-color"}):
             continue

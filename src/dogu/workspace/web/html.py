@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from dogu.workspace.web.hidden import (
     UNSHOWN_TAGS,
-    Look,
+    Appearance,
     has_own_ground,
     hides,
     hides_by_attributes,
@@ -260,7 +260,7 @@ def read_html(markup: str, address: str) -> PageText:
     root = tree.root
     if root is None:
         return PageText("", "")
-    look = Look(ground=None if has_own_ground(tree) else (255, 255, 255))
+    look = Appearance(ground=None if has_own_ground(tree) else (255, 255, 255))
     walk = _Walk(address, styled_nodes(tree, markup.count("<")))
     walk.run(root, look)
     return PageText(" ".join(title.text().split()) if title else "", walk.writer.text())
@@ -273,9 +273,9 @@ class _Walk:
         self.writer = PageWriter()
         self._address = address
         self._styles = styles
-        self._waiting: list[tuple[LexborNode, Look] | Callable[[], None]] = []
+        self._waiting: list[tuple[LexborNode, Appearance] | Callable[[], None]] = []
 
-    def run(self, root: LexborNode, look: Look) -> None:
+    def run(self, root: LexborNode, look: Appearance) -> None:
         self._waiting.append((root, look))
         while self._waiting:
             item = self._waiting.pop()
@@ -284,7 +284,7 @@ class _Walk:
             else:
                 self._enter(*item)
 
-    def _enter(self, node: LexborNode, look: Look) -> None:
+    def _enter(self, node: LexborNode, look: Appearance) -> None:
         if node.is_text_node:
             if look.shows_text:
                 self.writer.write(node.text_content or "")
@@ -298,7 +298,7 @@ class _Walk:
             return
         self._open(tag, attributes)
         inner = look.styled(style) if style else look
-        children: list[tuple[LexborNode, Look] | Callable[[], None]] = []
+        children: list[tuple[LexborNode, Appearance] | Callable[[], None]] = []
         child = node.child
         while child is not None:
             children.append((child, inner))
