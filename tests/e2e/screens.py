@@ -232,6 +232,6 @@ class Tmux:
 
 
 def at_prompt(text: str) -> bool:
-    """Tell whether the input box is empty, and nothing is under way."""
+    """Whether the input box is empty, and nothing is under way."""
     rows = text.rstrip("\n").split("\n")[-24:]
     return any(row.rstrip() == "›" for row in rows) and not any(sign in "".join(rows[-12:]) for sign in SPINNER)

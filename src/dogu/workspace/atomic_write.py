@@ -63,7 +63,7 @@ class OldFile(msgspec.Struct, frozen=True):
         return data
 
     def holds(self, data: bytes) -> bool:
-        """Tell whether its bytes are these."""
+        """Whether its bytes are these."""
         if len(data) != self.status.st_size:
             return False
         at = 0

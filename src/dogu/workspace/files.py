@@ -86,7 +86,7 @@ class Files(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether `path` names something, links followed inside the roots."""
+        """Whether `path` names something, links followed inside the roots."""
         ...
 
     def kind(self, path: str) -> FileKind:
@@ -172,7 +172,7 @@ class LocalFiles:
             yield stream
 
     def exists(self, path: str) -> bool:
-        """Tell whether `path` names something; see `Files.exists`."""
+        """Whether `path` names something; see `Files.exists`."""
         return self.kind(path) != "missing"
 
     def kind(self, path: str) -> FileKind:

@@ -304,7 +304,7 @@ class _Walk:
 
 
 def is_regular(descriptor: int) -> bool:
-    """Tell whether this is a plain file with a length, not a device, FIFO, socket or a kernel's pseudo-file."""
+    """Whether this is a plain file with a length, not a device, FIFO, socket or a kernel's pseudo-file."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         return False

@@ -13,12 +13,12 @@ _SUBSTITUTION = re.compile(r"\$\((?!\()|`|\$\{ ")
 
 
 def may_hide(text: str) -> bool:
-    """Tell whether control characters in it could hide what it does."""
+    """Whether control characters in it could hide what it does."""
     return _HIDING.search(text) is not None
 
 
 def may_run_from_subscripts(text: str) -> bool:
-    """Tell whether a substitution stands in what looks like a subscript: arithmetic would run it. Linear."""
+    """Whether a substitution stands in what looks like a subscript: arithmetic would run it. Linear."""
     for piece in text.split("]") if _SUBSTITUTION.search(text) else ():
         subscript = _SUBSCRIPT.search(piece)
         if subscript and _SUBSTITUTION.search(piece, subscript.end()):

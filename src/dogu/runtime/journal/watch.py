@@ -150,7 +150,7 @@ class ChangeWatch:
 
 
 def has_remains(folder: str) -> bool:
-    """Tell whether a session, living or dead, keeps its looks in `folder`."""
+    """Whether a session, living or dead, keeps its looks in `folder`."""
     return os.path.exists(os.path.join(folder, _LOCK_NAME))
 
 

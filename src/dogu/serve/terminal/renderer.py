@@ -204,7 +204,7 @@ def _rows(line: str, columns: int) -> int:
 
 
 def _reflows() -> bool:
-    """Tell whether the terminal wraps lines anew when it becomes narrower; the few that don't cut them."""
+    """Whether the terminal wraps lines anew when it becomes narrower; the few that don't cut them."""
     environ = os.environ
     return not ("XTERM_VERSION" in environ or "STY" in environ or environ.get("TERM", "") == "linux")
 

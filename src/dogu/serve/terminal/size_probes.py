@@ -65,7 +65,7 @@ class SizeProbes:
         return bool(self._waiting) or self._first_asked_at > 0
 
     def is_waiting(self, longest_s: float = _LONGEST_S) -> bool:
-        """Tell whether an answer is still to be waited for, so long at most; it counts when it comes later, too."""
+        """Whether an answer is still to be waited for, so long at most; it counts when it comes later, too."""
         self._forget()
         return bool(self._waiting) and time.monotonic() - self._waiting[0].asked_at < longest_s
 

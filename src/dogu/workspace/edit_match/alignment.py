@@ -77,7 +77,7 @@ def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
 
 
 def words_agree(place: Place) -> bool:
-    """Say whether white space lies between the same words, and line breaks where a comment ends, on both sides.
+    """Whether white space lies between the same words, and line breaks where a comment ends, on both sides.
 
     White space on one side only may stand at signs and at the border of CJK and other writing, never between two
     characters of words.
@@ -105,7 +105,7 @@ def _breaks_word(left: str, right: str, gap: str) -> bool:
 
 
 def _ends_comment(place: Place, unit: Unit) -> bool:
-    """Say whether a line break after the unit may be the end of a comment, on either side."""
+    """Whether a line break after the unit may be the end of a comment, on either side."""
     line_start = place.text.rfind("\n", 0, unit.end) + 1
     old_line_start = place.old.rfind("\n", 0, unit.old_end) + 1
     return has_comment(place.text[line_start : unit.end]) or has_comment(place.old[old_line_start : unit.old_end])

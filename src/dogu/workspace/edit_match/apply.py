@@ -94,7 +94,7 @@ class _Weaver:
         return out
 
     def _changes_trailing_blanks(self, i: int, j: int) -> bool:
-        """Say whether `new` changes the blanks at the end of a line that `old` has there as the file does."""
+        """Whether `new` changes the blanks at the end of a line that `old` has there as the file does."""
         row = self.rows[i]
         if not row.is_held or (self.at.cut_tail and i >= self.at.tail):
             return False
@@ -164,7 +164,7 @@ class _Weaver:
         return Replacement(position, position, "\n".join([*body, ""]))
 
     def _belongs_below(self, above: int, below: int, body: list[str]) -> bool:
-        """Say whether new lines beside a blank line that `old` leaves out go after it."""
+        """Whether new lines beside a blank line that `old` leaves out go after it."""
         if not body[-1].strip():
             return True
         if not body[0].strip():

@@ -27,7 +27,7 @@ _FEWEST_CJK = 8
 
 
 def breaks_agree(place: Place) -> bool:
-    """Say whether each line break that only one side has means nothing where it is."""
+    """Whether each line break that only one side has means nothing where it is."""
     return all(_means_nothing(place, *found) for found in _one_sided(place))
 
 
@@ -55,7 +55,7 @@ def _means_nothing(place: Place, old_end: int, old_start: int, end: int, start: 
 
 
 def _is_within_brackets(text: str, end: int, start: int) -> bool:
-    """Say whether a bracket is open there in which statements can't stand, or a sign that ends none is beside it."""
+    """Whether a bracket is open there in which statements can't stand, or a sign that ends none is beside it."""
     opened = _open_bracket(text[max(0, end - _FARTHEST_CHARS) : end])
     if opened != "{":
         return opened != ""
@@ -84,7 +84,7 @@ def _is_within_tags(text: str, end: int, line: str, following: str) -> bool:
 
 
 def _is_prose(line: str) -> bool:
-    """Say whether the line, or a part of one, is running text: words that make a sentence, nothing else."""
+    """Whether the line, or a part of one, is running text: words that make a sentence, nothing else."""
     stripped = line.strip()
     if _MARKER.match(stripped):
         return False

@@ -81,12 +81,12 @@ def _see_gaps(place: Place, seen: dict[str, set[str]]) -> None:
 
 
 def _opens(before: str) -> bool:
-    """Say whether a quote after this text is an opening one."""
+    """Whether a quote after this text is an opening one."""
     return not before or before[-1].isspace() or before[-1] in _OPENS_AFTER
 
 
 def _are_placed(place: Place, char: str) -> bool:
-    """Say whether every quote that `char` stands for is the opening or the closing one as its place would have it."""
+    """Whether every quote that `char` stands for is the opening or the closing one as its place would have it."""
     return all(
         (place.text[unit.start] in "“‘") == _opens(place.old[: unit.old_start])
         for unit in place.units
@@ -108,7 +108,7 @@ def _is_width(one: str, other: str) -> bool:
 
 
 def _is_rule(seen: dict[str, set[str]]) -> bool:
-    """Say whether widths were changed by one rule: all made half as wide, or all made full, with no exception seen."""
+    """Whether widths were changed by one rule: all made half as wide, or all made full, with no exception seen."""
     halved = {char for char, found in seen.items() if char in _HALF_OF and found == {_HALF_OF[char]}}
     widened = any(_HALF_OF.get(one) == char for char, found in seen.items() for one in found)
     if halved:

@@ -79,7 +79,7 @@ def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str)
 
 
 def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
-    """Say whether lines of `new`, as they are, would leave the block that its first line begins in at `indent`,
+    """Whether lines of `new`, as they are, would leave the block that its first line begins in at `indent`,
     without a reason.
     """
     lines = new.rstrip("\n").split("\n")

@@ -65,7 +65,7 @@ def folded_places(folded: FoldedText, old: str, at_most: int | None = None) -> l
 
 
 def _is_whole(place: Place) -> bool:
-    """Say whether the place cuts no word, number or comment mark, and is whole lines where `old` is."""
+    """Whether the place cuts no word, number or comment mark, and is whole lines where `old` is."""
     text, start, end = place.text, place.start, place.end
     if (start and joined(text[start - 1], text[start : start + 2])) or joined(text[end - 1], text[end : end + 2]):
         return False

@@ -59,14 +59,14 @@ def fold_clusters(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _continues(text: str, end: int) -> bool:
-    """Say whether a cluster goes on at `end`; zero-width characters within it are folded away."""
+    """Whether a cluster goes on at `end`; zero-width characters within it are folded away."""
     while end < len(text) and text[end] in ZERO_WIDTH:
         end += 1
     return end < len(text) and _joins(text[end])
 
 
 def _joins(char: str) -> bool:
-    """Say whether normalisation may join this character to the one before it."""
+    """Whether normalisation may join this character to the one before it."""
     if char < "\u0300":
         return False
     if unicodedata.combining(char) or "\u1160" <= char <= "\u11ff" or char in "\uff9e\uff9f":

@@ -77,7 +77,7 @@ class _Steps:
         self.file_char = _only_char("".join(map(indent_of, file)))
 
     def mixes(self, seen: Sequence[Pair]) -> bool:
-        """Say whether a prefix of the file's before the model's blanks would mix tabs and blanks."""
+        """Whether a prefix of the file's before the model's blanks would mix tabs and blanks."""
         return all(not ours for ours, _ in seen) and "" not in (self.model_char, self.file_char) and self._differ
 
     @property

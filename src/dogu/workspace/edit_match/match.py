@@ -259,7 +259,7 @@ class _Matcher:
     # what comes of it
 
     def _parses(self, wanted: Wanted, found: Found) -> bool:
-        """Say whether the text can be parsed as before, as far as that is the engine's doing."""
+        """Whether the text can be parsed as before, as far as that is the engine's doing."""
         if not found.forgiven or still_parses(self._path, self._text, spliced(self._text, found.replacements)):
             return True
         old, new = found.read or (wanted.old, wanted.new)

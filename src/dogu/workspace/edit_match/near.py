@@ -118,7 +118,7 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
 
 
 def _is_likely(window: _Window) -> bool:
-    """Say whether slips are few and the lines without one are enough to know the place by."""
+    """Whether slips are few and the lines without one are enough to know the place by."""
     slips = window.slips
     exact = [pair for pair in window.pairs if not pair.slip]
     if not 1 <= len(slips) + bool(window.left_out) <= _MOST_SLIPS or len(exact) < _FEWEST_EXACT_LINES:
@@ -129,7 +129,7 @@ def _is_likely(window: _Window) -> bool:
 
 
 def _stands_out(index: LineIndex, lines: Sequence[_Line], window: _Window, starts: Sequence[int]) -> bool:
-    """Say whether every other likely place differs far more than this one."""
+    """Whether every other likely place differs far more than this one."""
     from rapidfuzz.distance import Indel
 
     whole = "\n".join(line.key for line in lines)

@@ -57,7 +57,7 @@ class Refused:
 
 
 def lie_apart(spans: Sequence[tuple[int, int]]) -> bool:
-    """Say whether the spans, ascending, don't overlap."""
+    """Whether the spans, ascending, don't overlap."""
     return all(left[1] <= right[0] for left, right in pairwise(spans))
 
 

@@ -70,12 +70,12 @@ class Rows:
         return self.place.text[self.starts[number] : self.ends[number]]
 
     def begins_line(self, i: int) -> bool:
-        """Say whether nothing that can be seen is before the row on its first line of the file."""
+        """Whether nothing that can be seen is before the row on its first line of the file."""
         row = self.rows[i]
         return not fold(self.place.text[self.starts[row.first] : row.units[0].start])
 
     def is_alone(self, i: int) -> bool:
-        """Say whether the row is all that can be seen on its line of the file."""
+        """Whether the row is all that can be seen on its line of the file."""
         row = self.rows[i]
         line = self.place.text[self.starts[row.first] : self.ends[row.last]]
         return (row.units[0].start, row.units[-1].end) == (
@@ -110,7 +110,7 @@ class Rows:
         ]
 
     def pads_lines(self) -> bool:
-        """Say whether `old` has blanks at the ends of lines, and the file has none at any of those."""
+        """Whether `old` has blanks at the ends of lines, and the file has none at any of those."""
         padded = [row for row in self.rows if row.units and row.text != row.text.rstrip()]
         return bool(padded) and all(self.line(row.last) == self.line(row.last).rstrip() for row in padded)
 

@@ -42,7 +42,7 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
 
 
 def _names_another(ours: str, theirs: str, text: str) -> bool:
-    """Say whether a word that differs is another one that the file has."""
+    """Whether a word that differs is another one that the file has."""
     differing = set(_WORDS.findall(ours)) - set(_WORDS.findall(theirs))
     return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in differing)
 
@@ -72,7 +72,7 @@ def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:
 
 
 def is_whole_comment(line: str) -> bool:
-    """Say whether the line is a comment that opens and closes nothing beyond itself."""
+    """Whether the line is a comment that opens and closes nothing beyond itself."""
     if not _COMMENT.match(line) or line.count('"""') % 2 or line.count("'''") % 2:
         return False
     return line.count("/*") == line.count("*/") and line.count("<!--") == line.count("-->")

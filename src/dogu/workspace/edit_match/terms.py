@@ -49,7 +49,7 @@ def _words(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]]) -> bo
 
 
 def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]], *, lost_head: bool) -> bool:
-    """Say whether the indentation of `new` is the file's, where `old` has another."""
+    """Whether the indentation of `new` is the file's, where `old` has another."""
     shifted = {
         i: (indent_of(row.text), at.file_indent(i))
         for i, row in enumerate(at.rows)
@@ -70,7 +70,7 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
 
 
 def _base_witness(at: Rows, new: Sequence[str], *, lost_head: bool) -> Iterable[bool]:
-    """Tell whether the shallowest line of `new` is as deep as the file's shallowest (True) or as that of `old`."""
+    """Whether the shallowest line of `new` is as deep as the file's shallowest (True) or as that of `old`."""
     pairs = at.indentations()[lost_head:]
     mine, file = (min((pair[side] for pair in pairs), key=len, default="") for side in (0, 1))
     base = min((indent_of(line) for line in new[lost_head:] if line.strip()), key=len, default="")
@@ -79,7 +79,7 @@ def _base_witness(at: Rows, new: Sequence[str], *, lost_head: bool) -> Iterable[
 
 
 def _has_garbled(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str]) -> bool:
-    """Say whether `new` has what only `old` has: a line of words as it is there, or an indentation."""
+    """Whether `new` has what only `old` has: a line of words as it is there, or an indentation."""
     garbled = {at.rows[i].text.rstrip() for i in shifted if word_chars(at.rows[i].text)}
     indents = {mine for mine, _ in shifted.values()} - {file for _, file in at.indentations()}
     return any(line.rstrip() in garbled or (line.strip() and indent_of(line) in indents) for line in new)

@@ -129,7 +129,7 @@ _ESCAPES = [
 
 
 def is_json(text: str) -> bool:
-    """Say whether the text is the inside of a JSON string."""
+    """Whether the text is the inside of a JSON string."""
     return _JSON.fullmatch(text) is not None
 
 
@@ -158,7 +158,7 @@ def _with_new(row: _Escapes, old: str, read: str, new: str) -> Iterator[Reading]
 
 
 def _is_one_line_alike(old: str, new: str, new_read: str) -> bool:
-    """Say whether both are one line that stands for several: `new` as sent would put these into one."""
+    """Whether both are one line that stands for several: `new` as sent would put these into one."""
     return "\n" not in old and "\n" not in new and "\n" in new_read and "\\n" in old
 
 

@@ -130,7 +130,7 @@ def _order(one: str, other: str) -> int:
 
 
 def still_parses(path: str, before: str, after: str) -> bool:
-    """Say whether `after` can be parsed as what its name says it is, or `before` couldn't either."""
+    """Whether `after` can be parsed as what its name says it is, or `before` couldn't either."""
     parse = _parser(path)
     if parse is None or max(len(before), len(after)) > _LONGEST_PARSED_CHARS:
         return True
@@ -138,7 +138,7 @@ def still_parses(path: str, before: str, after: str) -> bool:
 
 
 def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
-    """Say whether it is `new` that can't be parsed: by itself, where `old` can, or as it was sent (`as_sent`) where
+    """Whether it is `new` that can't be parsed: by itself, where `old` can, or as it was sent (`as_sent`) where
     white space means nothing.
     """
     parse = _parser(path)

@@ -9,12 +9,12 @@ _COMMENT_MARK = re.compile(r"\s*(?://+!?|#+|--+|;+|%+|/\*+|\*|<!--|\"|'|\.\.|rem
 
 
 def is_word(char: str) -> bool:
-    """Say whether the character is part of a word (letters, digits, underscore, marks)."""
+    """Whether the character is part of a word (letters, digits, underscore, marks)."""
     return char.isalnum() or char == "_"
 
 
 def is_spaced(char: str) -> bool:
-    """Say whether the character belongs to a script that puts spaces between words (CJK ideographs and kana don't)."""
+    """Whether the character belongs to a script that puts spaces between words (CJK ideographs and kana don't)."""
     return not (
         "\u2e80" <= char <= "\ua4cf"
         or "\uac00" <= char <= "\ud7af"
@@ -25,7 +25,7 @@ def is_spaced(char: str) -> bool:
 
 
 def joined(left: str, right: str) -> bool:
-    """Say whether the character `left` and the text `right` that follows are one word or one number."""
+    """Whether the character `left` and the text `right` that follows are one word or one number."""
     if not left or not right:
         return False
     if is_word(left) and is_word(right[0]):
@@ -39,10 +39,10 @@ def word_chars(text: str) -> int:
 
 
 def has_comment(text: str) -> bool:
-    """Say whether the text holds what begins a comment in some common language."""
+    """Whether the text holds what begins a comment in some common language."""
     return _LINE_COMMENT.search(text) is not None
 
 
 def is_comment_mark(text: str) -> bool:
-    """Say whether the text is, blanks aside, only what begins a comment in some common language."""
+    """Whether the text is, blanks aside, only what begins a comment in some common language."""
     return _COMMENT_MARK.fullmatch(text) is not None

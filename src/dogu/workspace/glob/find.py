@@ -49,7 +49,7 @@ class GlobQuery(msgspec.Struct, frozen=True):
         return search.result()
 
     def _is_there(self, start: int) -> bool:
-        """Tell whether a file has the very name of the pattern, wildcards and all."""
+        """Whether a file has the very name of the pattern, wildcards and all."""
         parts = self.pattern.text.split("/")
         if not has_wildcard(self.pattern.text) and "{" not in self.pattern.text:
             return False
@@ -132,7 +132,7 @@ class _Search:
 
 
 def _is_link_to_file(name: str, descriptor: int, mode: int) -> bool:
-    """Tell whether this is a symbolic link that leads to anything but a folder, or nowhere."""
+    """Whether this is a symbolic link that leads to anything but a folder, or nowhere."""
     if not stat.S_ISLNK(mode):
         return False
     try:

@@ -96,7 +96,7 @@ class _Stage:
         return self._pattern.stage(self._pattern.closed(moved) | self._staying)
 
     def names_exactly(self, name: str) -> bool:
-        """Tell whether the pattern spells `name` out here."""
+        """Whether the pattern spells `name` out here."""
         return any(self._pattern.ways[way][at].literal == name for way, at in self._movers)
 
     def _is_match(self, name: str) -> bool:
@@ -149,7 +149,7 @@ class GlobPattern:
         return frozenset(reached)
 
     def matches(self, path: str) -> bool:
-        """Tell whether the path of a file, relative and with `/`, matches."""
+        """Whether the path of a file, relative and with `/`, matches."""
         folder, _, name = path.rpartition("/")
         stage: _Stage | None = self.start()
         for part in folder.split("/") if folder else ():
@@ -165,7 +165,7 @@ class PathFilter:
         self._patterns = [GlobPattern(glob, case_sensitive) for glob in anchored]
 
     def matches(self, path: str) -> bool:
-        """Tell whether a glob matches the path, relative and with `/`, of a file or folder."""
+        """Whether a glob matches the path, relative and with `/`, of a file or folder."""
         return any(pattern.matches(path) for pattern in self._patterns)
 
 

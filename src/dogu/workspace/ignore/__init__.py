@@ -84,7 +84,7 @@ class FolderRules:
         return rules
 
     def why_ignored(self, name: str, is_folder: bool) -> Reason:
-        """Say whether the entry `name` of this folder is left out; a symbolic link counts as a file."""
+        """Whether the entry `name` of this folder is left out; a symbolic link counts as a file."""
         if self.reason:
             return self.reason
         path = self._path + name
@@ -191,7 +191,7 @@ class Ignore:
         return rules
 
     def why_ignored(self, descriptor: int, path: str, is_folder: bool = False) -> Reason:
-        """Say whether `path`, relative to the root whose descriptor is given, or a folder it is in is left out."""
+        """Whether `path`, relative to the root whose descriptor is given, or a folder it is in is left out."""
         folder, _, name = path.strip("/").rpartition("/")
         if name in ("", "."):
             return ""

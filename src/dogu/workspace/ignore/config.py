@@ -117,7 +117,7 @@ def _values(path: str, home: str, git_folder: str, depth: int = 0) -> Iterator[s
 
 
 def _holds(section: str, condition: str, git_folder: str, path: str, home: str) -> bool:
-    """Tell whether an `includeIf` of the kinds `gitdir` and `gitdir/i` holds; other kinds never do here."""
+    """Whether an `includeIf` of the kinds `gitdir` and `gitdir/i` holds; other kinds never do here."""
     kind, _, glob = condition.partition(":")
     if section != "includeif" or kind not in ("gitdir", "gitdir/i") or not git_folder:
         return False

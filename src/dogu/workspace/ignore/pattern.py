@@ -45,7 +45,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 def has_wildcard(glob: str) -> bool:
-    """Tell whether `glob` holds anything but literal characters; a backslash counts."""
+    """Whether `glob` holds anything but literal characters; a backslash counts."""
     return _SPECIAL.search(glob) is not None
 
 

@@ -61,7 +61,7 @@ class RuleSet:
         return bool(self.names or self.extensions or self._paths or self._wild)
 
     def decide(self, name: str, path: str, is_folder: bool) -> bool | None:
-        """Tell whether the entry is ignored, re-included (False) or not concerned (None)."""
+        """Whether the entry is ignored, re-included (False) or not concerned (None)."""
         last: _Rule | None = None
         extension = name[name.rfind(".") :]
         for rules in (self.names.get(name), self.extensions.get(extension), self._paths.get(path)):
@@ -76,7 +76,7 @@ class RuleSet:
         return None if last is None else last.ignores
 
     def concerns_all_in(self, folder: str) -> bool:
-        """Tell whether a rule with wildcards and slashes may match entries of `folder` (`a/b/`, or empty)."""
+        """Whether a rule with wildcards and slashes may match entries of `folder` (`a/b/`, or empty)."""
         return folder in self._wild_in or (bool(self._wild_in_regexes) and self._is_wild_in(folder) is not None)
 
     def _add(self, at: int, line: bytes) -> None:

@@ -87,7 +87,7 @@ _ENOSYS = 0x00050000 | errno.ENOSYS
 
 
 def is_known(machine: str) -> bool:
-    """Tell whether there is a program for a machine (`os.uname().machine`)."""
+    """Whether there is a program for a machine (`os.uname().machine`)."""
     return machine in _MACHINES
 
 

@@ -228,7 +228,7 @@ class Supervisor:
             self._end("idle")
 
     def _is_flood(self) -> bool:
-        """Tell whether too many processes live; what might be a flood stands still while it is counted."""
+        """Whether too many processes live; what might be a flood stands still while it is counted."""
         most = self._order["max_processes"]
         if tree.task_count() - self._tasks_before < most:
             return False

@@ -37,7 +37,7 @@ def children(pid: int) -> list[int]:
 
 
 def is_zombie(pid: int) -> bool:
-    """Tell whether the process has ended (or is gone), whether or not its parent has taken notice."""
+    """Whether the process has ended (or is gone), whether or not its parent has taken notice."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")

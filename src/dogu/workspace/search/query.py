@@ -84,7 +84,7 @@ class Counted(msgspec.Struct):
 
 
 def names_line_feed(pattern: str) -> bool:
-    """Tell whether a regular expression holds the escape for a line feed."""
+    """Whether a regular expression holds the escape for a line feed."""
     at = pattern.find("\\")
     while at >= 0:
         if pattern.startswith(("\\n", "\\x0A", "\\x0a"), at):

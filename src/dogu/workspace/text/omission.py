@@ -29,7 +29,7 @@ def find_omission(new: str, existing: str) -> tuple[int, str] | None:
 
 
 def is_omission(line: str) -> bool:
-    """Say whether the line, alone, stands for code left out: a known phrase in a comment or between ellipses."""
+    """Whether the line, alone, stands for code left out: a known phrase in a comment or between ellipses."""
     stripped = line.strip() if line.isascii() else unicodedata.normalize("NFKC", line.strip())
     found = _MARKS.fullmatch(stripped) if len(stripped) <= _LONGEST_CHARS else None
     if found is None or not found["phrase"]:
@@ -45,7 +45,7 @@ def is_omission(line: str) -> bool:
 
 
 def is_elision(line: str) -> bool:
-    """Say whether the line, alone, stands for lines left out where text is quoted: a placeholder or a bare ellipsis."""
+    """Whether the line, alone, stands for lines left out where text is quoted: a placeholder or a bare ellipsis."""
     bare = _ELLIPSIS.search(line) is not None and not any(char.isalnum() for char in line)
     return bare or is_omission(line)
 
@@ -147,7 +147,7 @@ def _says_so(phrase: str) -> bool:
 
 
 def _may_say_so(phrase: str, *, dots_before: bool) -> bool:
-    """Say whether the phrase, with an ellipsis, says so; `other cases...` says so only after one."""
+    """Whether the phrase, with an ellipsis, says so; `other cases...` says so only after one."""
     if _VAGUE.match(phrase) and not dots_before:
         return False
     phrase = _ORDER.sub("", phrase, count=1)
