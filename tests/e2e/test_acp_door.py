@@ -233,7 +233,7 @@ async def test_the_models_plan_is_told_as_a_plan(program: Program):
 @pytest.mark.parametrize("has_forms", [True, False])
 async def test_what_the_model_asks_the_user_is_a_form_or_a_choice(program: Program, has_forms: bool):
     options = [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]
-    question = {"question": "Which colour?", "header": "Colour", "type": "choice", "options": options}
+    question = {"question": "Which color?", "header": "Color", "type": "choice", "options": options}
     editor = Editor("choice-1")
     with FakeGemini([Turn(calls=[call("ask_user", questions=[question])]), "done"]) as server:
         async with connected(program, editor, server, can=capabilities(forms=has_forms)) as connection:

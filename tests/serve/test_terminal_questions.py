@@ -211,12 +211,12 @@ async def test_a_server_s_form_can_be_declined_and_closed():
 
 async def test_a_model_s_question_is_answered_at_once_and_only_with_what_it_offers():
     options = [{"const": "Red", "title": "Red: as now"}, {"const": "Blue", "title": "Blue"}]
-    fields = {"answer1": {"type": "string", "title": "Colour", "description": "Which colour?", "oneOf": options}}
+    fields = {"answer1": {"type": "string", "title": "Color", "description": "Which color?", "oneOf": options}}
     screen = ScriptedScreen("green", "2")
     given = await TerminalConfirm(screen).elicit(
         Elicitation("The model asks you", "", fields, ("answer1",), is_question=True)
     )
     assert given == Given({"answer1": "Blue"})
     assert screen.choices == []
-    assert "Which colour?\n  1. Red: as now\n  2. Blue" in screen.text
+    assert "Which color?\n  1. Red: as now\n  2. Blue" in screen.text
     assert "Choose one by its number." in screen.text

@@ -14,8 +14,8 @@ from dogu.tools.ask_user import AskUser
 pytestmark = pytest.mark.anyio
 
 COLOR = {
-    "question": "Which colour?",
-    "header": "Colour",
+    "question": "Which color?",
+    "header": "Color",
     "options": [{"label": "Red", "description": "like fire"}, {"label": "Blue"}],
 }
 NAME = {"question": "What is it called?", "placeholder": "thing.py"}
@@ -41,11 +41,11 @@ async def test_the_users_answers_are_told_to_the_model() -> None:
     door = Door(Given({"answer1": "Red", "answer2": "paint.py"}))
     result = await ask(door, COLOR, NAME)
     assert result.error is None
-    assert result.llm_content == "The user answered:\n\nWhich colour?\nRed\n\nWhat is it called?\npaint.py"
+    assert result.llm_content == "The user answered:\n\nWhich color?\nRed\n\nWhat is it called?\npaint.py"
     [elicitation] = door.elicitations
     assert elicitation.is_question
     assert elicitation.required == ("answer1", "answer2")
-    assert elicitation.fields["answer1"]["description"] == "Which colour?"
+    assert elicitation.fields["answer1"]["description"] == "Which color?"
     assert [option["title"] for option in elicitation.fields["answer1"]["oneOf"]] == [
         "Red: like fire",
         "Blue",
@@ -61,14 +61,14 @@ async def test_the_users_answers_are_told_to_the_model() -> None:
 async def test_several_options_may_be_chosen_where_the_question_says_so() -> None:
     door = Door(Given({"answer1": ["Red", "Blue"]}))
     result = await ask(door, {**COLOR, "multiSelect": True})
-    assert str(result.llm_content).endswith("Which colour?\nRed, Blue")
+    assert str(result.llm_content).endswith("Which color?\nRed, Blue")
     assert door.elicitations[0].fields["answer1"]["type"] == "array"
 
 
 async def test_the_user_may_answer_in_their_own_words() -> None:
     door = Door(Given({"answer1": "own words"}), Given({"answer1": "green, please"}))
     result = await ask(door, COLOR)
-    assert str(result.llm_content).endswith("Which colour?\ngreen, please")
+    assert str(result.llm_content).endswith("Which color?\ngreen, please")
     assert door.elicitations[1].fields["answer1"]["type"] == "string"
 
 

@@ -70,7 +70,7 @@ def test_a_name_or_a_likeness_makes_no_media(name: str, head: bytes) -> None:
     [
         b"",
         b"plain\r\n\ttext\x0c\n",
-        b"\x1b[31mcolours\x1b[0m\n" * 50,
+        b"\x1b[31mcolors\x1b[0m\n" * 50,
         "日本語のテキスト\n".encode("cp932"),
         "日本語のテキスト\n".encode("utf-16-le"),
         "設定 text\n".encode("utf-16-be"),

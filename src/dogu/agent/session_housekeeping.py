@@ -1,4 +1,4 @@
-"""The housekeeping of a session: room is made, tokens and their cost are counted, folders' own instructions are told."""
+"""A session's housekeeping: makes room, counts tokens and their cost, tells the instructions of folders below."""
 
 from __future__ import annotations
 

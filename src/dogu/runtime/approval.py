@@ -36,7 +36,7 @@ class TurnStoppedError(ToolError):
 class Approval:
     """Asks at most one question at a time, in the order of the calls.
 
-    `confirm` is the door's way to ask about a call, `ask_the_user` its way to put another's elicitation before the user;
+    `confirm` is the door's way to ask about a call, `ask_the_user` its way to put an elicitation before the user;
     None where nobody can be asked.
     """
 

@@ -97,7 +97,7 @@ async def test_old_results_are_shortened_first_without_asking_the_model():
 async def test_then_the_older_part_becomes_a_summary_and_the_newest_stays_byte_for_byte():
     contents = exchanges(60, 900)
     agent, compaction, model = conversation(contents, ["## Goal\nIt works."], 14_000, ["<context file='x'>"])
-    done = await compaction.run("the colours")
+    done = await compaction.run("the colors")
     check(agent.history.contents)
     assert done.problem == ""
     assert done.summarised + done.kept == len(contents)
@@ -109,7 +109,7 @@ async def test_then_the_older_part_becomes_a_summary_and_the_newest_stays_byte_f
     assert first[2]["text"] == "<context file='x'>"
     asked = model.requests[0].contents[-1]["parts"][0]["text"]
     assert "PERSON: Make it work. Never touch main.c." in asked
-    assert asked.endswith("Above all, keep this: the colours")
+    assert asked.endswith("Above all, keep this: the colors")
     assert "Rules the person gave" in model.requests[0].system
     assert f"the newest {done.kept} are as they were" in done.note
     assert agent.usage.prompt == 10

@@ -22,7 +22,7 @@ _MOST_FIELDS = 100
 
 
 def recorded_elicitations(elicit: Elicit, record: Record) -> Elicit:
-    """Return an `elicit` that has each elicitation recorded before it is made, and its answer before it is passed on."""
+    """Return an `elicit` that records each elicitation before it is made, and its answer before it is passed on."""
 
     async def ask(elicitation: Elicitation) -> Given | Declined | None:
         names = [*elicitation.fields][:_MOST_FIELDS]

@@ -1,7 +1,7 @@
 """One command's supervisor: a small process that starts it, takes its output, watches the time and ends what it left.
 
-A supervisor is the subreaper of its command, so that no descendant can leave it, whatever it forks, detaches or clears. It
-runs in a process of its own (forked by the launcher), talks over one socket, and ends everything when that socket
+A supervisor is the subreaper of its command, so that no descendant can leave it, whatever it forks, detaches or clears.
+It runs in a process of its own (forked by the launcher), talks over one socket, and ends everything when that socket
 closes: when this program goes, however it goes, nothing that it started stays. Standard library only.
 """
 

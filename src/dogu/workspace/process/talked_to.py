@@ -1,4 +1,4 @@
-"""A program that is talked to over its own streams for as long as it lives, with a supervisor: nothing it starts stays."""
+"""A program that is talked to over its own streams while it lives, with a supervisor: nothing it starts stays."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class SupervisorLine:
         self.is_settled = False
 
     async def next_event(self) -> tuple[str, dict[str, Any]]:
-        """Wait for the supervisor's next word: its name and its facts. Raises `SupervisorGoneError` when there is no more."""
+        """Wait for the supervisor's next word: its name and its facts. Raises `SupervisorGoneError` after the last."""
         while True:
             try:
                 return self.take_event()
@@ -55,7 +55,7 @@ class SupervisorLine:
                 await anyio.wait_readable(self._control)
 
     def take_event(self, timeout_s: float = 0) -> tuple[str, dict[str, Any]]:
-        """Take a word that is there. Raises `BlockingIOError` when none comes in time, `SupervisorGoneError` at the end."""
+        """Take a word. Raises `BlockingIOError` when none comes in time, `SupervisorGoneError` at the end."""
         if timeout_s:
             select.select([self._control], [], [], timeout_s)
         try:
