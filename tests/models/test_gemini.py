@@ -22,9 +22,10 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.models.gemini import Gemini, GeminiOptions, KeyAccess
+from dogu.models.gemini import Gemini, KeyAccess
 from dogu.models.gemini_answer import GeminiAnswer
 from dogu.models.gemini_wire import request_body
+from dogu.models.options import ModelOptions
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
 
@@ -49,7 +50,7 @@ def finished(events: list[ModelEvent]) -> Finished:
 @pytest.mark.requirement("api.flow.1_request")
 async def test_a_request_holds_the_system_instruction_the_history_and_the_declarations() -> None:
     with FakeGemini(["hello"], key="k") as fake:
-        model = Gemini("gemini-2.5-flash", KeyAccess("k", fake.base_url), GeminiOptions(config={"temperature": 0}))
+        model = Gemini("gemini-2.5-flash", KeyAccess("k", fake.base_url), ModelOptions(temperature=0))
         await ask(model, tools=[GLOB, NOW])
         await model.aclose()
         assert msgspec.json.decode(fake.requests[0].raw) == {
@@ -71,7 +72,7 @@ async def test_a_request_holds_the_system_instruction_the_history_and_the_declar
 
 def test_contents_are_joined_byte_for_byte() -> None:
     odd = b'{"role":"model","parts":[{"hologram":1.50,  "x":"\\u00e9"}]}'
-    assert request_body("", [odd, odd], [], {}) == b'{"contents":[' + odd + b"," + odd + b"]}"
+    assert request_body("", [odd, odd], {}) == b'{"contents":[' + odd + b"," + odd + b"]}"
 
 
 @pytest.mark.requirement("api.flow.2_received")
@@ -138,7 +139,7 @@ async def test_a_call_that_came_unsigned_is_taken_back_by_a_model_that_wants_sig
 async def test_an_answer_in_one_piece_gives_the_same_events() -> None:
     turn = Turn(thought="Hm.", text="Looking.", calls=[call("now")])
     with FakeGemini([turn, turn]) as fake:
-        whole = Gemini("gemini-2.5-flash", KeyAccess("k", fake.base_url), GeminiOptions(streams=False))
+        whole = Gemini("gemini-2.5-flash", KeyAccess("k", fake.base_url), ModelOptions(streams=False))
         streamed = Gemini("gemini-2.5-flash", KeyAccess("k", fake.base_url))
         first, second = await ask(whole), await ask(streamed)
         await whole.aclose()

@@ -20,7 +20,8 @@ from dogu.models.events import (
     Retrying,
     TextDelta,
 )
-from dogu.models.gemini import Gemini, GeminiOptions, KeyAccess
+from dogu.models.gemini import Gemini, KeyAccess
+from dogu.models.options import ModelOptions
 from dogu.models.retry import RetryPolicy
 from dogu.models.transport_errors import Timeouts
 from dogu.testing.fake_gemini import FakeGemini, GeminiTurn
@@ -29,8 +30,8 @@ from dogu.testing.turn import Turn
 pytestmark = pytest.mark.anyio
 KEY = "secret-key-4711"
 RETRY = RetryPolicy(tries=6, first_delay_s=0.01, longest_delay_s=0.02)
-QUICK = GeminiOptions(retry=RETRY)
-IMPATIENT = GeminiOptions(retry=RETRY, timeouts=Timeouts(first_byte_s=0.5, idle_s=0.5))
+QUICK = ModelOptions(retry=RETRY)
+IMPATIENT = ModelOptions(retry=RETRY, timeouts=Timeouts(first_byte_s=0.5, idle_s=0.5))
 HISTORY = [user_content("hi")]
 
 
@@ -80,7 +81,7 @@ def is_silence(fault: str) -> bool:
 
 
 async def ask(
-    model_name: str = "gemini-2.0-flash", turns: Sequence[GeminiTurn] = (), options: GeminiOptions = QUICK
+    model_name: str = "gemini-2.0-flash", turns: Sequence[GeminiTurn] = (), options: ModelOptions = QUICK
 ) -> Outcome:
     outcome = Outcome()
     if any(is_silence(turn.fault if isinstance(turn, Turn) else model_name) for turn in [*turns, ""]):
@@ -127,7 +128,7 @@ async def test_a_wait_of_hours_is_told_not_waited() -> None:
 
 
 async def test_a_wait_can_be_cancelled() -> None:
-    slow = GeminiOptions(retry=RetryPolicy(first_delay_s=60, longest_delay_s=60))
+    slow = ModelOptions(retry=RetryPolicy(first_delay_s=60, longest_delay_s=60))
     with anyio.fail_after(30):
         with FakeGemini() as fake:
             model = Gemini("e503", KeyAccess(KEY, fake.base_url), slow)

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import pytest
@@ -21,15 +20,17 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.models.openai_compatible import OpenAICompatible, OpenAIOptions
-from dogu.models.openai_wire import messages_of
+from dogu.models.openai_compatible import OpenAICompatible
+from dogu.models.openai_wire import Echo, messages_of
+from dogu.models.options import ModelOptions
 from dogu.models.retry import RetryPolicy
+from dogu.models.translation import HistoryContent
 from dogu.testing.fake_openai import FakeOpenAI, OpenAITurn
 from dogu.testing.turn import Call, Turn, call
 
 pytestmark = pytest.mark.anyio
 HISTORY = [user_content("hi")]
-QUICK = OpenAIOptions(retry=RetryPolicy(tries=4, first_delay_s=0.01, longest_delay_s=0.02))
+QUICK = ModelOptions(retry=RetryPolicy(tries=4, first_delay_s=0.01, longest_delay_s=0.02))
 GLOB = FunctionDeclaration("glob", "Finds files.", {"type": "object", "properties": {"pattern": {"type": "string"}}})
 CALLS = [call("glob", pattern="**/*.py"), call("glob", pattern="日本")]
 
@@ -38,7 +39,7 @@ async def ask(
     turns: Sequence[OpenAITurn],
     *,
     style: str = "openai",
-    options: OpenAIOptions = QUICK,
+    options: ModelOptions = QUICK,
     history: Sequence[bytes] = HISTORY,
     seen: list[ModelEvent] | None = None,
 ) -> list[ModelEvent]:
@@ -62,7 +63,7 @@ def finished(events: list[ModelEvent]) -> Finished:
 @pytest.mark.parametrize("streams", [True, False])
 async def test_thoughts_text_and_counts_come_as_events(streams: bool) -> None:
     turn = Turn(thought="Hm, well." if streams else "", text="Hello, 世界", pieces=3)
-    events = await ask([turn], options=OpenAIOptions(streams=streams))
+    events = await ask([turn], options=ModelOptions(streams=streams))
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Hello, 世界"
     assert "".join(event.text for event in events if isinstance(event, ThoughtDelta)) == turn.thought
     thoughts = 2 if streams else 0
@@ -109,20 +110,26 @@ async def test_a_session_with_calls_is_sent_back_as_the_server_wants_it(style: s
 def test_media_become_pieces_of_a_message_after_the_answers() -> None:
     result = ToolResult([Text("see"), Blob("image/png", b"png"), Blob("application/pdf", b"12345")])
     content = function_response_content([("1", "read_file", result)], media_inside=True)
-    messages: list[dict[str, Any]] = msgspec.json.decode(b"[" + messages_of(content) + b"]")
+    messages = messages_of(msgspec.json.decode(content, type=HistoryContent), "here", Echo())
     assert messages[0]["role"] == "tool"
     assert messages[1] == {
         "role": "user",
         "content": [
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}},
-            {"type": "text", "text": "[application/pdf, 5 bytes: this wire can't carry it]"},
+            {
+                "type": "file",
+                "file": {"filename": "document.pdf", "file_data": "data:application/pdf;base64,MTIzNDU="},
+            },
         ],
     }
 
 
-def test_thoughts_stay_behind() -> None:
-    content = b'{"role":"model","parts":[{"text":"hm","thought":true},{"text":"hi"}]}'
-    assert msgspec.json.decode(messages_of(content)) == {"role": "assistant", "content": "hi"}
+def test_thoughts_of_other_servers_stay_behind() -> None:
+    content = b"""{"role":"model","parts":[{"text":"hm","thought":true,"wire":{"by":"there","field":"reasoning"}},
+        {"text":"hi"}]}"""
+    decoded = msgspec.json.decode(content, type=HistoryContent)
+    assert messages_of(decoded, "here", Echo()) == [{"role": "assistant", "content": "hi"}]
+    assert messages_of(decoded, "there", Echo()) == [{"role": "assistant", "content": "hi", "reasoning": "hm"}]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,6 @@ def test_thoughts_stay_behind() -> None:
         ("e400-too-long", ModelErrorKind.TOO_LONG, "longer", 1),
         ("e400-no-tools", ModelErrorKind.BAD_REQUEST, "can't call tools", 1),
         ("cut", ModelErrorKind.INCOMPLETE, "cut off", 4),
-        ("no-finish", ModelErrorKind.INCOMPLETE, "without saying", 4),
         ("error-event", ModelErrorKind.OVERLOADED, "out of memory", 4),
     ],
 )
@@ -150,6 +156,12 @@ async def test_a_fault_is_retried_where_that_helps_and_explained(
     assert word in caught.value.message
     assert len([event for event in seen if isinstance(event, Retrying)]) == tries - 1
     assert not [event for event in seen if isinstance(event, FunctionCallEvent)]
+
+
+async def test_a_server_that_never_says_that_it_finished_is_asked_twice_and_believed() -> None:
+    events = await ask([Turn(text="part", fault="no-finish")] * 2)
+    assert len([event for event in events if isinstance(event, Retrying)]) == 1
+    assert finished(events).reason is FinishReason.STOP
 
 
 async def test_an_end_that_is_only_marked_as_done_is_an_end() -> None:

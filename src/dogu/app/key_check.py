@@ -7,7 +7,8 @@ import anyio
 from dogu.agent.slash.model import KeyCheck
 from dogu.language import say
 from dogu.models.events import ModelError, ModelErrorKind
-from dogu.models.gemini import Gemini, GeminiOptions, KeyAccess
+from dogu.models.gemini import Gemini, KeyAccess
+from dogu.models.options import ModelOptions
 from dogu.models.providers import GEMINI
 from dogu.models.retry import RetryPolicy
 
@@ -17,7 +18,7 @@ _HELLO = b'{"role":"user","parts":[{"text":"hello"}]}'
 
 async def check_key(key: str, base_url: str) -> KeyCheck:
     """Have the tokens of a word counted: that costs nothing, and a wrong key is refused. Takes up to 10 s."""
-    model = Gemini(GEMINI.default_model, KeyAccess(key, base_url), GeminiOptions(retry=RetryPolicy(tries=1)))
+    model = Gemini(GEMINI.default_model, KeyAccess(key, base_url), ModelOptions(retry=RetryPolicy(tries=1)))
     try:
         with anyio.fail_after(_LONGEST_S):
             await model.count_tokens("", [_HELLO], [])

@@ -37,9 +37,14 @@ def provider_of(settings: ModelSettings, environ: Mapping[str, str] = os.environ
         return providers.named(settings.provider) or providers.OFFLINE
     if environ.get("GOOGLE_GENAI_USE_VERTEXAI", "").lower() in ("1", "true"):
         return providers.VERTEX
+    owner = providers.of_model(settings.name)
+    if owner is not None:
+        return owner
     if settings.api_key or providers.GEMINI.key("", environ):
         return providers.GEMINI
-    return providers.of_model(settings.name) or providers.OFFLINE
+    return next(
+        (each for each in providers.PROVIDERS if each.default_model and each.key("", environ)), providers.OFFLINE
+    )
 
 
 def key_of(provider: Provider, settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> Key:

@@ -61,4 +61,9 @@ def _inline(node: object, components: dict[str, Any]) -> object:
     if len(branches) == 1:
         rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
         return _inline({**branches[0], **rest}, components)
-    return {key: _inline(value, components) for key, value in schema.items() if (key, value) != ("default", None)}
+    made = {key: _inline(value, components) for key, value in schema.items() if (key, value) != ("default", None)}
+    if (
+        isinstance(made.get("enum"), list) and "type" not in made
+    ):  # a choice of words: some providers want a type everywhere
+        return {"type": "string", **made}
+    return made

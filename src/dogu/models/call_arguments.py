@@ -14,6 +14,8 @@ NO_NAME = "The call has no function name: call one of the declared functions by 
 
 _LONGEST_NAME = 128
 _UNSOUND = re.compile(r"[^A-Za-z0-9_.:-]")
+_SHOWN_CHARS = 40
+_CLOSERS = {"{": "}", "[": "]"}
 
 
 def sound_name(name: str) -> str:
@@ -26,17 +28,22 @@ def sound_name(name: str) -> str:
     return (sound if sound[0].isalpha() or sound[0] == "_" else f"_{sound}")[:_LONGEST_NAME]
 
 
-def read_arguments(raw: bytes | str) -> tuple[dict[str, Any] | None, str]:
+def read_arguments(raw: bytes | str, *, is_whole: bool = True) -> tuple[dict[str, Any] | None, str]:
     """Return the arguments, or None and what was wrong, for the model.
 
-    Missing ones (empty, `null`) are none; a JSON string may hold the object.
+    Missing ones (empty, `null`) are none; a JSON string may hold the object. Slips that leave no doubt about what was
+    meant are put right: raw line breaks in a string, a bracket too many or too few at the end. Where the answer was cut
+    (not `is_whole`), a missing bracket is missing text: nothing is added then.
     """
     try:
         value: object = msgspec.json.decode(raw) if raw.strip() else None
         if isinstance(value, str):
             value = msgspec.json.decode(value) if value.strip() else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return None, f"The arguments of the call are no JSON object ({error}): send an object."
+        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+        value = _mended(text, is_whole=is_whole)
+        if value is None:
+            return None, f"The arguments of the call are no JSON object ({error}{_place(text, error)}): send an object."
     if value is None:
         return {}, ""
     if not isinstance(value, dict):
@@ -44,9 +51,60 @@ def read_arguments(raw: bytes | str) -> tuple[dict[str, Any] | None, str]:
     return cast("dict[str, Any]", value), ""
 
 
+def is_complete(raw: str) -> bool:
+    """Whether the arguments that have come so far are a whole JSON object."""
+    try:
+        return isinstance(msgspec.json.decode(raw), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
 def call_id_of(given: str | None, taken: Collection[str]) -> str:
     """Return the id the model gave, or one of our own where it gave none or one twice."""
     return given if given and given not in taken else f"call-{os.urandom(8).hex()}"
+
+
+def _mended(text: str, *, is_whole: bool) -> object | None:
+    """Read JSON with a slip that can mean one thing only; None where it could mean two."""
+    import json
+
+    lenient = json.JSONDecoder(strict=False)  # takes raw line breaks and tabs within strings
+    text = text.strip()
+    for candidate in (text, text + _missing_brackets(text)) if is_whole else (text,):
+        try:
+            value, end = lenient.raw_decode(candidate)
+            rest = candidate[end:].strip()
+            if value == {} and rest.startswith("{"):  # some servers begin with an empty object
+                value, end = lenient.raw_decode(rest)
+                rest = rest[end:].strip()
+        except (json.JSONDecodeError, RecursionError):
+            continue
+        if not rest.strip("}] \r\n\t") or rest == candidate[:end]:
+            return value
+    return None
+
+
+def _missing_brackets(text: str) -> str:
+    """Return the brackets that are open at the end; none where a string is, whose end nobody knows."""
+    open_: list[str] = []
+    outside = re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)
+    if '"' in outside:
+        return ""
+    for char in outside:
+        if char in _CLOSERS:
+            open_.append(_CLOSERS[char])
+        elif open_ and char == open_[-1]:
+            open_.pop()
+    return "".join(reversed(open_))
+
+
+def _place(text: str, error: Exception) -> str:
+    """Show the text around the byte that an error names."""
+    at = re.search(r"byte (\d+)", str(error))
+    if at is None:
+        return ""
+    start = len(text.encode()[: int(at[1])].decode("utf-8", "replace"))
+    return f", after {text[max(0, start - _SHOWN_CHARS) : start]!r} and before {text[start : start + _SHOWN_CHARS]!r}"
 
 
 def _json_name(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -12,6 +12,7 @@ from dogu.contract.content import Blob, Content, Part, parts_of, text_of
 from dogu.contract.result import ToolResult
 from dogu.language import plain
 from dogu.models.call_arguments import sound_name
+from dogu.models.events import FunctionCallEvent
 
 RawContent: TypeAlias = bytes
 Answer: TypeAlias = tuple[str, str, ToolResult]
@@ -19,6 +20,8 @@ Answer: TypeAlias = tuple[str, str, ToolResult]
 # What a FunctionResponse may hold itself; other media stand beside it.
 # Source: ai.google.dev/gemini-api/docs/function-calling, "Multimodal function responses".
 _MEDIA_IN_ANSWERS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+NOT_JSON = "not_json"
+"""The name under which a call's arguments stand in the history when they weren't JSON: the model sees what it wrote."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -30,6 +33,54 @@ def user_content(content: Content) -> RawContent:
 def model_content(text: str) -> RawContent:
     """Make a model's answer of plain text, for a turn that ended without one."""
     return _encode("model", [{"text": text}])
+
+
+class ModelContent:
+    """A model's content as it is put together, part by part, each encoded at once.
+
+    What a wire must be given back beside text and calls stands in a part's own `wire` object, with `by`, whose wire and
+    server it is: nobody else is sent it.
+    """
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._parts: list[bytes] = []
+
+    def text(self, text: str, wire: Mapping[str, Any] | None = None) -> None:
+        """Add text."""
+        self._add(b'{"text":' + msgspec.json.encode(_whole(text)), wire)
+
+    def thought(self, text: str, wire: Mapping[str, Any] | None = None) -> None:
+        """Add a thought, or with an empty text only what the wire wants back."""
+        self._add(b'{"text":' + msgspec.json.encode(_whole(text)) + b',"thought":true', wire)
+
+    def call(self, call: FunctionCallEvent, raw: str = "", wire: Mapping[str, Any] | None = None) -> None:
+        """Add a call, its arguments as the model wrote them where they are an object; else as a text within one."""
+        head = msgspec.json.encode({"id": call.call_id, "name": sound_name(call.name)})
+        if call.args is None:
+            args = msgspec.json.encode({NOT_JSON: _whole(raw)} if raw.strip() else {})
+        else:
+            args = raw.encode() if _is_object_in_a_line(raw) else msgspec.json.encode(call.args)
+        self._add(b'{"functionCall":' + head[:-1] + b',"args":' + args + b"}", wire)
+
+    def encoded(self) -> RawContent:
+        """Return the content."""
+        return b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
+
+    def _add(self, part: bytes, wire: Mapping[str, Any] | None) -> None:
+        if wire:
+            part += b',"wire":' + msgspec.json.encode({"by": self._origin, **wire})
+        self._parts.append(part + b"}")
+
+
+def _is_object_in_a_line(raw: str) -> bool:
+    if not raw.lstrip().startswith("{") or "\n" in raw or "\r" in raw:
+        return False
+    try:
+        msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def function_response_content(answers: Sequence[Answer], *, media_inside: bool = False) -> RawContent:
@@ -64,6 +115,13 @@ def enclosed(head: bytes, items: Sequence[bytes], tail: bytes) -> bytes:
     pieces[0] = head + pieces[0]
     pieces[-1] += tail
     return b",".join(pieces)
+
+
+def with_hint(history: Sequence[RawContent], hint: str) -> Sequence[RawContent]:
+    """Return the history with the hint said to the model after its user's last words, for one request."""
+    if not hint or not history:
+        return history
+    return [*history[:-1], join_user_contents(history[-1], user_content(hint))]
 
 
 def join_user_contents(first: RawContent, second: RawContent) -> RawContent:

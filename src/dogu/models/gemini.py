@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -13,29 +13,20 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
 from dogu.models.addresses import GOOGLE
-from dogu.models.contents import RawContent, user_content
+from dogu.models.contents import RawContent, user_content, with_hint
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
 from dogu.models.gemini_answer import GeminiAnswer
 from dogu.models.gemini_errors import explain_refusal
-from dogu.models.gemini_wire import TokenCount, request_body, with_hint
+from dogu.models.gemini_wire import TokenCount, declared, request_body, taken_back
 from dogu.models.key import Key
-from dogu.models.retry import RetryPolicy, with_retries
+from dogu.models.options import ModelOptions, merged
+from dogu.models.retry import with_retries
+from dogu.models.schemas import GEMINI
+from dogu.models.translation import Tools
 from dogu.models.transport import HttpCall, Transport
-from dogu.models.transport_errors import HttpRefusal, Timeouts
+from dogu.models.transport_errors import HttpRefusal
 
-
-class GeminiOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What may differ between sessions. `config` goes into `generationConfig` as it is (temperature, ...).
-
-    `shows_thoughts` None: for the models known to think. Without `streams` each answer comes in one piece.
-    """
-
-    api_version: str = "v1beta"
-    config: Mapping[str, Any] = {}
-    shows_thoughts: bool | None = None
-    streams: bool = True
-    timeouts: Timeouts = Timeouts()
-    retry: RetryPolicy = RetryPolicy()
+_VERSION = "v1beta"
 
 
 class Access(Protocol):
@@ -86,11 +77,14 @@ class KeyAccess:
 class Gemini:
     """A Gemini model. `name` is the wire's name of it (`gemini-2.5-flash`, `models/...`, `tunedModels/...`)."""
 
-    def __init__(self, name: str, access: Access, options: GeminiOptions | None = None) -> None:
+    def __init__(self, name: str, access: Access, options: ModelOptions | None = None) -> None:
         self.name = name.removeprefix("models/")
         self._access = access
-        self._options = options or GeminiOptions()
-        self._transport = Transport(self._options.timeouts)
+        self._options = options or ModelOptions()
+        self._transport = Transport(self._options.timeouts, self._options.proxy)
+        self._is_third = _generation(self.name) >= (3, 0)
+        self._tools = Tools(GEMINI, declared, longest_name=128)
+        self._taken: dict[RawContent, RawContent] = {}
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"
@@ -98,17 +92,17 @@ class Gemini:
     @property
     def takes_media_in_answers(self) -> bool:
         """Whether this is Gemini 3 or later."""
-        return _generation(self.name) >= (3, 0)
+        return self._is_third
 
     def stream(
         self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
     ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
         """Ask for the next content; see `Model.stream`."""
-        contents = tuple(history)
-        config = self._config()
+        contents = self._taken_back(history)
+        rest = self._rest(declarations)
 
         def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
-            return self._attempt(request_body(system, with_hint(contents, hint), declarations, config))
+            return self._attempt(request_body(system, with_hint(contents, hint), rest))
 
         return aclosing(with_retries(attempt, self._options.retry))
 
@@ -116,7 +110,10 @@ class Gemini:
         self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
     ) -> int:
         """Ask the server how many tokens a request would have. Raises `ModelError`."""
-        body = request_body(system, history, declarations, {})
+        rest: dict[str, Any] = {}
+        if tools := self._tools.encoded(declarations):
+            rest["tools"] = [{"functionDeclarations": tools}]
+        body = request_body(system, self._taken_back(history), rest)
         if self._access.wraps_count_request:
             model = b'"model":' + msgspec.json.encode(f"models/{self.name}") + b","
             body = b'{"generateContentRequest":{' + model + body[1:] + b"}"
@@ -139,7 +136,8 @@ class Gemini:
         Tried again as often as makes sense. Raises `ModelError`.
         """
         content = user_content(prompt)
-        body = request_body("", [content], [], dict(self._options.config), server_tool)
+        rest: dict[str, Any] = {**self._rest([]), "tools": [{server_tool: {}}]}  # it doesn't go with declarations
+        body = request_body("", [content], rest)
         answer = b""
 
         async def attempt(_hint: str) -> AsyncGenerator[ModelEvent, None]:
@@ -161,7 +159,7 @@ class Gemini:
         """Send once, and give the events of the answer."""
         method = "streamGenerateContent?alt=sse" if self._options.streams else "generateContent"
         call = await self._call(method, body)
-        answer = GeminiAnswer(needs_signature=_generation(self.name) >= (3, 0))
+        answer = GeminiAnswer(self._tools, needs_signature=self._is_third)
         payloads = self._transport.events(call, self._explain, is_complete=answer.is_complete)
         async with aclosing(payloads) as batches:
             async for batch in batches:
@@ -171,21 +169,53 @@ class Gemini:
             yield event
 
     async def _call(self, method: str, body: bytes) -> HttpCall:
-        url = self._access.url(self.name, self._options.api_version, method)
+        url = self._access.url(self.name, _VERSION, method)
         return HttpCall(url, await self._access.headers(), body)
 
     def _explain(self, refusal: HttpRefusal) -> ModelError:
         body = self._access.redact(refusal.body.decode("utf-8", "replace")).encode()
         return explain_refusal(HttpRefusal(refusal.status, refusal.headers, body), self.name)
 
-    def _config(self) -> dict[str, Any]:
-        config = dict(self._options.config)
-        shows = self._options.shows_thoughts
-        if shows is None:
-            shows = _generation(self.name) >= (2, 5)
-        if shows:
-            config["thinkingConfig"] = {"includeThoughts": True, **config.get("thinkingConfig", {})}
-        return config
+    def _taken_back(self, history: Sequence[RawContent]) -> Sequence[RawContent]:
+        """Return the history as this wire takes it, each content looked at once."""
+        known = self._taken
+        self._taken = {
+            content: known.get(content) or taken_back(content, needs_signature=self._is_third) for content in history
+        }
+        return [self._taken[content] for content in history]
+
+    def _rest(self, declarations: Sequence[FunctionDeclaration]) -> dict[str, Any]:
+        """Return what a request has beside the conversation."""
+        options = self._options
+        config = {
+            "temperature": options.temperature,
+            "topP": options.top_p,
+            "seed": options.seed,
+            "maxOutputTokens": options.max_output_tokens,
+            "thinkingConfig": self._thinking() or None,
+        }
+        rest: dict[str, Any] = {}
+        if tools := self._tools.encoded(declarations):
+            rest["tools"] = [{"functionDeclarations": tools}]
+        if config := {name: value for name, value in config.items() if value is not None}:
+            rest["generationConfig"] = config
+        return merged(rest, options.body)
+
+    def _thinking(self) -> dict[str, Any]:
+        """Say how much to think: Gemini 3 in levels, 2.5 in tokens.
+
+        Source: ai.google.dev/gemini-api/docs/thinking.
+        """
+        generation, effort = _generation(self.name), self._options.effort
+        shown: dict[str, Any] = {"includeThoughts": True} if generation >= (2, 5) else {}
+        if not effort or not shown:
+            return shown
+        if not self._is_third:
+            budgets = {"none": 128 if "pro" in self.name else 0, "low": 1024, "medium": 8192, "high": 24_576}
+            return {**shown, "thinkingBudget": budgets[effort]}
+        has_no_medium = generation == (3, 0) and "pro" in self.name
+        levels = {"none": "low", "medium": "high" if has_no_medium else "medium"}
+        return {**shown, "thinkingLevel": levels.get(effort, effort)}
 
 
 def _generation(name: str) -> tuple[int, int]:

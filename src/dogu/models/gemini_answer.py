@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.events import (
     Finished,
@@ -21,11 +21,10 @@ from dogu.models.events import (
     ThoughtDelta,
 )
 from dogu.models.gemini_errors import blocked_prompt, stopped_answer, stream_error
-from dogu.models.gemini_wire import PlainText, WireChunk, WireCounts, WireFunctionCall, WirePart
+from dogu.models.gemini_wire import NO_SIGNATURE, PlainText, WireChunk, WireCounts, WireFunctionCall, WirePart
+from dogu.models.schemas import GEMINI
+from dogu.models.translation import Tools
 
-# What Gemini 3 takes for the signature of a call that came without one.
-# Source: ai.google.dev/gemini-api/docs/thought-signatures, "history from other models".
-_NO_SIGNATURE = "skip_thought_signature_validator"
 _log = logging.getLogger("dogu.models.gemini")
 
 
@@ -35,7 +34,8 @@ class GeminiAnswer:
     With `needs_signature` the model takes its calls back only with a thought signature on the first of them.
     """
 
-    def __init__(self, *, needs_signature: bool = False) -> None:
+    def __init__(self, tools: Tools | None = None, *, needs_signature: bool = False) -> None:
+        self._tools = tools or Tools(GEMINI)
         self._needs_signature = needs_signature
         self._parts: list[bytes] = []  # encoded, as they will stand in the history
         self._plain: list[str] = []  # pieces of the plain text that grows now
@@ -91,7 +91,8 @@ class GeminiAnswer:
         content = b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
         reason, note = self._reason()
         calls = tuple(self._calls)
-        return [*calls, self._counts.usage(), Finished(reason, content, calls, note)]
+        notes = joined(" ", filter(None, (note, self._tools.problem())))
+        return [*calls, self._counts.usage(), Finished(reason, content, calls, notes)]
 
     def _absorb_chunk(self, chunk: WireChunk, pieces: list[PlainText]) -> None:
         if (error := bytes(chunk.error)) not in (b"", b"null"):
@@ -115,6 +116,8 @@ class GeminiAnswer:
         except msgspec.ValidationError:
             self._absorb_other(raw, pieces)
             return
+        except UnicodeDecodeError as error:
+            raise _unreadable(error) from None
         pieces.append(plain)
         if plain.thought != self._plain_is_thought:
             self._end_plain()
@@ -135,7 +138,7 @@ class GeminiAnswer:
         if part.function_call is not None:
             is_unsigned = self._needs_signature and not self._calls and not part.thought_signature
             encoded = self._absorb_call(
-                encoded, part.function_call, {"thoughtSignature": _NO_SIGNATURE} if is_unsigned else {}
+                encoded, part.function_call, {"thoughtSignature": NO_SIGNATURE} if is_unsigned else {}
             )
         self._parts.append(encoded)
 
@@ -146,7 +149,7 @@ class GeminiAnswer:
             args, problem = None, NO_NAME
         taken = {known.call_id for known in self._calls}
         call_id = call_id_of(call.id, taken)
-        event = FunctionCallEvent(call_id, call.name or UNNAMED, args, problem)
+        event = FunctionCallEvent(call_id, self._tools.name_of(call.name or UNNAMED), args, problem)
         self._calls.append(event)
         name = sound_name(event.name)  # what the wire takes back; the call is answered by what was asked for
         is_sound = call.id == call_id and call.name == name and bytes(call.args)[:1] == b"{"
@@ -191,7 +194,7 @@ def _other_part(raw: msgspec.Raw) -> WirePart | None:
             return None
         is_known = present & {"text", "functionCall"}
         return msgspec.json.decode(raw, type=WirePart) if is_known else WirePart()
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise _unreadable(error) from None
 
 

@@ -5,52 +5,74 @@ Source: ai.google.dev/api/generate-content.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.contents import RawContent, enclosed, join_user_contents, user_content
+from dogu.models.contents import RawContent, enclosed
 from dogu.models.events import Usage
 
+# What Gemini 3 takes for the signature of a call that came without one.
+# Source: ai.google.dev/gemini-api/docs/thought-signatures, "history from other models".
+NO_SIGNATURE = "skip_thought_signature_validator"
 
-def request_body(
-    system: str,
-    history: Sequence[RawContent],
-    declarations: Sequence[FunctionDeclaration],
-    config: dict[str, Any],
-    server_tool: str = "",
-) -> bytes:
-    """Join what is already encoded into the body of a request; only the rest is encoded here.
 
-    `server_tool` is one of the server's own (`googleSearch`), which stands alone: it doesn't go with declarations.
-    """
-    rest: dict[str, Any] = {}
-    if system:
-        rest["systemInstruction"] = {"parts": [{"text": system}]}
-    if declarations:
-        rest["tools"] = [{"functionDeclarations": [_declared(declaration) for declaration in declarations]}]
-    if server_tool:
-        rest["tools"] = [{server_tool: {}}]
-    if config:
-        rest["generationConfig"] = config
-    fields = msgspec.json.encode(rest)[1:-1]
+def request_body(system: str, history: Sequence[RawContent], rest: Mapping[str, Any]) -> bytes:
+    """Join what is already encoded into the body of a request; only the rest is encoded here."""
+    said = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
+    fields = msgspec.json.encode({**said, **rest})[1:-1]
     return enclosed(b'{"contents":[', history, (b"]," + fields if fields else b"]") + b"}")
 
 
-def with_hint(history: Sequence[RawContent], hint: str) -> Sequence[RawContent]:
-    """Return the history with the hint said to the model after the user's last words, for one request."""
-    if not hint or not history:
-        return history
-    return [*history[:-1], join_user_contents(history[-1], user_content(hint))]
+def declared(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Make a function's declaration."""
+    function: dict[str, Any] = {"name": name, "description": description}
+    return {**function, "parametersJsonSchema": parameters} if parameters.get("properties") else function
 
 
-def _declared(declaration: FunctionDeclaration) -> dict[str, Any]:
-    declared: dict[str, Any] = {"name": declaration.name, "description": declaration.description}
-    if declaration.parameters.get("properties"):
-        declared["parametersJsonSchema"] = declaration.parameters
-    return declared
+def taken_back(content: RawContent, *, needs_signature: bool) -> RawContent:
+    """Return a content as this wire takes it back: its own byte for byte, what others added left out.
+
+    Summaries of thoughts stay behind too: they are for people, and the model's thoughts are in the signatures. With
+    `needs_signature` a call that another model made is marked as one; media within answers stand beside them without.
+    """
+    is_foreign_call = needs_signature and b'"functionCall"' in content and b'"thoughtSignature"' not in content
+    has_media_inside = not needs_signature and b'"functionResponse"' in content and b'"inlineData"' in content
+    if not (b'"wire"' in content or b'"thought"' in content or is_foreign_call or has_media_inside):
+        return content
+    decoded = msgspec.json.decode(content, type=_RawContent)
+    parts = [_unfurnished(part) for part in decoded.parts if not _is_summary(part)]
+    if is_foreign_call:
+        first = next((part for part in parts if "functionCall" in part), None)
+        if first is not None:
+            first["thoughtSignature"] = msgspec.Raw(msgspec.json.encode(NO_SIGNATURE))
+    if has_media_inside:
+        parts += [medium for part in parts for medium in _media_taken_out(part)]
+    encoded = msgspec.json.encode(parts or [{"text": ""}])
+    return b'{"role":' + msgspec.json.encode(decoded.role) + b',"parts":' + encoded + b"}"
+
+
+def _unfurnished(part: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    return {name: value for name, value in part.items() if name != "wire"}
+
+
+def _is_summary(part: dict[str, msgspec.Raw]) -> bool:
+    return bytes(part.get("thought", b"")) == b"true" and not part.keys() - {"thought", "text", "wire"}
+
+
+def _media_taken_out(part: dict[str, msgspec.Raw]) -> list[dict[str, msgspec.Raw]]:
+    if "functionResponse" not in part:
+        return []
+    response = msgspec.json.decode(part["functionResponse"], type=dict[str, msgspec.Raw])
+    media = msgspec.json.decode(response.pop("parts", b"[]"), type=list[dict[str, msgspec.Raw]])
+    part["functionResponse"] = msgspec.Raw(msgspec.json.encode(response))
+    return media
+
+
+class _RawContent(msgspec.Struct):
+    role: str
+    parts: list[dict[str, msgspec.Raw]] = []
 
 
 class WireContent(msgspec.Struct):

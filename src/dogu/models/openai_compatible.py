@@ -1,91 +1,133 @@
-"""Any model behind the chat-completions wire: Ollama, llama.cpp, vLLM and services that speak it."""
+"""Any model behind the chat-completions wire: Ollama, llama.cpp, vLLM, DeepSeek, Kimi, OpenRouter and more."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.language import told
 from dogu.models.addresses import OLLAMA
-from dogu.models.contents import RawContent
-from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
+from dogu.models.contents import RawContent, enclosed
+from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
-from dogu.models.openai_answer import OpenAIAnswer
+from dogu.models.openai_answer import Habits, OpenAIAnswer
 from dogu.models.openai_errors import explain_refusal
-from dogu.models.openai_wire import Translation
-from dogu.models.retry import RetryPolicy, with_retries
-from dogu.models.transport import HttpCall, Transport
-from dogu.models.transport_errors import HttpRefusal, Timeouts
+from dogu.models.openai_wire import Echo, messages_of
+from dogu.models.options import ModelOptions, merged
+from dogu.models.schemas import PLAIN
+from dogu.models.translation import HistoryContent, Tools, Translation
+from dogu.models.transport_errors import HttpRefusal, Timeouts, origin_of
+
+# What a server's refusal says of a field, and what is then sent instead of it (None: nothing).
+_LESSONS: Sequence[tuple[str, dict[str, Any]]] = (
+    ("stream_options", {"stream_options": None}),
+    ("max_completion_tokens", {"max_tokens": "max_completion_tokens"}),
+    ("reasoning_effort", {"reasoning_effort": None}),
+    ("temperature", {"temperature": None}),
+    ("top_p", {"top_p": None}),
+    ("seed", {"seed": None}),
+)
 
 
-class OpenAIOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What may differ between sessions. `fields` go into the request as they are (temperature, ...).
+class OpenAICompatible(HttpModel):
+    """A model by its server's name for it. `base_url` usually ends in `/v1`; without a key none is sent."""
+
+    def __init__(self, name: str, base_url: str = "", key: str | Key = "", options: ModelOptions | None = None) -> None:
+        options = options or ModelOptions()
+        key = key if isinstance(key, Key) else Key(key, variable="OPENAI_API_KEY")
+        super().__init__(name, ChatWire(name, base_url, key.variable, options), key, options)
+
+
+class ChatWire:
+    """The chat-completions wire, and what was learned of this server.
 
     A local server may load a model, or read a long prompt, for minutes before the first byte.
     """
 
-    fields: Mapping[str, Any] = {}
-    streams: bool = True
-    timeouts: Timeouts = Timeouts(first_byte_s=600.0, idle_s=300.0)
-    retry: RetryPolicy = RetryPolicy()
-
-
-class OpenAICompatible:
-    """A model by its server's name for it. `base_url` usually ends in `/v1`; without a key none is sent."""
-
     takes_media_in_answers = False
+    timeouts = Timeouts(first_byte_s=600.0, idle_s=300.0)
 
-    def __init__(
-        self, name: str, base_url: str = "", key: str | Key = "", options: OpenAIOptions | None = None
-    ) -> None:
-        self.name = name
+    def __init__(self, name: str, base_url: str, variable: str, options: ModelOptions) -> None:
+        self._name = name
         self._base_url = (base_url or OLLAMA).rstrip("/").removesuffix("/chat/completions")
-        self._key = key if isinstance(key, Key) else Key(key, variable="OPENAI_API_KEY")
-        self._options = options or OpenAIOptions()
-        self._transport = Transport(self._options.timeouts)
-        self._translation = Translation()
+        self._variable = variable
+        self._options = options
+        self._origin = f"chat@{origin_of(self._base_url)[1].partition(':')[0]}"
+        self._echo = Echo()
+        self._translation = Translation(self._messages)
+        self._tools = Tools(PLAIN, _tool)
+        self._left_out: dict[str, Any] = {}
+        self._habits = Habits()
+        self._said = ""
 
-    def __repr__(self) -> str:
-        return f"OpenAICompatible({self.name!r}, {self._base_url!r})"
+    def url(self) -> str:
+        """Return where requests go."""
+        return f"{self._base_url}/chat/completions"
 
-    def stream(
-        self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
-    ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        """Ask for the next content; see `Model.stream`."""
-        fields: dict[str, Any] = {"model": self.name, **self._options.fields}
-        if self._options.streams:
+    def headers(self, key: str) -> dict[str, str]:
+        """Return the key's header, where there is a key."""
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]) -> bytes:
+        """Join the messages, each encoded once, with the rest of a request."""
+        messages = self._translation.messages(history)
+        if system:
+            messages.insert(0, msgspec.json.encode({"role": "system", "content": system}))
+        fields = self._fields()
+        if tools := self._tools.encoded(declarations):
+            fields["tools"] = tools
+        return enclosed(b'{"messages":[', messages, b"]," + msgspec.json.encode(fields)[1:])
+
+    def answer(self) -> OpenAIAnswer:
+        """Begin to read an answer."""
+        return OpenAIAnswer(self._origin, self._tools, self._habits)
+
+    def explain(self, refusal: HttpRefusal) -> ModelError:
+        """Say what a refusal means."""
+        self._said = refusal.body.decode("utf-8", "replace")
+        return explain_refusal(refusal, self._name, self._variable)
+
+    def learns(self, error: ModelError) -> bool:
+        """Leave out what the server doesn't know, and give back what it misses."""
+        if error.kind is ModelErrorKind.INCOMPLETE:
+            self._habits.learn()
+            return False
+        said, self._said = self._said, ""
+        if error.kind is not ModelErrorKind.BAD_REQUEST:
+            return False
+        return self._echo.learns(said, self._translation.forget) or self._learns_field(said)
+
+    def _learns_field(self, said: str) -> bool:
+        for sign, lesson in _LESSONS:
+            if sign in said and not lesson.items() <= self._left_out.items():
+                self._left_out |= lesson
+                return True
+        return False
+
+    def _fields(self) -> dict[str, Any]:
+        options = self._options
+        fields: dict[str, Any] = {
+            "model": self._name,
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            "seed": options.seed,
+            "max_tokens": options.max_output_tokens,
+            "reasoning_effort": options.effort or None,
+        }
+        if options.streams:
             fields |= {"stream": True, "stream_options": {"include_usage": True}}
-        body = self._translation.request_body(system, history, declarations, fields)
+        for name, instead in self._left_out.items():
+            value = fields.pop(name, None)
+            if instead and value is not None:
+                fields[instead] = value
+        return merged({name: value for name, value in fields.items() if value is not None}, options.body)
 
-        def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
-            return self._attempt(body)
+    def _messages(self, content: HistoryContent) -> list[dict[str, Any]]:
+        return messages_of(content, self._origin, self._echo)
 
-        return aclosing(with_retries(attempt, self._options.retry))
 
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._transport.aclose()
-
-    async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
-        """Send once, and give the events of the answer."""
-        if not self.name:
-            raise ModelError(ModelErrorKind.BAD_REQUEST, told("No model is named: set model.name, or --model."))
-        key = await self._key.text()
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        call = HttpCall(f"{self._base_url}/chat/completions", headers, body)
-        answer = OpenAIAnswer()
-        payloads = self._transport.events(call, self._explain, is_complete=answer.is_complete)
-        async with aclosing(payloads) as batches:
-            async for batch in batches:
-                for event in answer.absorb(batch):
-                    yield event
-        for event in answer.finish():
-            yield event
-
-    def _explain(self, refusal: HttpRefusal) -> ModelError:
-        body = self._key.redact(refusal.body.decode("utf-8", "replace"))
-        return explain_refusal(HttpRefusal(refusal.status, refusal.headers, body.encode()), self.name)
+def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

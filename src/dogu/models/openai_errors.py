@@ -13,20 +13,25 @@ from dogu.models.transport_errors import HttpRefusal, line_of, told_by_header
 _TOO_LONG = ("context_length", "context length", "context size", "maximum context", "too many tokens", "too long")
 
 
-def explain_refusal(refusal: HttpRefusal, model: str) -> ModelError:
-    """Explain an HTTP answer that isn't 200."""
+def explain_refusal(refusal: HttpRefusal, model: str, variable: str = "OPENAI_API_KEY") -> ModelError:
+    """Explain an HTTP answer that isn't 200; `variable` is where the key should be looked for."""
     message, code = _read(refusal.body)
-    return _explained(refusal.status, message, code, told_by_header(refusal), model)
+    return _explained(refusal.status, message, code, told_by_header(refusal), (model, variable))
 
 
 def stream_error(raw: bytes) -> ModelError:
     """Explain an error that came inside a stream."""
     message, code = _read(b'{"error":' + raw + b"}")
     status = int(code) if code.isdigit() else 500
-    return _explained(status if status >= 400 else 500, message, code, None, "")
+    return _explained(status if status >= 400 else 500, message, code, None, ("", ""))
 
 
-def _explained(status: int, message: str, code: str, told_s: float | None, model: str) -> ModelError:
+def failure(status: int, message: str) -> ModelError:
+    """Explain an error that a stream tells as its wire's own kind of error."""
+    return _explained(status, message, "", None, ("", ""))
+
+
+def _explained(status: int, message: str, code: str, told_s: float | None, asked: tuple[str, str]) -> ModelError:
     said = " " + told("The server says: {message}", message=line_of(message)) if message.strip() else ""
     if status == 429:
         if "quota" in code or "billing" in code:
@@ -45,13 +50,14 @@ def _explained(status: int, message: str, code: str, told_s: float | None, model
     if status >= 500:
         text = told("The server is overloaded or failing (HTTP {status}).{said}", status=status, said=said)
         return ModelError(ModelErrorKind.OVERLOADED, text, most_tries=MANY_TRIES, retry_after_s=told_s)
-    return _refused(status, model, message, said)
+    return _refused(status, *asked, message, said)
 
 
-def _refused(status: int, model: str, message: str, said: str) -> ModelError:
+def _refused(status: int, model: str, variable: str, message: str, said: str) -> ModelError:
     if status in (401, 403):
         return ModelError(
-            ModelErrorKind.AUTH, told("The server refused the key: check OPENAI_API_KEY.{said}", said=said)
+            ModelErrorKind.AUTH,
+            told("The server refused the key: check {variable}.{said}", variable=variable, said=said),
         )
     if status == 404:
         text = told(

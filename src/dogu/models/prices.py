@@ -57,6 +57,8 @@ GEMINI = {
 }
 # Source: openai.com/api/pricing (standard, text), as of 2026-06-21.
 OPENAI = {
+    "gpt-5.4": Price(2.5, 0.25, 15.0),
+    "gpt-5.4-mini": Price(0.75, 0.075, 4.5),
     "gpt-5.1": Price(1.25, 0.125, 10.0),
     "gpt-5": Price(1.25, 0.125, 10.0),
     "gpt-4.1": Price(2.0, 0.5, 8.0),
@@ -65,10 +67,27 @@ OPENAI = {
     "gpt-4o": Price(2.5, 1.25, 10.0),
     "gpt-4o-mini": Price(0.15, 0.075, 0.6),
 }
+# Source: platform.claude.com/docs/en/about-claude/pricing (standard), as of 2026-10-24; writing to the cache costs a
+# quarter more than `input`, which isn't counted.
+ANTHROPIC = {
+    "claude-fable-5-1": Price(10.0, 0.25, 50.0),
+    "claude-fable-5": Price(10.0, 1.0, 50.0),
+    "claude-opus-5-5": Price(4.0, 0.2, 20.0),
+    "claude-opus-5": Price(5.0, 0.5, 25.0),
+    "claude-opus-4-8": Price(5.0, 0.5, 25.0),
+    "claude-opus-4-7": Price(5.0, 0.5, 25.0),
+    "claude-opus-4-6": Price(5.0, 0.5, 25.0),
+    "claude-opus-4-5": Price(5.0, 0.5, 25.0),
+    "claude-sonnet-5-5": Price(2.0, 0.1, 10.0),
+    "claude-sonnet-5": Price(2.0, 0.2, 10.0),
+    "claude-sonnet-4-6": Price(3.0, 0.3, 15.0),
+    "claude-sonnet-4-5": Price(3.0, 0.3, 15.0),
+    "claude-haiku-4-5": Price(1.0, 0.1, 5.0),
+}
 FREE = {"offline": Price(0.0, 0.0, 0.0)}
 
 # A dated or numbered release of a model costs what the model does; another word in the name is another model.
-_RELEASE = r"(?:-(?:preview|exp|latest|\d{2,4}))*"
+_RELEASE = r"(?:-(?:preview|exp|latest|\d{2,4}|\d{8}))*"
 
 
 def price_of(model: str, own: Mapping[str, Price], listed: Mapping[str, Price]) -> Price | None:

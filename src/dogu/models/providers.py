@@ -14,6 +14,7 @@ import msgspec
 
 from dogu.models import addresses, prices
 from dogu.models.key import Key
+from dogu.models.options import ModelOptions
 from dogu.models.prices import Price
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     base_url: str = ""
     key: Key
+    options: ModelOptions = ModelOptions()
     environ: Mapping[str, str] = {}
 
 
@@ -93,7 +95,7 @@ class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
 def _gemini(choice: Choice) -> Model:
     from dogu.models.gemini import Gemini, KeyAccess
 
-    return Gemini(choice.name, KeyAccess(choice.key, choice.base_url))
+    return Gemini(choice.name, KeyAccess(choice.key, choice.base_url), choice.options)
 
 
 def _vertex(choice: Choice) -> Model:
@@ -102,13 +104,32 @@ def _vertex(choice: Choice) -> Model:
 
     environ = choice.environ
     project, location = environ.get("GOOGLE_CLOUD_PROJECT", ""), environ.get("GOOGLE_CLOUD_LOCATION", "global")
-    return Gemini(choice.name, VertexAccess(project, location, choice.base_url))
+    return Gemini(choice.name, VertexAccess(project, location, choice.base_url), choice.options)
 
 
 def _chat(choice: Choice) -> Model:
     from dogu.models.openai_compatible import OpenAICompatible
 
-    return OpenAICompatible(choice.name, choice.base_url, choice.key)
+    return OpenAICompatible(choice.name, choice.base_url, choice.key, choice.options)
+
+
+def _openai(choice: Choice) -> Model:
+    """Open the Responses wire at OpenAI's own server; another's, set as OpenAI's address, speaks the older one."""
+    if _host(choice.base_url) != _host(addresses.OPENAI):
+        return _chat(choice)
+    return _responses(choice)
+
+
+def _responses(choice: Choice) -> Model:
+    from dogu.models.responses import Responses
+
+    return Responses(choice.name, choice.key, choice.base_url, choice.options)
+
+
+def _anthropic(choice: Choice) -> Model:
+    from dogu.models.anthropic import Anthropic
+
+    return Anthropic(choice.name, choice.key, choice.base_url, choice.options)
 
 
 def _offline(_choice: Choice) -> Model:
@@ -118,6 +139,21 @@ def _offline(_choice: Choice) -> Model:
 
 
 LOCAL_LISTING = ModelListing()
+
+
+def _service(name: str, title: str, base_url: str, model_names: str = "") -> Provider:
+    """Make the row of a service that speaks the chat-completions wire at an address of its own."""
+    return Provider(
+        name=name,
+        title=title,
+        open=_chat,
+        key_names=(f"{name.upper()}_API_KEY",),
+        base_url=base_url,
+        model_names=model_names,
+        listed=LOCAL_LISTING,
+        span_name=name,
+    )
+
 
 PROVIDERS: tuple[Provider, ...] = (
     Provider(
@@ -154,7 +190,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="openai",
         title="OpenAI",
-        open=_chat,
+        open=_openai,
         key_names=("OPENAI_API_KEY",),
         key_advice="platform.openai.com/api-keys",
         url_names=("OPENAI_BASE_URL",),
@@ -165,6 +201,42 @@ PROVIDERS: tuple[Provider, ...] = (
         prices=prices.OPENAI,
         span_name="openai",
     ),
+    Provider(
+        name="openai_responses",
+        title="OpenAI Responses",
+        open=_responses,
+        key_names=("OPENAI_API_KEY",),
+        needs_key=False,
+        url_names=("OPENAI_BASE_URL",),
+        base_url=addresses.OPENAI,
+        listed=LOCAL_LISTING,
+        span_name="openai",
+    ),
+    Provider(
+        name="anthropic",
+        title="Claude",
+        open=_anthropic,
+        key_names=("ANTHROPIC_API_KEY",),
+        key_advice="console.anthropic.com/settings/keys",
+        url_names=("ANTHROPIC_BASE_URL",),
+        base_url=addresses.ANTHROPIC,
+        default_model="claude-sonnet-5",
+        model_names=r"claude-",
+        listed=ModelListing(
+            path="/v1/models?limit=1000",
+            key_header="x-api-key",
+            key_prefix="",
+            headers={"anthropic-version": "2023-06-01"},
+        ),
+        prices=prices.ANTHROPIC,
+        span_name="anthropic",
+    ),
+    _service("deepseek", "DeepSeek", "https://api.deepseek.com", r"deepseek-[^/]*$"),
+    _service("moonshot", "Moonshot", "https://api.moonshot.ai/v1", r"(?:kimi-|moonshot-)[^/]*$"),
+    _service("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
+    _service("mistral", "Mistral", "https://api.mistral.ai/v1"),
+    _service("groq", "Groq", "https://api.groq.com/openai/v1"),
+    _service("xai", "xAI", "https://api.x.ai/v1", r"grok-[^/]*$"),
     Provider(
         name="openai_compatible",
         title="OpenAI-compatible",
@@ -182,7 +254,7 @@ PROVIDERS: tuple[Provider, ...] = (
 )
 OFFLINE = PROVIDERS[-1]
 GEMINI, VERTEX = PROVIDERS[:2]
-LOCAL = PROVIDERS[3]
+LOCAL = PROVIDERS[-2]
 """What a server on this machine is, unless it is known otherwise."""
 
 

@@ -38,8 +38,9 @@ Explain: TypeAlias = Callable[[HttpRefusal], ModelError]
 class Transport:
     """One client and its connections, kept for the session."""
 
-    def __init__(self, timeouts: Timeouts | None = None) -> None:
+    def __init__(self, timeouts: Timeouts | None = None, proxy: str = "") -> None:
         self.timeouts = timeouts or Timeouts()
+        self._proxy = proxy
         self._client: httpx2.AsyncClient | None = None
 
     async def events(
@@ -135,6 +136,7 @@ class Transport:
             # Reading the machine's certificates takes 20-40 ms, which a server on http doesn't need.
             self._client = httpx2.AsyncClient(
                 verify=scheme != "http",
+                proxy=self._proxy or None,
                 trust_env=not is_here,  # a proxy can't reach this machine's own servers
                 timeout=httpx2.Timeout(None, connect=self.timeouts.connect_s),
                 headers={"accept-encoding": "identity", "content-type": "application/json"},

@@ -1,0 +1,140 @@
+"""A model behind an HTTP wire: sends, reads the stream, tries again, and learns what its server doesn't take."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Protocol
+
+from dogu.contract.declaration import FunctionDeclaration
+from dogu.language import told
+from dogu.models.contents import RawContent, with_hint
+from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
+from dogu.models.key import Key
+from dogu.models.options import ModelOptions
+from dogu.models.retry import with_retries
+from dogu.models.transport import HttpCall, Transport
+from dogu.models.transport_errors import HttpRefusal, Timeouts
+
+_MOST_LESSONS = 6
+
+
+class Answer(Protocol):
+    """An answer as it grows."""
+
+    def is_complete(self) -> bool:
+        """Whether nothing needful can follow."""
+        ...
+
+    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
+        """Take events that arrived together and return the deltas. Raises `ModelError`."""
+        ...
+
+    def finish(self) -> list[ModelEvent]:
+        """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
+        ...
+
+
+class Wire(Protocol):
+    """How one kind of server is spoken with."""
+
+    takes_media_in_answers: bool
+    timeouts: Timeouts
+
+    def url(self) -> str:
+        """Return where requests go."""
+        ...
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Return what proves who asks, and what else the wire wants."""
+        ...
+
+    def body(self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]) -> bytes:
+        """Make a request."""
+        ...
+
+    def answer(self) -> Answer:
+        """Begin to read an answer to the last request."""
+        ...
+
+    def explain(self, refusal: HttpRefusal) -> ModelError:
+        """Say what a refusal means."""
+        ...
+
+    def learns(self, error: ModelError) -> bool:
+        """Take a failure as a lesson about this server; whether the request is worth sending again at once."""
+        ...
+
+
+class HttpModel:
+    """A model by its server's name for it."""
+
+    def __init__(self, name: str, wire: Wire, key: Key, options: ModelOptions) -> None:
+        self.name = name
+        self._wire = wire
+        self._key = key
+        self._options = options
+        self._transport = Transport(options.timeouts or wire.timeouts, options.proxy)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self._wire.url()!r})"
+
+    @property
+    def takes_media_in_answers(self) -> bool:
+        """Whether the answer to a call may hold images itself."""
+        return self._wire.takes_media_in_answers
+
+    def stream(
+        self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
+    ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        """Ask for the next content; see `Model.stream`."""
+        contents = tuple(history)
+
+        def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
+            return self._taught(system, with_hint(contents, hint), declarations)
+
+        return aclosing(with_retries(attempt, self._options.retry))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+    async def _taught(
+        self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """Send, and once more in other words as long as the server says which of them it doesn't take."""
+        for _ in range(_MOST_LESSONS):
+            has_begun = False
+            try:
+                async with aclosing(self._attempt(system, history, declarations)) as events:
+                    async for event in events:
+                        has_begun = True
+                        yield event
+                return
+            except ModelError as error:
+                if not self._wire.learns(error) or has_begun:
+                    raise
+        async with aclosing(self._attempt(system, history, declarations)) as events:
+            async for event in events:
+                yield event
+
+    async def _attempt(
+        self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """Send once, and give the events of the answer."""
+        if not self.name:
+            raise ModelError(ModelErrorKind.BAD_REQUEST, told("No model is named: set model.name, or --model."))
+        headers = self._wire.headers(await self._key.text()) | dict(self._options.headers)
+        call = HttpCall(self._wire.url(), headers, self._wire.body(system, history, declarations))
+        answer = self._wire.answer()
+        payloads = self._transport.events(call, self._explain, is_complete=answer.is_complete)
+        async with aclosing(payloads) as batches:
+            async for batch in batches:
+                for event in answer.absorb(batch):
+                    yield event
+        for event in answer.finish():
+            yield event
+
+    def _explain(self, refusal: HttpRefusal) -> ModelError:
+        body = self._key.redact(refusal.body.decode("utf-8", "replace")).encode()
+        return self._wire.explain(HttpRefusal(refusal.status, refusal.headers, body))

@@ -1,0 +1,203 @@
+"""What wires that aren't Gemini's have in common: a content read back, translated once, and tools by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from dogu.contract.declaration import FunctionDeclaration
+from dogu.language import joined, told
+from dogu.models.call_arguments import sound_name
+from dogu.models.contents import RawContent
+from dogu.models.schemas import Dialect, SchemaProblem, parameters_for
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+
+
+class HistoryCall(msgspec.Struct):
+    """A call in the history; the arguments are the bytes that the model wrote."""
+
+    name: str
+    id: str = ""
+    args: msgspec.Raw = msgspec.Raw(b"{}")
+
+    @property
+    def call_id(self) -> str:
+        """The id by which it is answered."""
+        return self.id or self.name
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as a text of JSON."""
+        return bytes(self.args).decode() or "{}"
+
+
+class HistoryAnswer(msgspec.Struct):
+    """The answer to a call."""
+
+    name: str
+    id: str = ""
+    response: dict[str, Any] = {}
+    parts: list[HistoryPart] = []
+
+    @property
+    def call_id(self) -> str:
+        """The id of its call."""
+        return self.id or self.name
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it says what went wrong."""
+        return "error" in self.response
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        said = self.response.get("error", self.response.get("output", ""))
+        return said if isinstance(said, str) else msgspec.json.encode(said).decode()
+
+
+class HistoryBlob(msgspec.Struct, rename="camel"):
+    """A medium."""
+
+    mime_type: str = ""
+    data: str = ""
+
+    @property
+    def url(self) -> str:
+        """The medium as a data URL."""
+        return f"data:{self.mime_type};base64,{self.data}"
+
+    @property
+    def note(self) -> str:
+        """What stands for it where a wire can't carry it."""
+        size_bytes = len(self.data.rstrip("=")) * 3 // 4
+        return f"[{self.mime_type}, {size_bytes} bytes: this wire can't carry it]"
+
+
+class HistoryPart(msgspec.Struct, rename="camel"):
+    """A part of a content, as far as other wires have a use for it."""
+
+    text: str | None = None
+    thought: bool = False
+    function_call: HistoryCall | None = None
+    function_response: HistoryAnswer | None = None
+    inline_data: HistoryBlob | None = None
+    wire: dict[str, Any] = {}
+
+    def given(self, origin: str) -> dict[str, Any] | None:
+        """Return what a wire was given to give back, None when it was another one's."""
+        return self.wire if self.wire.get("by") == origin else None
+
+
+class HistoryContent(msgspec.Struct):
+    """A content."""
+
+    role: str
+    parts: list[HistoryPart] = []
+
+
+class Translation:
+    """Contents in a wire's own form, each translated once; what a request no longer holds is forgotten."""
+
+    def __init__(self, translate: Callable[[HistoryContent], Sequence[Mapping[str, Any]]]) -> None:
+        self._translate = translate
+        self._known: dict[RawContent, bytes] = {}
+
+    def messages(self, history: Sequence[RawContent]) -> list[bytes]:
+        """Return the contents' messages, encoded and joined by commas; a content may come to nothing."""
+        known = self._known
+        self._known = {content: known.get(content) or self._encoded(content) for content in history}
+        return [message for content in history if (message := self._known[content])]
+
+    def forget(self) -> None:
+        """Translate anew from now on: the way it is done has changed."""
+        self._known = {}
+
+    def _encoded(self, content: RawContent) -> bytes:
+        messages = self._translate(msgspec.json.decode(content, type=HistoryContent))
+        return b",".join(msgspec.json.encode(message) for message in messages)
+
+
+ToolForm: TypeAlias = Callable[[str, str, dict[str, Any]], dict[str, Any]]
+
+
+def _bare(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "description": description, "parameters": parameters}
+
+
+class Tools:
+    """The declared tools as a provider takes them, worked out anew only when they change."""
+
+    def __init__(self, dialect: Dialect, form: ToolForm = _bare, *, longest_name: int = 64) -> None:
+        self._dialect = dialect
+        self._form = form
+        self._longest_name = longest_name
+        self._declared: tuple[FunctionDeclaration, ...] = ()
+        self._encoded: list[msgspec.Raw] = []
+        self._names: dict[str, str] = {}
+        self._schemas: dict[str, Mapping[str, Any]] = {}
+        self._problems: list[str] = []
+
+    def encoded(self, declarations: Sequence[FunctionDeclaration]) -> list[msgspec.Raw]:
+        """Return the tools; one whose schema can't be understood is left out, which `problem` tells."""
+        if len(declarations) == len(self._declared) and all(map(_is, declarations, self._declared)):
+            return self._encoded
+        self._declared = tuple(declarations)
+        self._encoded, self._names, self._schemas = [], {}, {}
+        for declaration in declarations:
+            name = self._sound(declaration.name)
+            try:
+                parameters = parameters_for(self._dialect, declaration.parameters)
+            except SchemaProblem as problem:
+                reason = told("{name} isn't offered to the model: {reason}.", name=declaration.name, reason=problem)
+                self._problems.append(reason)
+                continue
+            if name in self._names:
+                continue
+            self._names[name] = declaration.name
+            self._schemas[declaration.name] = parameters
+            tool = self._form(name, declaration.description, parameters)
+            self._encoded.append(msgspec.Raw(msgspec.json.encode(tool)))
+        return self._encoded
+
+    def _sound(self, name: str) -> str:
+        """Return a name as it is where the provider takes it, dots and colons among it."""
+        return name if self._longest_name > _LONGEST_NAME and sound_name(name) == name else wire_name(name)
+
+    def name_of(self, name: str) -> str:
+        """Return the declared name of a tool that the model calls as it was told."""
+        return self._names.get(name, name)
+
+    def schema_of(self, name: str) -> Mapping[str, Any] | None:
+        """Return the parameters of a declared tool."""
+        return self._schemas.get(name)
+
+    def problem(self) -> str:
+        """Return what is wrong with tools, once."""
+        problems, self._problems = self._problems, []
+        return joined(" ", problems)
+
+
+def wire_name(name: str) -> str:
+    """Return a tool's name with the letters that every provider takes."""
+    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "_"
+
+
+def extras(fields: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return what a server sent beside the fields that are known: it may want it back."""
+    return {name: value for name, value in fields.items() if name not in known and value is not None}
+
+
+def dicts(value: object) -> list[dict[str, Any]]:
+    """Return the objects of what should be a list of them."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def _is(first: object, second: object) -> bool:
+    return first is second
