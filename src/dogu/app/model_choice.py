@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 def open_model(settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
     """Make the model. Nothing is connected until it is asked, and what is missing is told then."""
+    from dogu.models.options import ModelOptions
+
     provider = provider_of(settings, environ)
     return provider.open(
         Choice(
             name=settings.name or provider.default_model,
             base_url=provider.address(settings.base_url, environ),
             key=key_of(provider, settings, environ),
+            options=ModelOptions(),
             environ=environ,
         )
     )

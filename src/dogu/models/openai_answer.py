@@ -290,14 +290,15 @@ def _name_in(piece: dict[str, Any]) -> str:
 
 def _arguments_in(piece: dict[str, Any]) -> str:
     """Return a piece of the arguments, which some servers give as the object."""
-    arguments = _function_in(piece).get("arguments")
+    arguments: object = _function_in(piece).get("arguments")
     if arguments is None:
         return ""
     return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
 
 
 def _function_in(piece: dict[str, Any]) -> dict[str, Any]:
-    return next(iter(dicts([piece.get("function")])), {})
+    found = dicts([piece.get("function")])
+    return found[0] if found else {}
 
 
 def _grown(before: object, piece: object) -> object:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import msgspec
 
 from dogu.models import addresses, prices
-from dogu.models.key import Key
-from dogu.models.options import ModelOptions
 from dogu.models.prices import Price
 
 if TYPE_CHECKING:
+    from dogu.models.key import Key
     from dogu.models.model import Model
+    from dogu.models.options import ModelOptions
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     base_url: str = ""
     key: Key
-    options: ModelOptions = ModelOptions()
+    options: ModelOptions
     environ: Mapping[str, str] = {}
 
 

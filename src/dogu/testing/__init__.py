@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dogu.testing.fake_gemini import FakeGemini
+    from dogu.testing.fake_messages import FakeMessages
     from dogu.testing.fake_openai import FakeOpenAI
+    from dogu.testing.fake_responses import FakeResponses
     from dogu.testing.scripted_model import ScriptedModel
     from dogu.testing.turn import Call, Turn, call
     from dogu.testing.workspace import check_tool, executor_for, run_tool
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Call": "turn",
     "FakeGemini": "fake_gemini",
+    "FakeMessages": "fake_messages",
     "FakeOpenAI": "fake_openai",
+    "FakeResponses": "fake_responses",
     "ScriptedModel": "scripted_model",
     "Turn": "turn",
     "call": "turn",
@@ -25,7 +29,9 @@ _MODULE_OF = {
 __all__ = [
     "Call",
     "FakeGemini",
+    "FakeMessages",
     "FakeOpenAI",
+    "FakeResponses",
     "ScriptedModel",
     "Turn",
     "call",

@@ -58,15 +58,22 @@ class FakeOpenAI(Served):
 
     Turns are answered in order. `style` is how calls are streamed: `openai` (arguments in pieces, by index), `ollama`
     (each call whole, arguments a string), `object` (arguments an object, no id), `no-index`, or `index-0` (every call
-    has the index 0). `requests` holds what was received, `problems` what was refused as wrong.
+    has the index 0). With `thinks_as` it is as strict as the services that think: what came
+    with a call must come back with it, unchanged (`reasoning_content` as DeepSeek and Moonshot, `reasoning_details` as
+    OpenRouter, `extra_content` as Gemini behind this wire), and each parameter has a type. `requests` holds what was
+    received, `problems` what was refused as wrong.
     """
 
-    def __init__(self, turns: Iterable[OpenAITurn] = (), *, style: str = "openai", key: str = "") -> None:
+    def __init__(
+        self, turns: Iterable[OpenAITurn] = (), *, style: str = "openai", key: str = "", thinks_as: str = ""
+    ) -> None:
         self.requests: list[OpenAIRequest] = []
         self.problems: list[str] = []
         self._turns = iter(turns)
         self._style = style
         self._key = key
+        self._thinks_as = thinks_as
+        self._given: list[JsonObject] = []  # what was given with calls, in order
         self._lock = threading.Lock()
         self.server = WireServer(self._answer)
 
@@ -87,12 +94,39 @@ class FakeOpenAI(Served):
             with self._lock:
                 self.requests.append(request)
                 _check(request.messages)
+                if self._thinks_as:
+                    self._check_strictly(request.body)
                 turn = self._next(request)
         except (_RefusedError, msgspec.DecodeError) as error:
             self.problems.append(str(error))
             reply.send(400, msgspec.json.encode({"error": {"message": str(error), "type": "invalid_request_error"}}))
             return
         self._play(request, turn, reply)
+
+    def _check_strictly(self, body: JsonObject) -> None:
+        """Check that what came with the last calls came back with them, and the parameters' types."""
+        asked = [message for message in cast("list[JsonObject]", body["messages"]) if message.get("tool_calls")]
+        for message, given in zip(reversed(asked), reversed(self._given), strict=False):
+            for field, value in given.items():
+                calls = cast("list[JsonObject]", message["tool_calls"])
+                found: object = calls[0].get(field) if field == "extra_content" else message.get(field)
+                if found != value:
+                    raise _RefusedError(f"The {field} in the thinking mode must be passed back to the API.")
+        for tool in body.get("tools") or ():
+            _check_types(tool["function"]["parameters"], f"tools.{tool['function']['name']}")
+
+    def _given_with(self, turn: Turn, number: int) -> JsonObject:
+        """Return what this server gives beside a turn's calls."""
+        details = [{"type": "reasoning.text", "text": turn.thought, "signature": f"sig{number}", "index": 0}]
+        fields: dict[str, JsonObject] = {
+            "reasoning_content": {"reasoning_content": turn.thought},
+            "reasoning_details": {"reasoning": turn.thought, "reasoning_details": details},
+            "extra_content": {"extra_content": {"google": {"thought_signature": f"sig{number}=="}}},
+        }
+        given = fields.get(self._thinks_as, {})
+        if turn.calls:
+            self._given.append(given)
+        return given
 
     def _next(self, request: OpenAIRequest) -> Turn:
         turn = next(self._turns, None)
@@ -112,7 +146,7 @@ class FakeOpenAI(Served):
         if turn.fault in _REFUSALS:
             self._refuse(turn.fault, reply)
         elif request.body.get("stream"):
-            self._stream(turn, reply)
+            self._stream(turn, reply, self._given_with(turn, len(self.requests)))
         else:
             calls = [_whole_call(turn, index, self._style) for index in range(len(turn.calls))]
             message: JsonObject = {"role": "assistant", "content": turn.text or None}
@@ -120,9 +154,9 @@ class FakeOpenAI(Served):
             choice = {"index": 0, "message": message, "finish_reason": _finish_of(turn)}
             reply.send(200, msgspec.json.encode(_completion(choices=[choice], usage=_usage_of(turn))))
 
-    def _stream(self, turn: Turn, reply: Reply) -> None:
+    def _stream(self, turn: Turn, reply: Reply, given: JsonObject) -> None:
         reply.begin()
-        for delta in _deltas_of(turn, self._style):
+        for delta in _deltas_of(turn, self._style, given):
             reply.chunk(_event(delta))
         if turn.fault == "cut":
             reply.cut()
@@ -136,13 +170,39 @@ class FakeOpenAI(Served):
         reply.end()
 
 
-def _deltas_of(turn: Turn, style: str) -> list[JsonObject]:
+def _deltas_of(turn: Turn, style: str, given: JsonObject) -> list[JsonObject]:
     deltas: list[JsonObject] = [{"role": "assistant", "content": ""}]
-    deltas += [{"reasoning_content": piece} for piece in pieces_of(turn.thought, turn.pieces)]
+    if "reasoning_details" in given:
+        (whole,) = given["reasoning_details"]
+        for piece in pieces_of(turn.thought, turn.pieces):
+            part = {"type": whole["type"], "index": 0, "text": piece}
+            deltas.append({"reasoning": piece, "reasoning_details": [part]})
+        deltas.append({"reasoning_details": [{**whole, "text": ""}]})
+    else:
+        deltas += [{"reasoning_content": piece} for piece in pieces_of(turn.thought, turn.pieces)]
     deltas += [{"content": piece} for piece in pieces_of(turn.text, turn.pieces)]
     for index in range(len(turn.calls)):
-        deltas += [{"tool_calls": [piece]} for piece in _call_pieces(turn, index, style)]
+        first, *rest = _call_pieces(turn, index, style)
+        if not index and "extra_content" in given:
+            first |= {"extra_content": given["extra_content"]}
+        deltas += [{"tool_calls": [piece]} for piece in (first, *rest)]
     return deltas
+
+
+def _check_types(schema: JsonObject, where: str) -> None:
+    """Check that each schema has a type, or a choice whose branches have one, as Moonshot does."""
+    if "anyOf" in schema:
+        if "type" in schema:
+            raise _RefusedError(f"At path '{where}': when using anyOf, type should be defined in anyOf items.")
+        for branch in schema["anyOf"]:
+            _check_types(branch, f"{where}.anyOf")
+        return
+    if "type" not in schema:
+        raise _RefusedError(f"At path '{where}': type is not defined")
+    for name, inner in cast("JsonObject", schema.get("properties") or {}).items():
+        _check_types(inner, f"{where}.properties.{name}")
+    if "items" in schema:
+        _check_types(schema["items"], f"{where}.items")
 
 
 def _check(messages: Sequence[JsonObject]) -> None:

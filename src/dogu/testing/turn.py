@@ -38,6 +38,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     parts: Sequence[Mapping[str, Any]] = ()
     metadata: Mapping[str, Any] = {}
     prompt_tokens: int = 10
+    cached_tokens: int = 0
 
 
 def call(name: str, /, **args: Any) -> Call:
