@@ -144,7 +144,12 @@ def _common(parser: ArgumentParser) -> None:
     )
     group.add_argument("--settings", metavar="FILE", help=say("one more settings file, above the others"))
     group.add_argument("--approval-mode", choices=["default", "auto_edit", "plan", "yolo"], help=say("what asks first"))
-    group.add_argument("--model", metavar="NAME", help=say("the model, or `offline`"))
+    group.add_argument("--model", metavar="NAME", help=say("the model, a profile of the settings, or `offline`"))
+    group.add_argument("--effort", choices=["none", "low", "medium", "high"], help=say("how much the model thinks"))
+    group.add_argument(
+        "--system-prompt", metavar="TEXT", help=say("what the model is told first, instead of our words")
+    )
+    group.add_argument("--append-system-prompt", metavar="TEXT", help=say("what the model is told besides"))
     group.add_argument(
         "--max-turns", metavar="N", type=int, help=say("requests to the model that each prompt may lead to")
     )

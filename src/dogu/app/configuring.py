@@ -9,7 +9,7 @@ from dogu.language import say
 from dogu.settings import Trust, record_trust
 from dogu.workspace.visible import visible_line
 
-_HIDDEN = "api_key"
+_HIDDEN = ("api_key", "headers", "body", "proxy", "profiles")  # keys may stand in all of them
 
 
 def show_settings(options: Options) -> int:
@@ -17,7 +17,7 @@ def show_settings(options: Options) -> int:
     settings = read_settings(options)
     for group in ("tools", "shell", "sandbox", "search", "web", "model", "context", "mcp", "sessions", "ui"):
         for name, value in msgspec.structs.asdict(getattr(settings, group)).items():
-            shown = "(set)" if name == _HIDDEN and value else value
+            shown = "(set)" if name in _HIDDEN and value else value
             print(visible_line(f"{group}.{name} = {shown!r}"))
     print(say("folder: {trust}", trust=settings.trust.words))
     for key, origin in sorted(settings.origins.items()):

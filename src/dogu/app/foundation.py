@@ -15,6 +15,7 @@ from dogu.app.extending import Extras, extras_of
 from dogu.app.housekeeping import context_files
 from dogu.app.options import Door, Options, Start
 from dogu.app.sessions import OpenedSession, clear_away
+from dogu.app.surroundings import surroundings_of
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import RestrictionError, Rules
@@ -96,7 +97,7 @@ def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = No
     options, settings, notes = start.options, start.settings, start.notes
     with ExitStack() as failing:
         failing.callback(opened.give_up)
-        workspace = _workspace_of(options, settings, opened)
+        workspace = _workspace_of(start, opened)
         failing.callback(workspace.close)
         policy = _policy_of(options, settings, opened.restored)
         session = opened.session(notes, lambda: _state_of(policy, model, workspace.processes))
@@ -118,14 +119,19 @@ def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = No
     )
 
 
-def _workspace_of(options: Options, settings: Settings, opened: OpenedSession) -> Workspace:
+def _workspace_of(start: Start, opened: OpenedSession) -> Workspace:
     from dogu.agent.system_prompt import Instructions
     from dogu.runtime.journal import Journal
     from dogu.workspace.process.local import LocalProcesses
 
+    options, settings = start.options, start.settings
     folder = opened.folder.path
     roots = _roots_of(options, settings, opened)
-    instructions = Instructions(roots.all, lambda: context_files(options, settings, roots.all))
+    instructions = Instructions(
+        roots.all,
+        lambda: context_files(options, settings, roots.all),
+        lambda: surroundings_of(start, roots.primary),
+    )
     turn = opened.restored.turn if opened.restored is not None else 0
     journal = Journal(folder, roots, pending=_pending(options), undone=instructions.files_changed, turn=turn)
     files = _files_of(options, settings, roots, journal)

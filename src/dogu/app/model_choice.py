@@ -14,21 +14,40 @@ from dogu.settings import ModelSettings
 
 if TYPE_CHECKING:
     from dogu.models.model import Model
+    from dogu.models.options import ModelOptions
 
 
 def open_model(settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
     """Make the model. Nothing is connected until it is asked, and what is missing is told then."""
-    from dogu.models.options import ModelOptions
-
     provider = provider_of(settings, environ)
     return provider.open(
         Choice(
             name=settings.name or provider.default_model,
             base_url=provider.address(settings.base_url, environ),
             key=key_of(provider, settings, environ),
-            options=ModelOptions(),
+            options=_options_of(settings),
             environ=environ,
         )
+    )
+
+
+def _options_of(settings: ModelSettings) -> ModelOptions:
+    from dogu.models.options import ModelOptions
+    from dogu.models.retry import RetryPolicy
+    from dogu.models.transport_errors import Timeouts
+
+    wait_s = settings.timeout_s
+    return ModelOptions(
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        seed=settings.seed,
+        max_output_tokens=settings.max_output_tokens,
+        effort=settings.effort,
+        headers=settings.headers,
+        body=settings.body,
+        proxy=settings.proxy,
+        timeouts=Timeouts(first_byte_s=wait_s, idle_s=wait_s) if wait_s else None,
+        retry=RetryPolicy(tries=settings.tries) if settings.tries else RetryPolicy(),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dogu.app.credentials import with_kept_key
+from dogu.app.model_profiles import with_profile
 from dogu.language import say
 from dogu.models.providers import PROVIDERS, named
 from dogu.runtime.notes import Notes
@@ -27,12 +28,12 @@ class Options(msgspec.Struct, frozen=True):
     """What is said above the settings files; None and empty say nothing.
 
     `root` may be relative to the present folder, which is the default; `home` is where settings and sessions are.
-    `max_turns` bounds the requests that each prompt may lead to, `max_cost` what the whole session may cost, in US
-    dollars, with what it had cost before it was resumed. `resume` and
-    `fork` take a session's id, empty for the last one of the root. `mcp_servers` are more entries of the
-    settings' `mcpServers`. Files are read and written through `editor`; `processes` run the shell's commands elsewhere,
-    where no sandbox of ours reaches. With `only_these_roots`
-    a resumed session doesn't work in the further roots that it had.
+    `effort` is how much the model thinks. `system_prompt` stands for our own words in what the model is told first,
+    `append_system_prompt` behind them. `max_turns` bounds the requests that each prompt may lead to, `max_cost` what
+    the whole session may cost, in US dollars, with what it had cost before it was resumed. `resume` and `fork` take a
+    session's id, empty for the last one of the root. `mcp_servers` are more entries of the settings' `mcpServers`.
+    Files are read and written through `editor`; `processes` run the shell's commands elsewhere, where no sandbox of
+    ours reaches. With `only_these_roots` a resumed session doesn't work in the further roots that it had.
     """
 
     root: str = ""
@@ -40,6 +41,9 @@ class Options(msgspec.Struct, frozen=True):
     settings_file: str | None = None
     approval_mode: str | None = None
     model: str | None = None
+    effort: str | None = None
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
     home: str = msgspec.field(default_factory=lambda: os.path.expanduser("~"))
     max_turns: int | None = None
     max_cost: float | None = None
@@ -74,6 +78,9 @@ class Options(msgspec.Struct, frozen=True):
             space.settings,
             space.approval_mode,
             space.model,
+            effort=space.effort,
+            system_prompt=space.system_prompt,
+            append_system_prompt=space.append_system_prompt,
             max_turns=space.max_turns,
             max_cost=space.max_cost,
             resume=getattr(space, "resume", None),
@@ -103,6 +110,7 @@ def read_settings(options: Options) -> Settings:
     overrides = {
         "tools.approvalMode": options.approval_mode,
         "model.name": options.model,
+        "model.effort": options.effort,
         "model.maxSessionTurns": options.max_turns,
         "model.maxCost": options.max_cost,
         "context.includeDirectories": options.include_directories or None,
@@ -110,6 +118,7 @@ def read_settings(options: Options) -> Settings:
         "tools.sandbox": False if options.processes is not None else None,
     }
     settings = load_settings(options.absolute_root, options.home, options.settings_file, overrides)
+    settings = msgspec.structs.replace(settings, model=with_profile(settings.model))
     _check_provider(settings)
     return with_kept_key(settings, options.state_folder)
 

@@ -62,9 +62,15 @@ def _unknown(name: str, known: list[str], aliases: Mapping[str, str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(name, [*known, *aliases], n=1, cutoff=0.6)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    meant = aliases.get(near[0], near[0]) if near and not _are_opposite(name, near[0]) else ""
+    hint = f" Did you mean {meant!r}?" if meant else ""
     shown = name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "..."
     return f"Unknown parameter {shown!r}.{hint} Known parameters: {', '.join(known)}."
+
+
+def _are_opposite(first: str, second: str) -> bool:
+    """Whether one includes what the other excludes: spelled alike, they mean the contrary."""
+    return ("exclude" in first) != ("exclude" in second) and ("include" in first) != ("include" in second)
 
 
 def _whole(value: Any) -> Any:

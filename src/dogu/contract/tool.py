@@ -40,13 +40,14 @@ class Tool(ABC, Generic[ArgsT]):
 
     A subclass names its arguments as `Tool[MyArgs]`, where `MyArgs` is a `msgspec.Struct` whose field descriptions the
     model reads; its docstring is the description the model reads. `aliases` maps accepted spellings of a parameter to
-    its name; they are never published.
+    its name, `dropped` are parameters of other generations that change nothing here; neither are ever published.
     """
 
     name: str
     display_name: str
     kind: Kind
     aliases: ClassVar[Mapping[str, str]] = {}
+    dropped: ClassVar[frozenset[str]] = frozenset()
     args_type: ClassVar[type]
     _defaults: Mapping[str, Any] = {}
 
@@ -87,7 +88,8 @@ class Tool(ABC, Generic[ArgsT]):
         return self
 
     def _adapted(self, raw: dict[str, Any]) -> dict[str, Any]:
-        return {**self._defaults, **self.adapt(raw)}
+        known = {name: value for name, value in self.adapt(raw).items() if name not in self.dropped}
+        return {**self._defaults, **known}
 
     @abstractmethod
     def get_description(self, args: ArgsT) -> str:

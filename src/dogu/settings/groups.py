@@ -75,6 +75,8 @@ class WebSettings(msgspec.Struct, frozen=True):
 class ModelSettings(msgspec.Struct, frozen=True):
     """Which model, and how much of it; empty texts are not set, None is no limit, or not known.
 
+    `effort` is how much it thinks. `headers` and `body` join every request, `timeout_s` bounds the wait for each next
+    byte, `tries` how often a request is sent. `profiles` are other models by a name of their user's.
     `prices` are US dollars for a million tokens (`input`, `cached`, `output`) by model, above the built-in ones.
     """
 
@@ -88,6 +90,17 @@ class ModelSettings(msgspec.Struct, frozen=True):
     context_window_tokens: int | None = None
     prices: Mapping[str, Mapping[str, float]] = {}
     max_cost_usd: float | None = None
+    effort: str = ""
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_output_tokens: int | None = None
+    headers: Mapping[str, str] = {}
+    body: Mapping[str, Any] = {}
+    proxy: str = ""
+    timeout_s: float | None = None
+    tries: int | None = None
+    profiles: Mapping[str, Mapping[str, Any]] = {}
 
 
 class ContextSettings(msgspec.Struct, frozen=True):
@@ -236,4 +249,15 @@ def _model_settings(value: Mapping[str, Any]) -> ModelSettings:
         context_window_tokens=value["model.contextWindow"],
         prices=value["model.prices"],
         max_cost_usd=value["model.maxCost"],
+        effort=value["model.effort"],
+        temperature=value["model.temperature"],
+        top_p=value["model.topP"],
+        seed=value["model.seed"],
+        max_output_tokens=value["model.maxOutputTokens"],
+        headers=value["model.headers"],
+        body=value["model.body"],
+        proxy=value["model.proxy"],
+        timeout_s=value["model.timeout"],
+        tries=value["model.tries"],
+        profiles=value["model.profiles"],
     )

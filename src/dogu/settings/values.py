@@ -11,6 +11,7 @@ import msgspec
 from dogu.language import say
 from dogu.settings.tools import EntryError, tool_entry
 
+EFFORTS = ("none", "low", "medium", "high")
 APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
 SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide
 THEMES = ("auto", "dark", "light")
@@ -163,6 +164,15 @@ def prices(value: Any) -> Mapping[str, Mapping[str, float]]:
             raise ValueProblem(say("takes {example} for each model, not {entry}", example=example, entry=shown(entry)))
         taken[model] = {"cached": entry["input"], **entry}
         taken[model] = {name: amount(dollars) for name, dollars in taken[model].items()}
+    return taken
+
+
+def headers(value: Any) -> Mapping[str, str]:
+    """Take an object of texts without line breaks, as headers are."""
+    taken = json_object(value)
+    for name, text_ in taken.items():
+        if not isinstance(text_, str) or not f"{name}{text_}".isprintable():
+            raise ValueProblem(say("takes an object of texts of one line, not {value}", value=shown(value)))
     return taken
 
 

@@ -53,6 +53,7 @@ class Glob(Tool[GlobArgs]):
     display_name = "FindFiles"
     kind = Kind.SEARCH
     aliases = {"dir_path": "path", "directory": "path"}
+    dropped = frozenset(("respect_gemini_ignore",))
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots

@@ -64,7 +64,12 @@ class GrepSearch(Tool[GrepSearchArgs]):
     name = "grep_search"
     display_name = "SearchText"
     kind = Kind.SEARCH
-    aliases = {"dir_path": "path", "directory": "path", "include_pattern": "include"}
+    aliases = {
+        "dir_path": "path",
+        "directory": "path",
+        "include_pattern": "include",
+        "total_max_matches": "max_matches",
+    }
 
     def __init__(self, search: ContentSearch) -> None:
         self._search = search

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import anyio.to_thread
 import msgspec
@@ -51,9 +51,18 @@ class ListDirectory(Tool[ListDirectoryArgs]):
     display_name = "ReadFolder"
     kind = Kind.READ
     aliases = {"dir_path": "path", "directory": "path"}
+    dropped = frozenset(("respect_gemini_ignore",))
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
+
+    def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Take what other generations put into `file_filtering_options`."""
+        options = raw.get("file_filtering_options")
+        if not isinstance(options, dict):
+            return raw
+        rest = {name: value for name, value in raw.items() if name != "file_filtering_options"}
+        return {**cast("dict[str, Any]", options), **rest}
 
     def get_description(self, args: ListDirectoryArgs) -> str:
         """The directory."""

@@ -87,6 +87,7 @@ class Replace(Tool[ReplaceArgs]):
     display_name = "Edit"
     kind = Kind.EDIT
     aliases = {"path": "file_path", "absolute_path": "file_path"}
+    dropped = frozenset(("instruction",))  # a sentence about the change, which its bytes say already
 
     def __init__(self, files: Files, roots: Roots, repair: Repair | None = None) -> None:
         self._files = files

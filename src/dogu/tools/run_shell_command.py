@@ -121,6 +121,14 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command is empty: say in 'command' what to run.")
         return args
 
+    def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Take another generation's `is_background`: bash itself says it by `&`."""
+        rest = {name: value for name, value in raw.items() if name != "is_background"}
+        command = rest.get("command")
+        if raw.get("is_background") not in (True, "true") or not isinstance(command, str):
+            return rest
+        return rest if command.rstrip().endswith("&") else {**rest, "command": f"({command}\n) &"}
+
     def get_description(self, args: RunShellCommandArgs) -> str:
         """The command, where it runs, and what for, in one line."""
         where = f" [in {args.directory}]" if args.directory else ""

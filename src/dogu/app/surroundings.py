@@ -1,0 +1,81 @@
+"""What a session's model is told of its machine, its folder and the rules of this run; worked out once a session."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from dogu.agent.system_prompt import Surroundings
+from dogu.app.model_choice import provider_of
+from dogu.settings import SettingsError
+
+if TYPE_CHECKING:
+    from dogu.app.options import Start
+
+_LARGEST_BYTES = 256 * 1024
+_VARIABLE = "GEMINI_SYSTEM_MD"
+_MODES = {
+    "default": "changes and commands are asked about",
+    "auto_edit": "changes of files are made without a question, commands are asked about",
+    "plan": "nothing may change",
+    "yolo": "everything that isn't excluded runs without a question",
+}
+
+
+def surroundings_of(start: Start, root: str, environ: Mapping[str, str] = os.environ) -> Surroundings:
+    """Work them out. Raises `SettingsError` for a file of instructions that can't be read."""
+    options, settings = start.options, start.settings
+    mode = settings.tools.approval_mode
+    system, today = os.uname(), time.strftime("%Y-%m-%d")
+    notes = [
+        f"Date: {today}. System: {system.sysname} {system.release}, {system.machine}; commands run in bash.",
+        _git(root),
+        f"Approval mode: {mode} ({_MODES.get(mode, 'as set')}).",
+        _sandbox(settings.sandbox.mode, is_open=settings.sandbox.network_is_allowed),
+    ]
+    return Surroundings(
+        model=settings.model.name or provider_of(settings.model, environ).default_model,
+        words=options.system_prompt or _from_file(environ.get(_VARIABLE, ""), root),
+        more=options.append_system_prompt or "",
+        notes=tuple(filter(None, notes)),
+        is_attended=start.door.confirm is not None or start.door.ask_to_go_on is not None,
+        only_plans=mode == "plan",
+    )
+
+
+def _git(root: str) -> str:
+    """Say which branch is checked out; read from the file, because starting git would cost a start its time."""
+    folder = root
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        if folder == os.path.dirname(folder):
+            return "The workspace is no git repository."
+        folder = os.path.dirname(folder)
+    try:
+        with open(os.path.join(folder, ".git", "HEAD"), encoding="utf-8", errors="replace") as file:
+            head = file.read(1_000).strip()
+    except OSError:
+        return "The workspace is in a git repository."
+    branch = head.removeprefix("ref: refs/heads/")
+    where = f"on branch {branch}" if branch != head else "on no branch"
+    return f"The workspace is in a git repository, {where if where.isprintable() else 'on a branch'}."
+
+
+def _sandbox(mode: str, *, is_open: bool) -> str:
+    if mode == "off":
+        return "Commands run without a sandbox."
+    network = "the network is open to them" if is_open else "they have no network"
+    return f"Commands run in a sandbox, where the machine has one: they write in the workspace only; {network}."
+
+
+def _from_file(value: str, root: str) -> str:
+    """Read the instructions that `GEMINI_SYSTEM_MD` names: a file, for `true` the workspace's `.gemini/system.md`."""
+    if not value or value.lower() in ("0", "false"):
+        return ""
+    path = os.path.join(root, ".gemini", "system.md") if value.lower() in ("1", "true") else os.path.expanduser(value)
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_LARGEST_BYTES)
+    except OSError as error:
+        raise SettingsError("environment", 0, _VARIABLE, f"{path}: {error.strerror}") from error

@@ -1,0 +1,96 @@
+"""Profiles and options of models: from settings and flags to what a provider is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from dogu.agent.system_prompt import Surroundings, system_prompt
+from dogu.app.model_choice import open_model, provider_of
+from dogu.app.options import Door, Options, Start, read_settings
+from dogu.app.surroundings import surroundings_of
+from dogu.models.contents import user_content
+from dogu.settings import SettingsError
+from dogu.testing import FakeOpenAI
+
+pytestmark = pytest.mark.anyio
+
+
+def options_with(
+    tmp_path: Path, model: Mapping[str, object], name: str | None = None, effort: str | None = None
+) -> Options:
+    (tmp_path / ".dogu").mkdir(exist_ok=True)
+    (tmp_path / ".dogu" / "settings.json").write_text(json.dumps({"model": model}))
+    (tmp_path / "root").mkdir(exist_ok=True)
+    return Options(str(tmp_path / "root"), home=str(tmp_path), model=name, effort=effort)
+
+
+def test_a_profile_stands_above_the_other_settings_and_takes_no_key_elsewhere(tmp_path: Path) -> None:
+    fast = {"provider": "anthropic", "name": "claude-haiku-4-5", "effort": "low"}
+    settings = {"provider": "gemini", "apiKey": "secret", "temperature": 0.5, "profiles": {"fast": fast}}
+    model = read_settings(options_with(tmp_path, settings, "fast")).model
+    assert (provider_of(model, {}).name, model.name, model.effort) == ("anthropic", "claude-haiku-4-5", "low")
+    assert (model.api_key, model.temperature) == ("", 0.5)
+
+
+@pytest.mark.parametrize("profile", [{"nmae": "x"}, {"effort": "enormous"}])
+def test_a_profile_that_cannot_be_understood_stops_the_start(tmp_path: Path, profile: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=r"model\.profiles\.fast"):
+        read_settings(options_with(tmp_path, {"profiles": {"fast": profile}}, "fast"))
+
+
+async def test_settings_and_flags_reach_the_request(tmp_path: Path) -> None:
+    with FakeOpenAI(["ok"]) as fake:
+        chosen = {
+            "provider": "openai_compatible",
+            "baseUrl": fake.base_url,
+            "name": "any",
+            "temperature": 0.25,
+            "topP": 0.5,
+            "seed": 7,
+            "maxOutputTokens": 99,
+            "headers": {"X-Team": "a"},
+            "body": {"service_tier": "flex"},
+        }
+        model = open_model(read_settings(options_with(tmp_path, chosen, effort="low")).model, {})
+        async with model.stream("", [user_content("hi")], []) as events:
+            async for _ in events:
+                pass
+        await model.aclose()
+        request = fake.requests[0]
+    sent = [request.body[name] for name in ("temperature", "top_p", "seed", "max_tokens", "reasoning_effort")]
+    assert sent == [0.25, 0.5, 7, 99, "low"]
+    assert (request.headers["x-team"], request.body["service_tier"]) == ("a", "flex")
+
+
+def test_a_model_is_told_where_it_is_and_whether_anybody_is_there(tmp_path: Path) -> None:
+    options = options_with(tmp_path, {"name": "claude-sonnet-5"})
+    (tmp_path / "root" / ".git").mkdir()
+    (tmp_path / "root" / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    around = surroundings_of(Start(options, read_settings(options), Door()), str(tmp_path / "root"), {})
+    text = system_prompt([str(tmp_path / "root")], (), around)
+    assert "on branch topic" in text
+    assert "Nobody is here to answer" in text
+    assert "Build what was asked" in text
+    assert "Nobody is here" not in system_prompt(["/w"], (), Surroundings())
+
+
+def test_our_words_can_be_replaced_and_added_to(tmp_path: Path) -> None:
+    options = options_with(tmp_path, {})
+    root = str(tmp_path / "root")
+    own = tmp_path / "own.md"
+    own.write_text("Be a pirate.")
+    around = surroundings_of(Start(options, read_settings(options)), root, {"GEMINI_SYSTEM_MD": str(own)})
+    text = system_prompt([root], (), around)
+    assert text.startswith("Be a pirate.")
+    assert "You are dogu" not in text
+    with pytest.raises(SettingsError, match="GEMINI_SYSTEM_MD"):
+        surroundings_of(Start(options, read_settings(options)), root, {"GEMINI_SYSTEM_MD": "/none"})
+
+
+def test_what_a_model_is_told_stays_small() -> None:
+    around = Surroundings("qwen3-coder", notes=("x" * 400,), is_attended=False, only_plans=True)
+    assert len(system_prompt(["/w"], (), around)) // 4 < 1_500
