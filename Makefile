@@ -1,7 +1,7 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make. `make test-fast` is for each save,
 # `make conformance` for what speaks to others' programs: npm installs them, once a machine.
 .DELETE_ON_ERROR:
-.PHONY: run test test-fast conformance setup setup-dev system lint types layers sizes docs unit bench catalogs release-catalogs casts lock clean
+.PHONY: run test test-fast conformance setup setup-dev system lint types layers sizes docs unit oracle oracle-minute bench catalogs release-catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +14,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 run: $(RUN_STAMP)
 	@$(BIN)/dogu $(ARGS)
 
-test: setup-dev system lint types layers sizes docs unit
+test: setup-dev system lint types layers sizes docs unit oracle-minute
 
 setup: $(RUN_STAMP)
 setup-dev: $(DEV_STAMP)
@@ -60,6 +60,13 @@ docs: setup-dev
 
 unit: setup-dev
 	$(PYTEST) -n auto --dist worksteal -m "not conformance"
+
+# Runs what the judge of commands allows, in a namespace, and fails on anything done beyond the rule. Long, and a minute of it.
+oracle: setup-dev
+	$(BIN)/python scripts/oracle.py --trace --seconds 1800 --seed $$(date +%j)
+
+oracle-minute: setup-dev
+	$(BIN)/python scripts/oracle.py --seconds 60
 
 # What costs little of the unit tests (tests/conftest.py says what is left out), for each save.
 test-fast: setup-dev

@@ -75,6 +75,8 @@ def test_tools_that_the_lists_leave_out_are_refused() -> None:
         ("ls -la src", "run_shell_command(ls)"),
         ("./deploy.sh staging", "run_shell_command(./deploy.sh staging)"),
         ("rm -rf build", "run_shell_command(rm -rf build)"),
+        ("git add a && git commit -m x", "run_shell_command(git add), run_shell_command(git commit)"),
+        ("cd src && ls", "run_shell_command(cd src), run_shell_command(ls)"),
         ("python -c 'print(1)'", "run_shell_command(python -c 'print(1)')"),
     ],
 )
@@ -85,7 +87,19 @@ def test_always_saves_the_narrowest_rule(command: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["git log; ls", "git log > f", "$X", "ls $(a)", "A=1 ls", "ls *", "f() { ls; }", "'"]
+    "command",
+    [
+        "git log > f",
+        "$X",
+        "ls $(a)",
+        "A=1 ls",
+        "ls *",
+        "f() { ls; }",
+        "'",
+        "python3 - <<E\nx\nE",
+        "bash <<< x",
+        "a | sh",
+    ],
 )
 def test_a_command_that_no_rule_can_hold_is_asked_about_each_time(command: str) -> None:
     assert narrow_rule(shell(command)) is None
@@ -104,3 +118,29 @@ def test_a_session_remembers_what_it_was_told() -> None:
     policy.remember(rule)
     assert policy.decide(shell("git log")).decision == "allow"
     assert policy.decide(shell("git push")).decision == "ask"
+
+
+def test_a_chain_that_was_allowed_always_is_its_commands() -> None:
+    policy = Policy()
+    rule = policy.narrow_rule(shell("git add a && git commit -m x"))
+    assert rule is not None
+    policy.remember(rule)
+    assert policy.decide(shell("git add b; git commit -m y")).decision == "allow"
+    assert policy.decide(shell("git commit -m y")).decision == "allow"
+    assert policy.decide(shell("git push")).decision == "ask"
+
+
+def test_a_refusal_says_what_may_run_instead() -> None:
+    policy = Policy(Rules.from_lists(["run_shell_command(git)", "run_shell_command(npm test)"]))
+    said = policy.refusal(policy.decide(shell("ls")))
+    assert said == (
+        "Refused: ls: ls is not among the commands allowed. Nothing was run. Don't try it in another spelling. "
+        "What may run: git, npm test."
+    )
+
+
+def test_a_command_that_bash_cannot_read_is_to_be_mended_not_given_up() -> None:
+    policy = Policy()
+    said = policy.refusal(policy.decide(shell("echo 'x")))
+    assert said.endswith("Nothing was run. Mend the command, and call again.")
+    assert "another spelling" not in said

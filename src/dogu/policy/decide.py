@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import sentence, told
@@ -9,6 +11,10 @@ from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rule, Rules
 from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
 
+if TYPE_CHECKING:
+    from dogu.policy.commands.judge import ParsedText
+
+_MOST_NAMED = 20  # rules that a refusal names
 _KINDS = {
     Kind.READ: sentence("read"),
     Kind.SEARCH: sentence("search"),
@@ -22,39 +28,56 @@ _KINDS = {
 
 def decide(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> Verdict:
     """Judge the call: first the gate (the restrictions, and the command itself), then rules and mode."""
-    judged = gate_of(facts, rules)
+    text = _parsed(facts)
+    judged = gate_of(facts, rules, text)
     if judged.gate is Decision.DENY:
-        return Verdict(Decision.DENY, Decision.DENY, judged.reason, commands=tuple(judged.commands))
-    decision, reason = _allowance(facts, rules, mode)
+        commands = tuple(judged.commands)
+        return Verdict(Decision.DENY, Decision.DENY, judged.reason, None, commands, judged.is_unreadable)
+    decision, reason = _allowance(facts, rules, mode, text)
     decision = strictest(judged.gate, decision)
     if judged.gate is Decision.ASK and decision is Decision.ASK:
         reason = judged.reason
     return Verdict(decision, judged.gate, reason, commands=tuple(judged.commands))
 
 
-def gate_of(facts: CallFacts, rules: Rules) -> Judgement:
-    """Judge the call whatever the approval mode."""
+def refusal(verdict: Verdict, rules: Rules) -> str:
+    """Make the sentence of a refusal, for the model: why, and what may be done instead."""
+    if verdict.is_unreadable:
+        return told("Refused: {reason}. Nothing was run. Mend the command, and call again.", reason=verdict.reason)
+    allowed = [" ".join(rule.words or ()) for rule in rules.shell_core() or () if verdict.commands]
+    if not allowed:
+        return told("Refused: {reason}. Nothing was run. Don't try it in another spelling.", reason=verdict.reason)
+    named = ", ".join(allowed[:_MOST_NAMED]) + (", ..." if len(allowed) > _MOST_NAMED else "")
+    return told(
+        "Refused: {reason}. Nothing was run. Don't try it in another spelling. What may run: {allowed}.",
+        reason=verdict.reason,
+        allowed=named,
+    )
+
+
+def gate_of(facts: CallFacts, rules: Rules, text: ParsedText | None = None) -> Judgement:
+    """Judge the call whatever the approval mode; `text` is its command, where it was parsed before."""
     if rules.is_excluded(facts.tool):
-        return Judgement(Decision.DENY, told("The settings exclude {tool}.", tool=facts.tool))
+        return Judgement(Decision.DENY, told("the settings exclude {tool}", tool=facts.tool))
     if rules.core is not None and facts.is_built_in and not rules.tool_exists(facts.tool):
-        return Judgement(Decision.DENY, told("{tool} is not among the tools that the settings allow.", tool=facts.tool))
+        return Judgement(Decision.DENY, told("{tool} is not among the tools that the settings allow", tool=facts.tool))
     judged = Judgement(Decision.ALLOW, "")
     if facts.command is not None and facts.tool == SHELL_TOOL:
-        judged = judge_text(facts, rules.shell_core(), rules.shell_exclude())
+        judged = judge_text(facts, rules.shell_core(), rules.shell_exclude(), text)
     if facts.always_ask and judged.gate is Decision.ALLOW:
         return Judgement(Decision.ASK, "; ".join(facts.always_ask), judged.commands)
     return judged
 
 
-def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> tuple[Decision, str]:
+def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode, text: ParsedText | None) -> tuple[Decision, str]:
     """What remembered rules and the mode say of a call that passed the gate."""
     if mode is ApprovalMode.PLAN and not facts.kind.changes_nothing:
-        return Decision.DENY, told("In approval mode plan only reading is allowed.")
+        return Decision.DENY, told("in approval mode plan only reading is allowed")
     if mode is ApprovalMode.YOLO:
         return Decision.ALLOW, told("approval mode yolo")
     if facts.kind.changes_nothing:
         return Decision.ALLOW, told("a tool of kind {kind} changes nothing", kind=(_KINDS[facts.kind],))
-    if _is_allowed(facts, rules):
+    if _is_allowed(facts, rules, text):
         return Decision.ALLOW, told("allowed by a rule")
     if mode is ApprovalMode.AUTO_EDIT and facts.kind is Kind.EDIT:
         return Decision.ALLOW, told("approval mode auto_edit")
@@ -63,16 +86,27 @@ def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> tuple[Deci
     )
 
 
-def _is_allowed(facts: CallFacts, rules: Rules) -> bool:
+def _is_allowed(facts: CallFacts, rules: Rules, text: ParsedText | None) -> bool:
     own = [rule for rule in rules.allowed if rule.tool == facts.tool]
     if any(rule.words is None for rule in own):
         return True
     if facts.command is None or not own:
         return False
-    return judge_text(facts, tuple(own), ()).gate is Decision.ALLOW
+    return judge_text(facts, tuple(own), (), text).gate is Decision.ALLOW
 
 
-def judge_text(facts: CallFacts, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
+def _parsed(facts: CallFacts) -> ParsedText | None:
+    """The call's text for bash, to be parsed once; None for other calls."""
+    if facts.command is None or facts.shell == "cmd":
+        return None
+    from dogu.policy.commands.judge import ParsedText
+
+    return ParsedText(facts.command)
+
+
+def judge_text(
+    facts: CallFacts, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...], parsed: ParsedText | None = None
+) -> Judgement:
     """Judge the call's text as the shell that would read it."""
     text = facts.command or ""
     if facts.shell == "cmd":
@@ -81,4 +115,4 @@ def judge_text(facts: CallFacts, core: tuple[Rule, ...] | None, exclude: tuple[R
         return judge_for_cmd(text, core, exclude)
     from dogu.policy.commands.judge import judge_command
 
-    return judge_command(text, core, exclude)
+    return judge_command(parsed or text, core, exclude)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.policy.decide import decide
+from dogu.policy.decide import decide, refusal
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rule, Rules
 from dogu.policy.verdict import CallFacts, Verdict
@@ -39,6 +39,10 @@ class Policy:
         """Judge one call."""
         return decide(facts, self._rules, self.mode)
 
+    def refusal(self, verdict: Verdict) -> str:
+        """Make the sentence of a refusal, for the model: why, and what may be done instead."""
+        return refusal(verdict, self._rules)
+
     def narrow_rule(self, facts: CallFacts) -> Rule | None:
         """Return the narrowest rule that would allow this call from now on; show it before it is saved."""
         from dogu.policy.commands.narrow import narrow_rule
@@ -47,6 +51,8 @@ class Policy:
 
     def remember(self, rule: Rule) -> None:
         """Let the rule hold from now on: commands' rules in later sessions too, a whole tool's in this one."""
-        self._rules = msgspec.structs.replace(self._rules, allowed=(*self._rules.allowed, rule))
-        if self._remembered is not None and rule.words is not None:
-            self._remembered.add(rule)
+        rules = rule.parts or (rule,)
+        self._rules = msgspec.structs.replace(self._rules, allowed=(*self._rules.allowed, *rules))
+        for each in rules if self._remembered is not None else ():
+            if self._remembered is not None and each.words is not None:
+                self._remembered.add(each)

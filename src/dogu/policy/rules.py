@@ -27,7 +27,7 @@ class Rule(msgspec.Struct, frozen=True):
     """A decision about a tool, or about commands that begin with `words`.
 
     `is_unclear`: the words hold a wildcard, which no document gives a meaning; such a rule matches only itself, and
-    what it may have been meant for is asked about.
+    what it may have been meant for is asked about. `parts` are the rules of a chain's commands, which hold together.
     """
 
     tool: str
@@ -35,10 +35,13 @@ class Rule(msgspec.Struct, frozen=True):
     words: tuple[str, ...] | None = None
     source: str = ""
     is_unclear: bool = False
+    parts: tuple[Rule, ...] = ()
 
     @property
     def text(self) -> str:
-        """The rule as the settings spell it."""
+        """The rule as the settings spell it; all of its parts where it has any."""
+        if self.parts:
+            return ", ".join(part.text for part in self.parts)
         return self.tool if self.words is None else f"{self.tool}({' '.join(map(_quoted, self.words))})"
 
     @classmethod

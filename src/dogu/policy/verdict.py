@@ -58,7 +58,8 @@ class JudgedCommand(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True):
     """`gate` is what the restrictions and the command itself allow; `decision` adds mode and remembered rules.
 
-    `reason` is one sentence for the model and the user. `commands` are the simple commands of a shell text.
+    `reason` is a clause, of which `refusal` makes the sentence. `is_unreadable`: bash itself would refuse the text.
+    `commands` are the simple commands of a shell text.
     """
 
     decision: Decision
@@ -66,6 +67,7 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
     rule: str | None = None
     commands: tuple[JudgedCommand, ...] = ()
+    is_unreadable: bool = False
 
 
 class Judgement(msgspec.Struct):
@@ -74,3 +76,4 @@ class Judgement(msgspec.Struct):
     gate: Decision
     reason: str
     commands: list[JudgedCommand] = msgspec.field(default_factory=list[JudgedCommand])
+    is_unreadable: bool = False

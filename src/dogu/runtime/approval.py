@@ -59,8 +59,7 @@ class Approval:
         judged_by = self.policy.rules, self.policy.mode
         verdict = self.policy.decide(facts)
         if verdict.decision is Decision.DENY:
-            refusal = told("{reason} Nothing was run. Don't try it in another spelling.", reason=verdict.reason)
-            raise ToolError(ErrorKind.REFUSED, refusal)
+            raise ToolError(ErrorKind.REFUSED, self.policy.refusal(verdict))
         confirmation = await tool.should_confirm_execute(args)
         if confirmation is None:
             if tool.kind.changes_nothing and verdict.decision is Decision.ALLOW:
@@ -74,7 +73,7 @@ class Approval:
             if verdict.decision is Decision.ALLOW:
                 return confirmation.proposal
             if verdict.decision is Decision.DENY:
-                raise ToolError(ErrorKind.REFUSED, f"{verdict.reason} Nothing was run.")
+                raise ToolError(ErrorKind.REFUSED, self.policy.refusal(verdict))
             if self._confirm is None:
                 raise ToolError(ErrorKind.NOBODY_TO_ASK, _nobody(tool, verdict))
             rule = None if verdict.gate is Decision.ASK else self.policy.narrow_rule(facts)

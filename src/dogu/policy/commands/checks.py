@@ -173,7 +173,8 @@ def _git_config(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(reading.operands[0], Effect.RUNS, told("config changes settings that can name programs"))
         return
     name = texts[1] if texts[0] == "set" and len(texts) > 2 else texts[0]
-    if name is None or not is_a("git_own_setting", name):
+    elsewhere = any(name in ("-f", "--file", "--blob") for name, _, _ in reading.taken)
+    if elsewhere or not is_a("git_own_setting", name):
         yield Danger(reading.operands[0], Effect.RUNS, told("config changes settings that can name programs"))
 
 

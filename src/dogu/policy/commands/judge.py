@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from dogu.language import joined, told
 from dogu.policy.commands.arithmetic import second_order_danger
@@ -54,13 +55,31 @@ _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 _ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
 
 
-def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
+class ParsedText:
+    """A shell text that is parsed once, however often it is judged."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def script(self) -> Script | NotBashError | UnprovenError:
+        """What bash would read, or why that can't be said."""
+        try:
+            return parse(self.text, Dialect.BASH)
+        except (NotBashError, UnprovenError) as error:
+            return error
+
+
+def judge_command(given: str | ParsedText, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
     """Judge a shell text against the commands that alone may run (None: any) and those that may not."""
+    parsed = ParsedText(given) if isinstance(given, str) else given
+    text = parsed.text
     if not text.strip():
-        return Judgement(Decision.DENY, told("The command is empty."))
+        return Judgement(Decision.DENY, told("the command is empty"), is_unreadable=True)
     if re.search("[\ud800-\udfff\x00]", text):
-        return Judgement(Decision.DENY, told("The command holds a character that no command line can."))
-    judge = _Judge(core, exclude)
+        reason = told("the command holds a character that no command line can")
+        return Judgement(Decision.DENY, reason, is_unreadable=True)
+    judge = _Judge(core, exclude, parsed)
     try:
         judge.text(text, 0)
     except RecursionError:
@@ -73,8 +92,10 @@ def judge_command(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule,
 class _Judge:
     """Collects what is thought of each command of one text."""
 
-    def __init__(self, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> None:
+    def __init__(self, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...], parsed: ParsedText) -> None:
         self._lists = Lists(core, exclude)
+        self._parsed = parsed
+        self._is_unreadable = False
         self._commands: list[JudgedCommand] = []
         self._notes: list[tuple[Decision, str]] = []
         self._is_second_order = False
@@ -99,7 +120,7 @@ class _Judge:
         shown = joined("; ", dict.fromkeys(reasons[:3]))
         if len(reasons) > 3:
             shown = told("{reasons} (and {count} more)", reasons=shown, count=len(reasons) - 3)
-        return Judgement(gate, shown, self._commands)
+        return Judgement(gate, shown, self._commands, self._is_unreadable)
 
     def note(self, decision: Decision, reason: str) -> None:
         """Take note of what belongs to the text as a whole."""
@@ -114,7 +135,9 @@ class _Judge:
         self._is_second_order = self._is_second_order or may_run_from_subscripts(text)
         outer, self._dialect = self._dialect, dialect
         try:
-            script = parse(text, dialect)
+            script = self._parsed.script if depth == 0 else parse(text, dialect)
+            if not isinstance(script, Script):
+                raise script
             if depth == 0:
                 self._known = Known(script)
                 self._only_looks = _only_looks(script)
@@ -125,6 +148,7 @@ class _Judge:
             if reason:
                 self._ask_if_restricted(reason)
         except NotBashError as error:
+            self._is_unreadable = True
             self.note(Decision.DENY, told("bash would refuse it: {error}", error=str(error)))
         except UnprovenError as error:
             self.give_up(told("it can't be proven what it runs: {error}", error=str(error)))

@@ -85,6 +85,8 @@ def _folder(word: Word) -> Finding | None:
 
 
 def _inside(word: Word) -> Finding | None:
+    if word.text[:1] == "@":  # many programs read their arguments from such a file
+        return Effect.RUNS, told("runs a program or code that no rule names")
     if not leads_outside(word) or word.value in _STREAMS:
         return None
     return Effect.RUNS, told("{path} lies outside of the workspace", path=word.text[:40])

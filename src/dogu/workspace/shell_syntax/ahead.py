@@ -7,8 +7,24 @@ import re
 from dogu.language import told
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_newline
-from dogu.workspace.shell_syntax.tree import NotBashError, UnprovenError, Word
+from dogu.workspace.shell_syntax.tree import Command, NotBashError, UnprovenError, Word
 from dogu.workspace.shell_syntax.words import read_word
+
+CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}", "]]"))
+"""Words that close what another opened."""
+
+_RESERVED = CLOSERS | frozenset("! time coproc if for case select while until in function { [[ esac".split())
+
+
+def check_name(command: Command) -> None:
+    """Raise `UnprovenError` for a reserved word behind a redirection.
+
+    Bash writes the commands of a substitution anew, redirections last, and reads them again: then the word is reserved.
+    """
+    first = command.words[0] if command.words else None
+    if first is not None and first.is_bare and first.text in _RESERVED:
+        raise UnprovenError(told("{word!r} as a command's name", word=first.text))
+
 
 _WORD_AHEAD = re.compile(r"[^\\'\"$`|&;()<> \t\n]+")
 

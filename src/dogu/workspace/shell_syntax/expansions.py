@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from dogu.language import told
-from dogu.workspace.shell_syntax.parts import PartList
-from dogu.workspace.shell_syntax.quoting import decode_ansi_c, unescape_backquotes
+from dogu.workspace.shell_syntax.parts import PartList, decode_ansi_c, unescape_backquotes
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.tree import NotBashError, Part, PartKind, UnprovenError
 

@@ -9,14 +9,20 @@ from functools import partial
 from itertools import pairwise
 
 from dogu.language import told
-from dogu.workspace.shell_syntax.ahead import bare_word_ahead, needed_word, plain_word, skip_newlines, take_word
-from dogu.workspace.shell_syntax.assignments import as_assignment
+from dogu.workspace.shell_syntax.ahead import (
+    CLOSERS,
+    bare_word_ahead,
+    check_name,
+    needed_word,
+    plain_word,
+    skip_newlines,
+    take_word,
+)
 from dogu.workspace.shell_syntax.compound import COMPOUNDS
 from dogu.workspace.shell_syntax.dialects import Dialect, check_command, check_text
 from dogu.workspace.shell_syntax.expansions import check_read_twice, try_arithmetic
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_redirect
-from dogu.workspace.shell_syntax.reserved import CLOSERS, check_name
 from dogu.workspace.shell_syntax.tree import (
     Command,
     CommandKind,
@@ -25,6 +31,7 @@ from dogu.workspace.shell_syntax.tree import (
     UnprovenError,
     Word,
 )
+from dogu.workspace.shell_syntax.words import as_assignment
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PLAIN_NAME = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*(?![^\s;|&()])")
