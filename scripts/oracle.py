@@ -214,7 +214,8 @@ def _run(batch: list[str], trace: bool) -> Iterator[tuple[str, list[str]]]:
     )
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"[")]
     if len(answers) < len(batch):
-        print(f"oracle: ended at {batch[len(answers)]!r}: {done.stderr.decode('utf-8', 'replace')[-300:]}")
+        ended = batch[len(answers)]
+        yield ended, [f"the run ended there: {done.stderr.decode('utf-8', 'replace')[-300:].strip()}"]
     yield from zip(batch, answers, strict=False)
 
 

@@ -89,7 +89,10 @@ def _matching(
 ) -> tuple[bool, Rule | None]:
     """The first rule that begins these words, and whether that is certain; a loose match looks past options."""
     possible: Rule | None = None
+    first = words[0].value
     for rule in rules:
+        if not is_loose and rule.words and rule.words[0] not in (name, first):
+            continue
         found = _begins(rule.words or (), words, name, is_loose=is_loose)
         if found:
             return True, rule

@@ -129,6 +129,8 @@ class Reading:
     def _long(self, at: int, word: Word, text: str) -> Iterator[Danger]:
         name, equals, attached = text.partition("=")
         option = self._resolved(name)
+        if option is None and word.value is not None and self._grammar.operands[:1] == ["rest..."]:
+            return  # a script's own
         if option is None or (word.value is None and not equals):
             yield self._not_known(at, text)
         elif equals:

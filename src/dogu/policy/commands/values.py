@@ -264,7 +264,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
 """Kinds that a pattern can't say: where a path leads, what a script holds."""
 
 KINDS = frozenset(_CHECKS) | frozenset(
-    "any text file number pattern ref repository host package command module sql".split()
+    "any rest text file number pattern ref repository host package command module sql".split()
 )
 """Every kind that the table may name, but for those that have a pattern."""
 

@@ -105,7 +105,7 @@ class Known:
         values = self._values.get(part.text)
         if values is None:  # it comes from where the program was started, out of the text's reach
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
-        return all(_begins_plainly(value, part.quoted) for value in values)
+        return all(_begins_plainly(value, part.quoted) or _prints_plainly(value) for value in values)
 
 
 def _set_by_expressions(command: Command) -> Iterator[str]:
@@ -124,6 +124,13 @@ def _begins_plainly(value: Word, quoted: bool) -> bool:
         text = value.prefix if value.has_glob else value.text
         return not text.startswith("-") and (quoted or not re.search(r"\s-|[*?\[]", value.text))
     return bool(value.prefix) and not value.prefix.startswith("-") and quoted
+
+
+def _prints_plainly(value: Word) -> bool:
+    """Whether the value is what a command prints that prints a word: `BRANCH=$(git branch --show-current)`."""
+    parts = [part for part in value.parts if part.kind is not PartKind.LITERAL or part.text]
+    script = parts[0].script if len(parts) == 1 else None
+    return script is not None and len(script.commands) == 1 and prints_a_word(script.commands[0])
 
 
 def _all_commands(script: Script) -> Iterator[Command]:
