@@ -127,7 +127,7 @@ def _overview() -> str:
     rows = {
         "dogu": say("talk in the terminal"),
         say('dogu "question"'): say("the same, with a first prompt"),
-        say('dogu -p "question"'): say("one answer, without a person (piped input joins the prompt)"),
+        say('dogu -p "question"'): say("answer one prompt and exit (piped input is added to it)"),
         **{f"dogu {name}": text for name, text in about().items()},
     }
     title = say("An agent that reads, searches, edits and runs, in this folder, with nothing lost.")
@@ -138,7 +138,7 @@ def _common(parser: ArgumentParser) -> None:
     from dogu.language import LANGUAGES, PSEUDO, say
 
     group = parser.add_argument_group(say("common"))
-    group.add_argument("--root", metavar="DIR", help=say("the workspace root (default: the present folder)"))
+    group.add_argument("--root", metavar="DIR", help=say("the workspace root (default: the current folder)"))
     group.add_argument(
         "--include-directories", metavar="DIR", action="append", help=say("one more root; may be repeated")
     )

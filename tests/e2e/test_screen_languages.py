@@ -95,9 +95,9 @@ Approval mode: auto_edit
 
 › /help
   /help
-      what can be typed here
+      show help
   /tools
-      the tools the model has
+      show the model's tools
   /mode [MODE]
       show or set the approval mode:
       default, auto_edit, plan, yolo
@@ -119,19 +119,19 @@ Approval mode: auto_edit
       and conversation; without TURN:
       which there are
   /fork
-      copy this session as it stands, to
-      go on with later
+      copy this session, to continue the
+      copy later
   /memory [show | list | add TEXT |
           refresh]
-      what the model is told from
-      GEMINI.md and AGENTS.md; or
-      remember something
+      show what GEMINI.md and AGENTS.md
+      tell the model; or remember
+      something
   /compact [WHAT TO KEEP]
-      make room: sum up the older part
-      of the conversation
+      summarize the older part of the
+      conversation to free up context
   /stats
-      tokens, costs and calls so far,
-      and how full the context is
+      show tokens, costs, calls and how
+      full the context is
   /quit
       end (Ctrl-D does too)
   /open [NUMBER]
@@ -141,7 +141,7 @@ Approval mode: auto_edit
       colors for a dark or a light
       background
   /keys
-      what the keys do
+      show keyboard shortcuts
   @path
       reads a file into your prompt
 ›
@@ -174,7 +174,7 @@ seq 30; exit 3
 確認の理由: 承認モード default では、種
 類が「実行」のツールを使う前に確認します
 [y] はい
-[e] 先に編集
+[e] 編集して許可
 [n] いいえ
 [r] いいえ（理由を伝える）
 [s] 停止
@@ -189,9 +189,9 @@ Over.
 
 › /help
   /help
-      ここで入力できるもの
+      ヘルプを表示
   /tools
-      モデルが使うツール
+      モデルが使えるツールを表示
   /mode [MODE]
       承認モードの表示と設定: default、
       auto_edit、plan、yolo
@@ -214,28 +214,28 @@ Over.
       ファイルと会話をターンの前まで巻き
       戻す。TURN がなければターンの一覧
   /fork
-      後で続けられるように、現在のセッ
-      ションを複製する
+      あとで続けられるように、このセッ
+      ションをコピー
   /memory [show | list | add TEXT |
           refresh]
-      GEMINI.md と AGENTS.md からモデル
-      に伝える内容。または何かを記憶する
+      GEMINI.md と AGENTS.md の内容を表
+      示、または何かを記憶
   /compact [WHAT TO KEEP]
-      空きを作る: 会話の古い部分を要約す
-      る
+      古い会話を要約してコンテキストを空
+      ける
   /stats
-      これまでのトークン、費用、呼び出し
-      と、コンテキストの使用量
+      トークン、費用、呼び出し、コンテキ
+      ストの使用量を表示
   /quit
       終了（Ctrl-D でも可）
   /open [NUMBER]
-      折りたたまれた結果をすべて表示す
-      る。番号なしでは最後のもの
+      折りたたんだ結果を全文表示（番号省
+      略時は直近）
   /theme [dark | light]
       暗い背景または明るい背景に合わせた
       色
   /keys
-      キーの働き
+      キー操作の一覧
   @path
       ファイルをプロンプトに読み込む
 ›
@@ -249,13 +249,12 @@ I begin.
 ✗ ReadFile  /tmp/dogu-project/없다.txt
   (/open 1)
   찾을 수 없습니다. (not_found)
-? 新しい.txt을(를) 생성할까요?
+? 생성할까요? 新しい.txt
 @@ -0,0 +1,2 @@
 +一
 +二
-확인을 요청하는 이유: 승인 모드
-default에서는 편집 종류의 도구를 쓰기
-전에 확인을 요청함
+확인 이유: 승인 모드 default에서는 편집
+종류의 도구를 쓰기 전에 확인을 요청함
   아니요.
 ✗ WriteFile  /tmp/dogu-project/新し
   い.txt
@@ -267,11 +266,10 @@ seq 30; exit 3
 数える
 격리되지 않음: 사용자가 할 수 있는 모든
 쓰기와 접근이 가능합니다.
-확인을 요청하는 이유: 승인 모드
-default에서는 실행 종류의 도구를 쓰기
-전에 확인을 요청함
+확인 이유: 승인 모드 default에서는 실행
+종류의 도구를 쓰기 전에 확인을 요청함
 [y] 예
-[e] 먼저 편집
+[e] 편집 후 승인
 [n] 아니요
 [r] 아니요, 이유 전달
 [s] 중지
@@ -286,9 +284,9 @@ Over.
 
 › /help
   /help
-      입력할 수 있는 것
+      도움말 표시
   /tools
-      모델이 쓰는 도구
+      모델이 사용할 수 있는 도구 표시
   /mode [MODE]
       승인 모드 표시 또는 설정: default,
       auto_edit, plan, yolo
@@ -301,26 +299,25 @@ Over.
           [--force]
       마지막 변경 되돌리기
   /done
-      이 세션이 변경한 것(호출별)
+      이 세션의 변경 사항(호출별)
   /diff
-      이 세션이 변경한 것(파일별)
+      이 세션의 변경 사항(파일별)
   /rewind [TURN] [--keep-files]
           [--force]
       파일과 대화를 턴 이전으로 되감기.
       TURN이 없으면 턴 목록 표시
   /fork
-      나중에 이어서 하도록 이 세션을
-      지금 그대로 복사
+      나중에 이어서 할 수 있도록 이 세션
+      복사
   /memory [show | list | add TEXT |
           refresh]
-      GEMINI.md와 AGENTS.md에서 모델에
-      전달되는 내용 표시, 또는 새로
-      기억하기
+      GEMINI.md와 AGENTS.md의 내용 표시,
+      또는 기억할 내용 저장
   /compact [WHAT TO KEEP]
-      공간 확보: 대화의 앞부분 요약
+      오래된 대화를 요약해 컨텍스트 확보
   /stats
-      지금까지의 토큰, 비용, 호출과
-      컨텍스트 사용량
+      토큰, 비용, 호출, 컨텍스트 사용량
+      표시
   /quit
       종료(Ctrl-D도 가능)
   /open [NUMBER]
@@ -330,7 +327,7 @@ Over.
       어두운 배경이나 밝은 배경에 맞는
       색
   /keys
-      키의 동작
+      단축키
   @path
       파일을 프롬프트로 읽어 오기
 ›
@@ -347,7 +344,7 @@ I begin.
 @@ -0,0 +1,2 @@
 +一
 +二
-询问的原因：批准模式 default 在使用“编辑”类工具之前会询问
+需确认的原因：批准模式 default 在使用“编辑”类工具之前会询问
   否。
 ✗ WriteFile  /tmp/dogu-project/新しい.txt
   你拒绝了。没有运行任何内容。
@@ -356,8 +353,8 @@ seq 30; exit 3
 位于 /tmp/dogu-project
 数える
 不受限制：它可以写入和访问你能写入和访问的一切。
-询问的原因：批准模式 default 在使用“执行”类工具之前会询问
-[y] 是  [e] 先编辑  [n] 否  [r] 否，并说明原因  [s] 停止
+需确认的原因：批准模式 default 在使用“执行”类工具之前会询问
+[y] 是  [e] 编辑后批准  [n] 否  [r] 否，并说明原因  [s] 停止
 ›
   gemini-2.5-pro
 """,
@@ -368,8 +365,8 @@ Over.
 批准模式：auto_edit
 
 › /help
-  /help                                       这里可以输入什么
-  /tools                                      模型拥有的工具
+  /help                                       显示帮助
+  /tools                                      显示模型可用的工具
   /mode [MODE]                                显示或设置批准模式：default、
                                               auto_edit、plan、yolo
   /model [NAME]                               显示或更换模型
@@ -380,18 +377,16 @@ Over.
   /diff                                       本次会话的更改，按文件列出
   /rewind [TURN] [--keep-files] [--force]     回退到某一轮之前，包括文件和对话；
                                               不带 TURN 时列出有哪些轮次
-  /fork                                       按当前状态复制此会话，供以后继续
-  /memory [show | list | add TEXT | refresh]  模型从 GEMINI.md 和 AGENTS.md 得知
-                                              的内容；或记住一件事
-  /compact [WHAT TO KEEP]                     腾出空间：为对话中较早的部分生成摘
-                                              要
-  /stats                                      到目前为止的 token、费用和调用，以
-                                              及上下文的占用情况
+  /fork                                       复制此会话，以便之后继续
+  /memory [show | list | add TEXT | refresh]  显示 GEMINI.md 和 AGENTS.md 告诉模
+                                              型的内容，或记住某事
+  /compact [WHAT TO KEEP]                     总结较早的对话，释放上下文
+  /stats                                      显示 token、费用、调用和上下文用量
   /quit                                       退出（Ctrl-D 也可以）
   /open [NUMBER]                              完整显示折叠的结果；不带编号时显示
                                               最后一个
   /theme [dark | light]                       适合深色或浅色背景的颜色
-  /keys                                       各按键的作用
+  /keys                                       显示快捷键
   @path                                       把文件读入提示词
 ›
   gemini-2.5-pro · auto_edit
@@ -407,17 +402,17 @@ I begin.
 @@ -0,0 +1,2 @@
 +一
 +二
-詢問的原因：核准模式 default 在使用「編輯」類工具之前會詢問
+需確認的原因：核准模式 default 在使用「編輯」類工具之前會詢問
   否。
 ✗ WriteFile  /tmp/dogu-project/新しい.txt
   你拒絕了。沒有執行任何內容。
 ? 要執行這個指令嗎？
 seq 30; exit 3
-於 /tmp/dogu-project
+位置：/tmp/dogu-project
 数える
 沒有限制：你能寫入和連線的，它都可以。
-詢問的原因：核准模式 default 在使用「執行」類工具之前會詢問
-[y] 是  [e] 先編輯  [n] 否  [r] 否，並說明原因  [s] 停止
+需確認的原因：核准模式 default 在使用「執行」類工具之前會詢問
+[y] 是  [e] 編輯後核准  [n] 否  [r] 否，並說明原因  [s] 停止
 ›
   gemini-2.5-pro
 """,
@@ -428,8 +423,8 @@ Over.
 核准模式：auto_edit
 
 › /help
-  /help                                       這裡可以輸入什麼
-  /tools                                      模型可用的工具
+  /help                                       顯示說明
+  /tools                                      顯示模型可用的工具
   /mode [MODE]                                顯示或設定核准模式：default、auto_edit、plan、yolo
   /model [NAME]                               顯示或更換模型
   /connect                                    連接模型：金鑰，或這台電腦上的伺服器
@@ -437,14 +432,14 @@ Over.
   /done                                       這個工作階段的變更，依呼叫列出
   /diff                                       這個工作階段的變更，依檔案列出
   /rewind [TURN] [--keep-files] [--force]     回溯到某個回合之前，包括檔案和對話；不加 TURN：列出有哪些回合
-  /fork                                       把這個工作階段照現狀複製一份，之後再繼續
-  /memory [show | list | add TEXT | refresh]  GEMINI.md 和 AGENTS.md 告訴模型的內容；也可以記住一件事
-  /compact [WHAT TO KEEP]                     騰出空間：把對話中較早的部分做成摘要
-  /stats                                      目前的 token、費用和呼叫次數，以及上下文用了多少
+  /fork                                       複製這個工作階段，之後可繼續
+  /memory [show | list | add TEXT | refresh]  顯示 GEMINI.md 和 AGENTS.md 告訴模型的內容，或記住某事
+  /compact [WHAT TO KEEP]                     總結較早的對話，釋出上下文空間
+  /stats                                      顯示 token、費用、呼叫與上下文用量
   /quit                                       結束（Ctrl-D 也可以）
   /open [NUMBER]                              完整顯示摺疊的結果；不加數字則顯示最後一個
   /theme [dark | light]                       適合深色或淺色背景的色彩
-  /keys                                       各按鍵的作用
+  /keys                                       顯示快速鍵
   @path                                       把檔案讀入提示詞
 ›
   gemini-2.5-pro · auto_edit

@@ -26,10 +26,10 @@ def test_connecting_a_model(short_program: Program, panes: Panes, columns: int) 
             == snapshot(
                 {
                     40: """\
-No model is connected yet. Until one is,
-the offline model answers, which
-understands plain requests (list, read,
-find, search, replace, run).
+No model is connected yet. An offline
+demo model answers simple requests for
+now (list, read, find, search, replace,
+run).
   [1] paste a Gemini key (free at
       aistudio.google.com/apikey; or set
       GEMINI_API_KEY)
@@ -42,8 +42,8 @@ done. /connect shows this again.
   offline
 """,
                     80: """\
-No model is connected yet. Until one is, the offline model answers, which
-understands plain requests (list, read, find, search, replace, run).
+No model is connected yet. An offline demo model answers simple requests for now
+(list, read, find, search, replace, run).
   [1] paste a Gemini key (free at aistudio.google.com/apikey; or set
       GEMINI_API_KEY)
   [2] a model on this machine (Ollama, llama.cpp)
@@ -53,7 +53,7 @@ Type a number, or just what you want done. /connect shows this again.
   offline
 """,
                     200: """\
-No model is connected yet. Until one is, the offline model answers, which understands plain requests (list, read, find, search, replace, run).
+No model is connected yet. An offline demo model answers simple requests for now (list, read, find, search, replace, run).
   [1] paste a Gemini key (free at aistudio.google.com/apikey; or set GEMINI_API_KEY)
   [2] a model on this machine (Ollama, llama.cpp)
   [3] stay with the offline model

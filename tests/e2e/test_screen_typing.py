@@ -112,8 +112,8 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
                 {
                     40: """\
 › /
- /help     what can be typed here
- /tools    the tools the model has
+ /help     show help
+ /tools    show the model's tools
  /mode     show or set the approval ...
  /model    show the model, or change it
  /connect  connect a model: a key, o...
@@ -124,8 +124,8 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
 """,
                     80: """\
 › /
- /help     what can be typed here
- /tools    the tools the model has
+ /help     show help
+ /tools    show the model's tools
  /mode     show or set the approval mode: default, auto_edit, plan, yolo
  /model    show the model, or change it
  /connect  connect a model: a key, or a server on this machine
@@ -136,8 +136,8 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
 """,
                     200: """\
 › /
- /help     what can be typed here
- /tools    the tools the model has
+ /help     show help
+ /tools    show the model's tools
  /mode     show or set the approval mode: default, auto_edit, plan, yolo
  /model    show the model, or change it
  /connect  connect a model: a key, or a server on this machine
@@ -173,9 +173,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                 40: """\
 › /help
   /help
-      what can be typed here
+      show help
   /tools
-      the tools the model has
+      show the model's tools
   /mode [MODE]
       show or set the approval mode:
       default, auto_edit, plan, yolo
@@ -197,19 +197,19 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       and conversation; without TURN:
       which there are
   /fork
-      copy this session as it stands, to
-      go on with later
+      copy this session, to continue the
+      copy later
   /memory [show | list | add TEXT |
           refresh]
-      what the model is told from
-      GEMINI.md and AGENTS.md; or
-      remember something
+      show what GEMINI.md and AGENTS.md
+      tell the model; or remember
+      something
   /compact [WHAT TO KEEP]
-      make room: sum up the older part
-      of the conversation
+      summarize the older part of the
+      conversation to free up context
   /stats
-      tokens, costs and calls so far,
-      and how full the context is
+      show tokens, costs, calls and how
+      full the context is
   /quit
       end (Ctrl-D does too)
   /open [NUMBER]
@@ -219,7 +219,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       colors for a dark or a light
       background
   /keys
-      what the keys do
+      show keyboard shortcuts
   @path
       reads a file into your prompt
 ›
@@ -227,8 +227,8 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
 """,
                 80: """\
 › /help
-  /help                                       what can be typed here
-  /tools                                      the tools the model has
+  /help                                       show help
+  /tools                                      show the model's tools
   /mode [MODE]                                show or set the approval mode:
                                               default, auto_edit, plan, yolo
   /model [NAME]                               show the model, or change it
@@ -240,29 +240,29 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /rewind [TURN] [--keep-files] [--force]     go back to before a turn, files
                                               and conversation; without TURN:
                                               which there are
-  /fork                                       copy this session as it stands, to
-                                              go on with later
-  /memory [show | list | add TEXT | refresh]  what the model is told from
-                                              GEMINI.md and AGENTS.md; or
-                                              remember something
-  /compact [WHAT TO KEEP]                     make room: sum up the older part
-                                              of the conversation
-  /stats                                      tokens, costs and calls so far,
-                                              and how full the context is
+  /fork                                       copy this session, to continue the
+                                              copy later
+  /memory [show | list | add TEXT | refresh]  show what GEMINI.md and AGENTS.md
+                                              tell the model; or remember
+                                              something
+  /compact [WHAT TO KEEP]                     summarize the older part of the
+                                              conversation to free up context
+  /stats                                      show tokens, costs, calls and how
+                                              full the context is
   /quit                                       end (Ctrl-D does too)
   /open [NUMBER]                              show a folded result in full; the
                                               last one without a number
   /theme [dark | light]                       colors for a dark or a light
                                               background
-  /keys                                       what the keys do
+  /keys                                       show keyboard shortcuts
   @path                                       reads a file into your prompt
 ›
   offline
 """,
                 200: """\
 › /help
-  /help                                       what can be typed here
-  /tools                                      the tools the model has
+  /help                                       show help
+  /tools                                      show the model's tools
   /mode [MODE]                                show or set the approval mode: default, auto_edit, plan, yolo
   /model [NAME]                               show the model, or change it
   /connect                                    connect a model: a key, or a server on this machine
@@ -270,14 +270,14 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /done                                       what this session changed, by call
   /diff                                       what this session changed, by file
   /rewind [TURN] [--keep-files] [--force]     go back to before a turn, files and conversation; without TURN: which there are
-  /fork                                       copy this session as it stands, to go on with later
-  /memory [show | list | add TEXT | refresh]  what the model is told from GEMINI.md and AGENTS.md; or remember something
-  /compact [WHAT TO KEEP]                     make room: sum up the older part of the conversation
-  /stats                                      tokens, costs and calls so far, and how full the context is
+  /fork                                       copy this session, to continue the copy later
+  /memory [show | list | add TEXT | refresh]  show what GEMINI.md and AGENTS.md tell the model; or remember something
+  /compact [WHAT TO KEEP]                     summarize the older part of the conversation to free up context
+  /stats                                      show tokens, costs, calls and how full the context is
   /quit                                       end (Ctrl-D does too)
   /open [NUMBER]                              show a folded result in full; the last one without a number
   /theme [dark | light]                       colors for a dark or a light background
-  /keys                                       what the keys do
+  /keys                                       show keyboard shortcuts
   @path                                       reads a file into your prompt
 ›
   offline
@@ -295,13 +295,13 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                 40: """\
 › /keys
   Enter
-      send; while a turn runs, the
-      message waits for its end
+      send; during a turn, the message
+      waits until it ends
   Alt-Enter, Ctrl-J, \\ Enter
       a new line
   ↑
-      the last message that waits, else
-      what was typed before
+      the last queued message, or else
+      earlier input
   Ctrl-R
       search what was typed before in
       this folder
@@ -330,11 +330,10 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
 """,
                 80: """\
 › /keys
-  Enter                       send; while a turn runs, the message waits for its
-                              end
+  Enter                       send; during a turn, the message waits until it
+                              ends
   Alt-Enter, Ctrl-J, \\ Enter  a new line
-  ↑                           the last message that waits, else what was typed
-                              before
+  ↑                           the last queued message, or else earlier input
   Ctrl-R                      search what was typed before in this folder
   Tab                         complete a /command or an @file
   Ctrl-C                      cancel what runs; else clear the input; twice at
@@ -350,9 +349,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
 """,
                 200: """\
 › /keys
-  Enter                       send; while a turn runs, the message waits for its end
+  Enter                       send; during a turn, the message waits until it ends
   Alt-Enter, Ctrl-J, \\ Enter  a new line
-  ↑                           the last message that waits, else what was typed before
+  ↑                           the last queued message, or else earlier input
   Ctrl-R                      search what was typed before in this folder
   Tab                         complete a /command or an @file
   Ctrl-C                      cancel what runs; else clear the input; twice at an empty prompt, leave
@@ -431,8 +430,8 @@ Running · Ctrl-C cancels
                     40: """\
 › wait
 Cancelled: Shell echo started; until [
--e go ]; do sleep 0.05; done. What was
-done stays done.
+-e go ]; do sleep 0.05; done. Changes
+already made are kept.
 › first
   次のメッセージはとても長いので四十桁で
   は折り返しが必要です
@@ -441,8 +440,8 @@ done stays done.
 """,
                     80: """\
 › wait
-Cancelled: Shell echo started; until [ -e go ]; do sleep 0.05; done. What was
-done stays done.
+Cancelled: Shell echo started; until [ -e go ]; do sleep 0.05; done. Changes
+already made are kept.
 › first
   次のメッセージはとても長いので四十桁では折り返しが必要です
   third, changed
@@ -450,7 +449,7 @@ done stays done.
 """,
                     200: """\
 › wait
-Cancelled: Shell echo started; until [ -e go ]; do sleep 0.05; done. What was done stays done.
+Cancelled: Shell echo started; until [ -e go ]; do sleep 0.05; done. Changes already made are kept.
 › first
   次のメッセージはとても長いので四十桁では折り返しが必要です
   third, changed

@@ -225,6 +225,6 @@ def open_sandbox(settings: Settings) -> Sandbox | None:
     )
     found = ladder.Sandbox.detect(wanted)
     if chosen.mode == "on" and found.step is ladder.Step.NONE:
-        message = told("The settings demand a sandbox (tools.sandbox) and this machine has none: no command is run.")
+        message = told("The settings require a sandbox (tools.sandbox), and this machine has none: no command is run.")
         raise ToolError(ErrorKind.START_FAILED, message)
     return found

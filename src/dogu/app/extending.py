@@ -171,7 +171,7 @@ def add_own_commands(
     skills = skills_of(options, settings)
     if skills is not None:
         slash.register(skills.command())
-        notes.add(*(say("Skill not used: {problem}", problem=problem) for problem in skills.problems()))
+        notes.add(*(say("Skill can't be loaded: {problem}", problem=problem) for problem in skills.problems()))
     _add_commands(slash, start, run)
     notes.add(*_waiting(options, settings))
 
@@ -200,7 +200,7 @@ def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], 
     taken = {command.name for command in slash}
     for entry in commands.all():
         if isinstance(entry, BadCommand):
-            notes.add(say("Command not used: {problem}", problem=entry.problem))
+            notes.add(say("Command can't be loaded: {problem}", problem=entry.problem))
         elif entry.name in taken:
             notes.add(say("Command not used: {file}: /{name} is dogu's own.", file=entry.file, name=entry.name))
     slash.register_source(CustomSlashCommands(commands, run))

@@ -54,7 +54,7 @@ class Opened(msgspec.Struct, frozen=True):
         """What the user is told before the first prompt."""
         lines = [f"dogu {__version__} · {self.agent.model.name} · {self.runtime.roots[0]}"]
         lines += [say("Settings: {warning}", warning=warning) for warning in self.settings.warnings]
-        return [*lines, *map(say, self.runtime.notes), say("/help shows what can be typed.")]
+        return [*lines, *map(say, self.runtime.notes), say("/help shows help.")]
 
 
 @asynccontextmanager

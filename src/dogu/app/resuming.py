@@ -50,7 +50,7 @@ async def resume(base: Foundation, model: Model) -> Resumed:
     notes = [*base.opened.notes, *rules, *_notes(interrupted)]
     before, now = restored.state.model, model.name
     if before and before != now:
-        notes.append(say("Until now {before} answered in this session; now it is {now}.", before=before, now=now))
+        notes.append(say("This session used {before} so far; now it uses {now}.", before=before, now=now))
     if restored.elicitation is not None:
         notes.append(say("This was asked and not answered: {question}", question=restored.elicitation.note))
     if restored.state.jobs:
@@ -79,7 +79,7 @@ def _notes(interrupted: Interrupted) -> list[str]:
         say("Interrupted: {call} had begun. It is not run again; /done shows what it changed.", call=_shown(call))
         for call in interrupted.begun
     ]
-    notes += [say("Not run any more: {call}", call=_shown(call)) for call in interrupted.not_run]
+    notes += [say("Not run: {call}", call=_shown(call)) for call in interrupted.not_run]
     if interrupted.is_mid_turn and not notes:
         notes.append(say("The last turn was interrupted: say how to go on."))
     return notes

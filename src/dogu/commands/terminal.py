@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the program's own arguments, for when no command is named."""
     parser.add_argument("question", nargs="*", help=say("a first prompt; @path reads a file into it"))
-    parser.add_argument("-p", "--print", metavar="PROMPT", help=say("answer this and exit, without a person"))
+    parser.add_argument("-p", "--print", metavar="PROMPT", help=say("answer this prompt and exit"))
     parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text")
     parser.add_argument(
         "--resume", metavar="ID", nargs="?", const="", help=say("go on with a session (default: the last one here)")
@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fork", metavar="ID", nargs="?", const="", help=say("go on with a copy of a session; it stays as it is")
     )
-    parser.add_argument("--screen-reader", action="store_true", help=say("plain words, nothing drawn twice"))
+    parser.add_argument("--screen-reader", action="store_true", help=say("plain text that is never redrawn"))
     parser.add_argument("-V", "--version", action="store_true", help=say("print the version"))
 
 

@@ -164,7 +164,7 @@ def _too_many(status: _Status, told_s: float | None, said: str) -> ModelError:
             "The quota of this key is used up. Wait for it to be renewed, take another model or raise the quota."
         )
         return ModelError(ModelErrorKind.QUOTA, message + said, retry_after_s=delay_s)
-    message = told("Gemini asks to slow down (too many requests or tokens a minute).{said}", said=said)
+    message = told("Gemini's rate limit was reached (too many requests or tokens per minute).{said}", said=said)
     return ModelError(ModelErrorKind.RATE_LIMIT, message, most_tries=MANY_TRIES, retry_after_s=delay_s)
 
 

@@ -37,7 +37,7 @@ def _explained(status: int, message: str, code: str, told_s: float | None, asked
         if "quota" in code or "billing" in code:
             text = told("The quota of this key is used up: raise it, or take another model.{said}", said=said)
             return ModelError(ModelErrorKind.QUOTA, text, retry_after_s=told_s)
-        text = told("The server asks to slow down.{said}", said=said)
+        text = told("The server's rate limit was reached.{said}", said=said)
         return ModelError(ModelErrorKind.RATE_LIMIT, text, most_tries=MANY_TRIES, retry_after_s=told_s)
     if status in (408, 504):
         return ModelError(ModelErrorKind.TIMEOUT, told("The server took too long.{said}", said=said), most_tries=4)

@@ -66,7 +66,7 @@ class Approval:
                 return None
             confirmation = Confirmation(description, description)
         if confirmation.always_ask:
-            facts = _facts(tool, args, (*asks, *(confirmation.reasons or (told("a person must see it each time"),))))
+            facts = _facts(tool, args, (*asks, *(confirmation.reasons or (told("it must be approved each time"),))))
             verdict = self.policy.decide(facts)
         async with self._asking:
             verdict = self._up_to_date(verdict, facts, judged_by)

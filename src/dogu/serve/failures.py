@@ -33,7 +33,7 @@ _SENTENCES = {
     ErrorKind.TIMED_OUT: sentence("It took too long."),
     ErrorKind.REFUSED: sentence("A rule refuses it. Nothing was run."),
     ErrorKind.DECLINED: sentence("You declined it. Nothing was run."),
-    ErrorKind.NOBODY_TO_ASK: sentence("It needs a person's approval, and nobody is here to ask. Nothing was run."),
+    ErrorKind.NOBODY_TO_ASK: sentence("It needs the user's approval, and nobody is here to ask. Nothing was run."),
     ErrorKind.CANCELLED: sentence("It was interrupted."),
     ErrorKind.REMOTE_FAILED: sentence("Another program or server failed."),
     ErrorKind.DEFECT: sentence("It failed by a defect of dogu."),

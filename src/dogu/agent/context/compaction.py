@@ -173,7 +173,7 @@ class Compaction:
             return Compacted(before, before, problem=problem)
         contents = _opened(self._opening(summary, plan), plan.kept)
         if _estimate(contents) >= _estimate(self._conversation.history.contents):
-            return Compacted(before, before, problem=told("The summary was longer than what it stands for."))
+            return Compacted(before, before, problem=told("The summary was longer than the messages it would replace."))
         done = Compacted(before, summarised=len(plan.older), shortened=plan.shortened, summary=summary)
         return self._replaced(before, contents, done)
 

@@ -17,8 +17,8 @@ def general_commands(
     general = _General(agent, runtime, commands, yolo_is_disabled=yolo_is_disabled)
     modes = [mode.value for mode in ApprovalMode]
     return [
-        SlashCommand("help", say("what can be typed here"), general.help),
-        SlashCommand("tools", say("the tools the model has"), general.tools),
+        SlashCommand("help", say("show help"), general.help),
+        SlashCommand("tools", say("show the model's tools"), general.tools),
         SlashCommand(
             "mode",
             say("show or set the approval mode: default, auto_edit, plan, yolo"),

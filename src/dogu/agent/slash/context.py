@@ -31,15 +31,18 @@ def context_commands(
     return [
         SlashCommand(
             "memory",
-            say("what the model is told from GEMINI.md and AGENTS.md; or remember something"),
+            say("show what GEMINI.md and AGENTS.md tell the model; or remember something"),
             commands.memory,
             "[show | list | add TEXT | refresh]",
             lambda start: [word for word in _MEMORY if word.startswith(start)],
         ),
         SlashCommand(
-            "compact", say("make room: sum up the older part of the conversation"), commands.compact, "[WHAT TO KEEP]"
+            "compact",
+            say("summarize the older part of the conversation to free up context"),
+            commands.compact,
+            "[WHAT TO KEEP]",
         ),
-        SlashCommand("stats", say("tokens, costs and calls so far, and how full the context is"), commands.stats),
+        SlashCommand("stats", say("show tokens, costs, calls and how full the context is"), commands.stats),
     ]
 
 
@@ -89,8 +92,8 @@ class _ContextCommands:
             lines.append(say("{path}: {count} characters", path=file.path, count=f"{len(file.text):,}"))
             lines += [say("  imports {path}", path=path) for path in file.imported]
         for file in context.told.values():
-            lines.append(say("{path}: told when its folder was first touched", path=file.path))
-        lines = lines or [say("There is no GEMINI.md or AGENTS.md that the model is told.")]
+            lines.append(say("{path}: loaded when its folder was first used", path=file.path))
+        lines = lines or [say("No GEMINI.md or AGENTS.md was found.")]
         return [*lines, *map(say, context.problems)]
 
     def _added(self, text: str) -> str:
@@ -127,7 +130,7 @@ class _ContextCommands:
             lines.append(say("Of it since the session was resumed: {tokens}; {cost}", tokens=_tokens(used), cost=cost))
         if budget.max_cost_usd is not None:
             lines.append(say("The limit of the costs: {most}", most=usd(budget.max_cost_usd)))
-        return lines or [say("Nothing was asked of the model so far.")]
+        return lines or [say("No requests to the model yet.")]
 
     def _called(self) -> list[str]:
         rows = self._housekeeping.call_counts.by_tool.items()

@@ -32,7 +32,7 @@ def session_commands(agent: Agent, runtime: Runtime, session: Session, fork: Cal
             "[TURN] [--keep-files] [--force]",
             rewind.complete,
         ),
-        SlashCommand("fork", say("copy this session as it stands, to go on with later"), commands.fork),
+        SlashCommand("fork", say("copy this session, to continue the copy later"), commands.fork),
     ]
 
 
@@ -75,4 +75,4 @@ class _SessionCommands:
             session_id = await to_thread.run_sync(self._fork)
         except OSError as error:
             return Said(say("This session can't be copied: {why}.", why=error.strerror or str(error)))
-        return Said(say("Copied as it stands. To go on there: dogu --resume {id}", id=session_id))
+        return Said(say("Session copied. To continue the copy: dogu --resume {id}", id=session_id))

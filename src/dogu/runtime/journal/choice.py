@@ -23,7 +23,7 @@ def calls_to_undo(known: Entries, *, last: int, call_id: str, to: str, turn: int
     else:
         chosen = open_ones[-last:] if last > 0 else []
     if all(entry.is_undone for entry in chosen):
-        raise ToolError(ErrorKind.NOT_FOUND, told("Nothing to undo: no change is left that fits."))
+        raise ToolError(ErrorKind.NOT_FOUND, told("Nothing to undo."))
     return chosen
 
 

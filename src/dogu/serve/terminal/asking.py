@@ -176,7 +176,7 @@ class Asking:
         if not self._choices:
             return []
         if not self._is_armed:
-            return [("", wrapped(say("A question waits until you have stopped typing."), self._columns() - 1))]
+            return [("", wrapped(say("A question is waiting until you stop typing."), self._columns() - 1))]
         words = [hanging(choice.words, self._columns() - 1, "    ") for choice in self._choices]
         one_line = "  ".join(words)
         shown = one_line if width_of(one_line) < self._columns() - 2 else "\n".join(words)

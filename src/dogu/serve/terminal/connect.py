@@ -33,8 +33,8 @@ class ConnectMenu:
         self._is_offered = True
         self._say(
             say(
-                "No model is connected yet. Until one is, the offline model answers, which understands plain requests "
-                "(list, read, find, search, replace, run)."
+                "No model is connected yet. An offline demo model answers simple requests for now (list, "
+                "read, find, search, replace, run)."
             )
         )
         for choice in _choices():
@@ -81,7 +81,7 @@ class ConnectMenu:
             key = await self._screen.read_line(say("Gemini key (it isn't shown):"), is_secret=True)
             key = (key or "").strip()
             if not key:
-                self._say(say("No key was taken."))
+                self._say(say("No key was entered."))
                 return
             if not key.isascii() or not key.isprintable() or " " in key:
                 self._say(say("That holds characters that no key has. Paste it once more, or press Ctrl-C."))

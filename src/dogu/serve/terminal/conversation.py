@@ -204,7 +204,7 @@ class Conversation:
         what = self.show.doing()
         self._feed.hurry()
         self.show.end()
-        self._print(say("Cancelled: {what}. What was done stays done.", what=what), "yellow")
+        self._print(say("Cancelled: {what}. Changes already made are kept.", what=what), "yellow")
         self._scope.cancel()
         while (message := self._inbox.take_back()) is not None:
             self._screen.give_back(message)

@@ -34,7 +34,7 @@ def own_commands(screen: Screen, open_result: Callable[[int], None], leave: Call
             "[dark | light]",
             lambda start: [theme for theme in THEMES if theme.startswith(start)],
         ),
-        SlashCommand("keys", say("what the keys do"), own.keys),
+        SlashCommand("keys", say("show keyboard shortcuts"), own.keys),
     ]
 
 
@@ -67,9 +67,9 @@ class _Own:
 
     async def keys(self, _rest: str) -> Said:
         rows = [
-            ("Enter", say("send; while a turn runs, the message waits for its end")),
+            ("Enter", say("send; during a turn, the message waits until it ends")),
             ("Alt-Enter, Ctrl-J, \\ Enter", say("a new line")),
-            ("↑", say("the last message that waits, else what was typed before")),
+            ("↑", say("the last queued message, or else earlier input")),
             ("Ctrl-R", say("search what was typed before in this folder")),
             ("Tab", say("complete a /command or an @file")),
             ("Ctrl-C", say("cancel what runs; else clear the input; twice at an empty prompt, leave")),

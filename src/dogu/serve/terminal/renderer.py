@@ -83,6 +83,9 @@ class LiveRenderer(Renderer):
         self._due: list[str] = []
         self._is_stale = False
         self._reflows = _reflows()
+        # prompt_toolkit has no hook for "print above what is drawn, in the same write"; its own way erases and draws in
+        # several writes, which flickers. So its private state (_last_screen, _cursor_pos, _last_size) is read and set
+        # here, and only in this class, and pyproject.toml holds it below the next minor version.
         super().__init__(style, output)
         self.cpr_support = CPR_Support.NOT_SUPPORTED  # prompt_toolkit's own questions, for the height
 

@@ -49,7 +49,10 @@ class Supervisor:
         self._poller = select.poll()
         self._pid = self._command_pid = 0
         self._status: int | None = None
-        self._phase = "foreground"  # then linger, background; or asking, killing
+        # foreground -> linger -> background, or asking -> killing, then over. Linger: a shell may end before the last
+        # line of what it piped into has arrived. Asking (SIGTERM) comes before killing, so that a program can put its
+        # files in order; killing gives up at last: a process stuck in the kernel would keep the whole call waiting.
+        self._phase = "foreground"
         self._phase_until = 0.0
         self._reason = ""
         self._asked: set[int] = set()

@@ -200,7 +200,7 @@ class Sandbox(msgspec.Struct, frozen=True):
         """What this step can't enforce, a sentence each, for `dogu doctor`."""
         limits = _LIMITS[self.step] + self._network_limits
         if self.step not in (Step.NONE, Step.SEATBELT) and self.landlock_abi < 6:
-            limits += (sentence("Commands can send signals to the person's other processes."),)
+            limits += (sentence("Commands can send signals to the user's other processes."),)
         if self.step is Step.LANDLOCK and self.landlock_abi < 4 and not self._has_network:
             limits += (sentence("The network is cut off by seccomp alone."),)
         if self.step is Step.LANDLOCK and self.landlock_abi < 3:
