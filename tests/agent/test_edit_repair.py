@@ -61,6 +61,10 @@ async def test_a_right_answer_is_written_and_told(tmp_path: Path):
     [
         repaired(old_string="not in the file at all", new_string="x"),
         repaired(old_string="values", new_string="x"),
+        repaired(old_string=TEXT[: TEXT.index("\n\n\n")], new_string=WANTED),
+        repaired(old_string=PLACE, new_string=f"import shutil\nshutil.rmtree('/')\n{WANTED}"),
+        repaired(old_string=PLACE, new_string="if"),
+        repaired(old_string=TEXT, new_string=WANTED),
         repaired(no_change_needed=True),
         repaired(old_string=5),
         repaired(),

@@ -182,7 +182,7 @@ async def test_a_text_that_is_not_there_fails_with_the_nearest_place(root: Path)
     assert message == (
         f"Failed to edit, 0 occurrences found for old_string in {path}. "
         "Nearest: lines 2-3 (- old_string, + the file):\n"
-        "-     size = width + depth\n+     size = width * height\n"
+        "-     size = width + depth\n+     size = width * height\n      return size\n"
         "Nothing was written. Read the file and send old_string exactly as it is there."
     )
     assert path.read_text() == CODE
@@ -195,7 +195,7 @@ async def test_a_text_that_is_there_twice_fails_with_both_places(root: Path) -> 
     kind, message = await error_of(path, "size", "x")
     assert kind is ErrorKind.AMBIGUOUS_MATCH
     assert message.startswith(
-        f"Failed to edit, expected 1 occurrences but found 2 for old_string in {path}: lines 2-2, 3-3."
+        f"Failed to edit, expected 1 occurrences but found 2 for old_string in {path}: lines 2, 3."
     )
     assert path.read_text() == CODE
 
@@ -207,9 +207,18 @@ async def test_a_text_that_is_not_quite_exact_is_found_and_the_receipt_says_how(
     result = await replace(path, "size = width  *  height\nreturn size", "size = height * width\nreturn size")
     assert result.llm_content == (
         f"Successfully modified file: {path} (1 replacements). "
-        "Matched by white space and look-alikes at lines 2-3. Forgiven: spacing, indentation."
+        "Matched by white space and look-alikes at lines 2-3. Forgiven: indentation, spacing. "
+        "Written:\n     2\t    size = height * width"
     )
     assert path.read_text() == CODE.replace("width * height", "height * width")
+
+
+async def test_an_empty_old_string_fills_a_file_that_is_empty(root: Path) -> None:
+    path = root / "empty.py"
+    path.write_text("")
+    result = await replace(path, "", "x = 1\n")
+    assert result.error is None
+    assert path.read_text() == "x = 1\n"
 
 
 async def test_a_placeholder_for_code_left_out_is_refused(root: Path) -> None:
@@ -234,7 +243,7 @@ async def test_an_edit_made_before_is_told(root: Path) -> None:
     kind, message = await error_of(code(root), "size = width / height", "size = width * height")
     assert kind is ErrorKind.NO_MATCH
     assert "new_string is there already; was this edit made before? See" in message
-    assert "lines 2-2" in message
+    assert "See line 2." in message
 
 
 async def test_a_binary_file_is_refused(root: Path) -> None:
@@ -314,7 +323,7 @@ async def test_notes_tell_the_stage_invisible_characters_the_encoding_and_links(
     display = (await question_of(tool(root), path, "ä  =  1", "ä = \u202e1")).display
     assert isinstance(display, FileDiff)
     notes = " ".join(display.notes)
-    assert "Matched by white space and look-alikes at lines 2-2" in notes
+    assert "Matched by white space and look-alikes at line 2" in notes
     assert "U+202E RIGHT-TO-LEFT OVERRIDE (line 2)" in notes
     assert "U+200B" not in notes
     assert "UTF-8 with BOM" in notes
@@ -467,8 +476,8 @@ async def repaired(path: Path, repair: Repairer, old: str) -> ToolResult:
 async def test_the_model_is_asked_once_and_its_answer_taken_exactly(root: Path) -> None:
     path = code(root)
     repair = Repairer(("    size = width * height\n", "    size = 1\n"))
-    result = await repaired(path, repair, "    volume = a * b\n")
-    assert "Matched by repair by the model at lines 2-2." in str(result.llm_content)
+    result = await repaired(path, repair, "    volume = width * depth\n")
+    assert "Matched by repair by the model at line 2." in str(result.llm_content)
     assert path.read_text() == CODE.replace("width * height", "1")
     [request] = repair.asked
     assert request.region == CODE

@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from dogu.workspace.edit_match import Edit, Edits, Refusal, Wanted, Why, match_edit, match_edits
+from dogu.workspace.edit_match import Edit, Edits, Refusal, Wanted, Why, match_edit, match_edits, written_lines
 
 CODE = dedent(
     '''\
@@ -135,7 +135,7 @@ def test_white_space_is_forgiven_and_the_change_fits_the_file(garble: Callable[[
 
 
 def test_the_receipt_says_what_was_forgiven() -> None:
-    assert edit(CODE, dedent(LOOP), dedent(LOOP) + "x\n")[1].forgiven == ("spacing", "indentation")
+    assert edit(CODE, dedent(LOOP), dedent(LOOP) + "x\n")[1].forgiven == ("indentation",)
     assert edit(CODE, "return  result", "x")[1].forgiven == ("spacing",)
 
 
@@ -542,11 +542,59 @@ def test_a_refusal_shows_the_nearest_place() -> None:
     assert found.why is Why.NO_MATCH
     assert found.lines == ((9, 11),)
     assert found.nearest.split("\n") == [
+        "          for item in items:",
         "-             result += item.weight",
         "-         return 1",
         "+             result += item.price",
         "+         return result",
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("            result += item.weight\n        return 1\n", "            result += item.price\n        return result\n"),
+        ("        return result\n", "        for item in items:\n            result += item.price\n        return result\n"),
+        ("        result = 0\n        count = 1\n        mark = 2\n", "        result = 0\n"),
+        ("    def total(self, items):\n        result = 1\n", "    def total(self, items):\n        result = 0\n"),
+    ],
+)  # fmt: skip
+def test_the_diff_of_a_refusal_makes_the_text_of_the_file_of_old_string(wrong: str, right: str) -> None:
+    block = CODE[CODE.index("    def total") : CODE.index("    def first")].rstrip("\n") + "\n"
+    old = block.replace(right, wrong)
+    found = refusal(CODE, old, "x")
+    mended = old
+    for tag, lines in runs(found.nearest):
+        if tag == "change":
+            out = "".join(line[2:] + "\n" for line in lines if not line.startswith("+"))
+            put = "".join(line[2:] + "\n" for line in lines if not line.startswith("-"))
+            assert mended.count(out) == 1
+            mended = mended.replace(out, put)
+    assert CODE.count(mended) == 1
+
+
+def runs(diff: str) -> list[tuple[str, list[str]]]:
+    """Return the diff as one run with its context."""
+    return [("change", diff.split("\n"))]
+
+
+def test_a_refusal_names_what_each_place_is_in_or_shows_the_lines() -> None:
+    assert refusal(CODE, "item.price", "p").shown.split("\n") == [
+        "    10  in for item in items:",
+        "    15  in def first(self, items):",
+    ]
+    found = refusal("call(one, two)\n", "call(one,\n  two)", "call(one,\n  three)")
+    assert found.shown == "     1\tcall(one, two)"
+
+
+def test_the_lines_written_are_shown_with_their_numbers() -> None:
+    found = match_edits(CODE, [Wanted("import os\n", ""), Wanted("return result", "return 1")])
+    assert isinstance(found, Edits)
+    assert written_lines(CODE, found.replacements).split("\n")[-1] == "    10\t        return 1"
+    text = "a\n" * 50
+    [piece] = edit(text + "b\n", "b\n", "c\n" * 40)[1].replacements
+    lines = written_lines(text + "b\n", [piece]).split("\n")
+    assert (lines[0], lines[-1], len(lines)) == ("    51\tc", "...", 31)
 
 
 def test_a_refusal_of_an_edit_that_is_made_already_says_so() -> None:

@@ -1,6 +1,7 @@
 """Puts an edit right that could not be placed, by asking the session's model once.
 
-`replace` takes the answer through its exact stage only, so a wrong answer costs nothing but the request.
+`replace` takes the answer through its exact stage only, and only where it is the edit that was asked for: in the lines
+shown, like the text asked for, adding and taking away no more. So a wrong answer costs nothing but the request.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from anyio import to_thread
 from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
-    from dogu.workspace.edit_match import Edit, Refusal, Repair, RepairRequest, Replacement
+    from dogu.workspace.edit_match import Edits, Refusal, Repair, RepairRequest
     from dogu.workspace.files import Files
     from dogu.workspace.roots import Roots
     from dogu.workspace.text.change import TextChange
@@ -129,7 +129,7 @@ class Replace(Tool[ReplaceArgs]):
     # what would be written
 
     async def _propose(self, args: ReplaceArgs) -> TextChange:
-        from dogu.workspace.edit_match import refusal_error
+        from dogu.workspace.edit_match import Why, refusal_error
 
         path = self._absolute(args.file_path)
         if any(edit.expected_replacements is not None and edit.expected_replacements < 1 for edit in args.wanted):
@@ -140,22 +140,24 @@ class Replace(Tool[ReplaceArgs]):
         if not isinstance(planned, _Unplaced):
             return planned
         error = refusal_error(path, planned.refusal, args.wanted[planned.at].expected_replacements)
-        if args.edits:
+        if args.edits and planned.refusal.why is not Why.OVERLAP:
             which = f"Edit {planned.at + 1} of {len(args.edits)} has no place, so none was made. "
             raise ToolError(error.kind, which + error.message)
-        repaired = await self._repaired(path, args, planned)
+        repaired = None if args.edits else await self._repaired(path, args, planned)
         if repaired is None:
             raise error
         return repaired
 
     async def _repaired(self, path: str, args: ReplaceArgs, planned: _Unplaced) -> TextChange | None:
         """Have a model put the strings right; None when it can't, or mayn't."""
+        from dogu.workspace.edit_match import refuse_repair
         from dogu.workspace.text.change import stale_error
 
         if self._repair is None or not _is_repairable(planned.refusal):
             return None
-        answer = await self._repair(_request(path, planned.text, args, planned.refusal))
-        if answer is None:
+        request = _request(path, planned.text, args, planned.refusal)
+        answer = await self._repair(request)
+        if answer is None or refuse_repair(request, *answer):
             return None
         mended = msgspec.structs.replace(args.wanted[0], old_string=answer[0], new_string=answer[1])
         again = await to_thread.run_sync(self._plan, path, [mended], True)
@@ -167,27 +169,25 @@ class Replace(Tool[ReplaceArgs]):
 
     def _plan(self, path: str, wanted: Sequence[SingleEdit], repaired: bool = False) -> TextChange | _Unplaced:
         """Work out the change, each edit in the same text, or say why not; strings put right must be there exactly."""
-        from dogu.workspace.edit_match import Refusal, match_edit, receipt
+        from dogu.workspace.edit_match import Refusal, Wanted, match_edits, receipt, written_lines
         from dogu.workspace.text.change import base_of, change_text, read_text
 
         content, text = read_text(self._files, path)
-        edits: list[Edit] = []
-        for at, edit in enumerate(wanted):
-            strings, expected = (edit.old_string, edit.new_string), edit.expected_replacements
-            found = match_edit(text.text, *strings, expected, path=path, exact_only=repaired)
-            if isinstance(found, Refusal):
-                return _Unplaced(at, found, text.text, content.digest)
-            _refuse_new_strays(text.text, found)
-            edits.append(found)
-        replacements = _together(path, edits)
-        data = text.splice(replacements)
+        strings = [Wanted(edit.old_string, edit.new_string, edit.expected_replacements) for edit in wanted]
+        found = match_edits(text.text, strings, path=path, exact_only=repaired)
+        if isinstance(found, Refusal):
+            return _Unplaced(found.index, found, text.text, content.digest)
+        _refuse_new_strays(text.text, found)
+        data = text.splice(found.replacements)
         base = base_of(content, text)
         # From here on the old bytes are in nobody's way.
-        del content, text
-        how = [*filter(None, (receipt(edit, repaired) for edit in edits))]
-        done = f"Successfully modified file: {path} ({sum(len(edit.lines) for edit in edits)} replacements)."
-        added = "\n".join(piece.body for piece in replacements)
-        return change_text(base, data, self._roots.relative(path), " ".join((done, *how)), how, added=added)
+        del content
+        how = [*filter(None, (receipt(edit, repaired) for edit in found.each))]
+        done = f"Successfully modified file: {path} ({sum(len(edit.lines) for edit in found.each)} replacements)."
+        shown = [f"Written:\n{written_lines(text.text, found.replacements)}"] if how else []
+        added = "\n".join(piece.body for piece in found.replacements)
+        shown_path = self._roots.relative(path)
+        return change_text(base, data, shown_path, " ".join((done, *how, *shown)), how, added=added)
 
     def _absolute(self, path: str) -> str:
         if not os.path.isabs(path):
@@ -198,9 +198,14 @@ class Replace(Tool[ReplaceArgs]):
 
     def _creation(self, path: str, text: str) -> TextChange:
         from dogu.workspace.edit_match import refuse_omission
-        from dogu.workspace.text.change import create_text
+        from dogu.workspace.text.change import base_of, change_text, create_text, read_text
 
         if self._files.exists(path):
+            content, old = read_text(self._files, path)
+            if not old.text:
+                refuse_omission(path, text)
+                data, done = old.splice([(0, 0, text)]), f"Successfully modified file: {path} (it was empty)."
+                return change_text(base_of(content, old), data, self._roots.relative(path), done, added=text)
             what = "Send the text to replace as old_string, or use write_file to give the file a new content."
             message = f"Failed to edit, file already exists: {path}. {what}"
             raise ToolError(ErrorKind.ALREADY_EXISTS, message)
@@ -264,25 +269,13 @@ def _refuse_mixed(raw: Mapping[str, Any]) -> None:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for replace: {reason}")
 
 
-def _together(path: str, edits: Sequence[Edit]) -> list[Replacement]:
-    """Put the pieces of all edits in order. Raises `ToolError` where two of them touch the same text."""
-    from dogu.workspace.edit_match import lie_apart
-
-    pieces = sorted((piece for edit in edits for piece in edit.replacements), key=lambda piece: piece[:2])
-    inserted = [piece.start for piece in pieces if piece.start == piece.end]
-    if lie_apart([piece[:2] for piece in pieces]) and len(set(inserted)) == len(inserted):
-        return pieces
-    message = f"Nothing was written: edits of {path} overlap. Make one edit of those that touch the same lines."
-    raise ToolError(ErrorKind.AMBIGUOUS_MATCH, message)
-
-
 def _is_repairable(refusal: Refusal) -> bool:
     from dogu.workspace.edit_match import Why
 
     return refusal.why in (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS)
 
 
-def _refuse_new_strays(text: str, edit: Edit) -> None:
+def _refuse_new_strays(text: str, edit: Edits) -> None:
     """Refuse half characters that the file doesn't hold: written, they would be bytes that are no text."""
     for character in {character for piece in edit.replacements for character in piece.body}:
         if "\ud800" <= character <= "\udfff" and character not in text:

@@ -9,8 +9,10 @@ from dogu.workspace.edit_match.match import match_edits as match_edits
 from dogu.workspace.edit_match.messages import receipt as receipt
 from dogu.workspace.edit_match.messages import refusal_error as refusal_error
 from dogu.workspace.edit_match.messages import refuse_omission as refuse_omission
+from dogu.workspace.edit_match.places import written_lines as written_lines
 from dogu.workspace.edit_match.repair import Repair as Repair
 from dogu.workspace.edit_match.repair import RepairRequest as RepairRequest
+from dogu.workspace.edit_match.repair import refuse_repair as refuse_repair
 from dogu.workspace.edit_match.repair import region_around as region_around
 from dogu.workspace.edit_match.result import Replacement as Replacement
 from dogu.workspace.edit_match.result import Why as Why

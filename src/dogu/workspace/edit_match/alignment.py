@@ -118,9 +118,11 @@ def differences(place: Place) -> list[str]:
         ours, theirs = place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]
         if ours != theirs:
             found[_unit_difference(ours, theirs)] = None
-    line_start = place.text.rfind("\n", 0, place.start) + 1
-    lead = place.old[: place.units[0].old_start], place.text[line_start : place.start]
-    for ours, theirs in [lead, *place.gaps()] if not lead[1].strip() else place.gaps():
+    lead = place.old[: place.units[0].old_start]
+    theirs = place.text[place.text.rfind("\n", 0, place.start) + 1 : place.start]
+    if lead != theirs and not theirs.strip() and (lead or "\n" in place.old.rstrip("\n")):
+        found[sentence("indentation")] = None
+    for ours, theirs in place.gaps():
         if ours != theirs:
             found[_gap_difference(ours, theirs)] = None
     return list(found)

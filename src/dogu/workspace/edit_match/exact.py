@@ -16,6 +16,7 @@ from dogu.workspace.edit_match.result import (
     UncleanError,
     Why,
     lie_apart,
+    spliced,
 )
 from dogu.workspace.edit_match.verify import still_parses
 
@@ -66,16 +67,16 @@ def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str)
     lost = text[line_start : span[0]]
     if not lost or lost.strip() or "\n" not in new or len([line for line in old.split("\n") if line.strip()]) > 1:
         return []
-    if not (old[0].isspace() or new[0].isspace()) and not _is_shallow(text, span[1], lost, new):
-        as_sent = f"{text[: span[0]]}{new}{text[span[1] :]}"
-        if still_parses(path, text, as_sent):
-            return []
+    is_plain = not (old[0].isspace() or new[0].isspace()) and not _is_shallow(text, span[1], lost, new)
+    if is_plain and still_parses(path, text, spliced(text, [Replacement(*span, new)])):
+        return []
     try:
-        return weave(Place(text, old, align_equal(old, span[0])), new)
+        pieces = weave(Place(text, old, align_equal(old, span[0])), new)
     except UncleanError:
         if old[0].isspace():
             raise
         return []
+    return [] if is_plain and not still_parses(path, text, spliced(text, pieces)) else pieces
 
 
 def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
@@ -91,5 +92,15 @@ def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
     if leaving is None:
         return False
     after = next((line for line in text[end : end + _AROUND_CHARS].split("\n")[1:] if line.strip()), "")
-    returns = len(indent_of(after)) > len(indent_of(lines[-1])) and not lines[-1].rstrip().endswith(_OPENERS)
-    return bool(lines[leaving - 1].strip()) or returns
+    if len(indent_of(after)) > len(indent_of(lines[-1])) and not lines[-1].rstrip().endswith(_OPENERS):
+        return True
+    return bool(lines[leaving - 1].strip()) and not _has_sibling(
+        text[max(0, end - _AROUND_CHARS) : end], lines[leaving]
+    )
+
+
+def _has_sibling(above: str, line: str) -> bool:
+    """Whether the last line above that is as deep begins with the same word or mark."""
+    indent = indent_of(line)
+    as_deep = (other for other in reversed(above.split("\n")) if other.strip() and indent_of(other) == indent)
+    return next(as_deep, "").split()[:1] == line.split()[:1]

@@ -24,6 +24,7 @@ from dogu.workspace.edit_match.line_endings import settle_endings
 from dogu.workspace.edit_match.line_index import LineIndex
 from dogu.workspace.edit_match.near import find_near
 from dogu.workspace.edit_match.nearest import nearest
+from dogu.workspace.edit_match.places import places_shown
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     Found,
@@ -86,8 +87,8 @@ class Refusal:
     """Why nothing is written, for the model to act on.
 
     `reason` is a sentence or empty; `lines` are the places that came into question, first and last line (1-based);
-    `nearest` is a small diff from `old_string` to the file where nothing was found. `index` is the number (from 0) of
-    the edit that is refused where several were asked for.
+    `nearest` is a small diff from `old_string` to the file where nothing was found, `shown` what stands at the places.
+    `index` is the number (from 0) of the edit that is refused where several were asked for.
     """
 
     why: Why
@@ -95,6 +96,7 @@ class Refusal:
     stage: str = ""
     lines: tuple[LineSpan, ...] = ()
     nearest: str = ""
+    shown: str = ""
     index: int = 0
 
 
@@ -109,23 +111,22 @@ def match_edit(
     return _Matcher(text, path).match(Wanted(old, new, expected), exact_only=exact_only)
 
 
-def match_edits(text: str, wanted: Sequence[Wanted], *, path: str = "") -> Edits | Refusal:
+def match_edits(text: str, wanted: Sequence[Wanted], *, path: str = "", exact_only: bool = False) -> Edits | Refusal:
     """Find all edits in the same `text`; refuse all where one is refused or two change the same place.
 
-    Edits may share lines of context, which neither changes.
+    Edits may share lines of context, which neither changes. `path` and `exact_only` are as in `match_edit`.
     """
     matcher = _Matcher(text, path)
     found: list[Edit] = []
     for index, one in enumerate(wanted):
-        edit = matcher.match(one, alone=len(wanted) == 1)
+        edit = matcher.match(one, exact_only=exact_only, alone=len(wanted) == 1)
         if isinstance(edit, Refusal):
             return replace(edit, index=index)
         found.append(edit)
     pieces = sorted((_trimmed(text, piece), index) for index, edit in enumerate(found) for piece in edit.replacements)
     for (left, _), (right, index) in pairwise(pieces):
         if left.end > right.start or left.start == right.start:
-            reason = "another edit of the same call changes the same lines"
-            return Refusal(Why.AMBIGUOUS, reason, lines=found[index].lines, index=index)
+            return Refusal(Why.OVERLAP, lines=found[index].lines, index=index)
     made = tuple(piece for piece, _ in pieces)
     inexact = [index for index, edit in enumerate(found) if edit.forgiven]
     if len(found) > 1 and inexact and not still_parses(path, text, spliced(text, made)):
@@ -165,7 +166,9 @@ class _Matcher:
         if outcome is None and not exact_only:
             outcome = self._inexact(wanted)
         if isinstance(outcome, Refused):
-            return Refusal(outcome.why, outcome.reason, outcome.stage, _line_spans(self._text, outcome.spans))
+            lines = _line_spans(self._text, outcome.spans)
+            shown = places_shown(self._text, lines, whole=outcome.why is Why.UNCLEAR)
+            return Refusal(outcome.why, outcome.reason, outcome.stage, lines, shown=shown)
         if outcome is None:
             return self._nowhere(wanted)
         if alone and not self._parses(wanted, outcome):

@@ -13,6 +13,7 @@ _KINDS = {
     Why.NO_MATCH: ErrorKind.NO_MATCH,
     Why.UNCLEAR: ErrorKind.NO_MATCH,
     Why.AMBIGUOUS: ErrorKind.AMBIGUOUS_MATCH,
+    Why.OVERLAP: ErrorKind.AMBIGUOUS_MATCH,
     Why.NO_CHANGE: ErrorKind.NO_CHANGE,
     Why.OMISSION: ErrorKind.OMISSION_PLACEHOLDER,
 }
@@ -43,17 +44,21 @@ def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolErro
             message = f"Nothing was written to {path}:{because} Write every line out in full."
         case Why.AMBIGUOUS:
             wanted = "some" if expected is None else str(expected)
+            shown = f"\n{refusal.shown}\n" if refusal.shown else " "
             message = (
                 f"Failed to edit, expected {wanted} occurrences but found {len(refusal.lines)}{by} "
-                f"for old_string in {path}: {where}.{because} "
+                f"for old_string in {path}: {where}.{because}{shown}"
                 "Add lines of context that only the place you mean has, or set expected_replacements."
             )
         case Why.UNCLEAR:
             message = (
                 f"Failed to edit, old_string was found{by} in {path}{f' at {where}' if where else ''}, "
                 f"but what to write can't be told.{because} "
-                "Nothing was written. Read those lines and send them exactly as they are."
+                "Nothing was written. Send those lines exactly as they are"
+                + (f":\n{refusal.shown}" if refusal.shown else ".")
             )
+        case Why.OVERLAP:
+            message = f"Nothing was written: edits of {path} overlap. Make one edit of those that touch the same lines."
         case Why.NO_MATCH:
             message = _nowhere(path, refusal, because, where)
     return ToolError(_KINDS[refusal.why], message)
@@ -83,7 +88,9 @@ def _sentence(reason: str) -> str:
 
 
 def _named(spans: tuple[LineSpan, ...]) -> str:
-    shown = ", ".join(f"{first}-{last}" for first, last in spans[:_MOST_PLACES])
+    if len(spans) == 1 and spans[0][0] == spans[0][1]:
+        return told("line {line}", line=spans[0][0])
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans[:_MOST_PLACES])
     more = len(spans) - _MOST_PLACES
     return (
         told("lines {lines} and {more} more places", lines=shown, more=more)

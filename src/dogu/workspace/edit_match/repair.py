@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
 _REGION_CHARS = 20_000
+_LEAST_ALIKE = 0.5
+_LEEWAY = 0.05
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,50 @@ def region_around(text: str, lines: tuple[tuple[int, int], ...]) -> str:
     start = text.rfind("\n", 0, max(middle - _REGION_CHARS // 2, 0)) + 1
     end = text.find("\n", start + _REGION_CHARS)
     return text[start : end + 1 or len(text)]
+
+
+def refuse_repair(request: RepairRequest, old: str, new: str) -> str:
+    """Say why an answer isn't the edit that was asked for, put right; empty when it is.
+
+    The model that answers has read the file, which may tell it anything. So its `old` must lie in what it was shown
+    and be like the one asked for; and what it adds must be of the `new_string` asked for, what it takes away no more
+    than was asked.
+    """
+    if request.region.count(old) != 1:
+        return "its old_string isn't in the lines shown, once"
+    if not _is_likest(request, old):
+        return "its old_string is another text than the one asked for"
+    asked = _words(request.old_string), _words(request.new_string)
+    given = _words(old), _words(new)
+    if given[1] - given[0] - asked[1]:
+        return "it adds what wasn't asked for"
+    if (given[0] - given[1]).total() > (asked[0] - asked[1]).total() or _lines(old) - _lines(new) > max(
+        _lines(request.old_string) - _lines(request.new_string), 0
+    ):
+        return "it takes away more than was asked for"
+    return ""
+
+
+def _is_likest(request: RepairRequest, old: str) -> bool:
+    """Whether `old` is like the text asked for, and no other lines shown, as many, are more like it."""
+    from rapidfuzz.distance import Indel
+
+    def alike(text: str) -> float:
+        return max(Indel.normalized_similarity(one, text) for one in (request.old_string, request.new_string))
+
+    lines, count = request.region.split("\n"), len(old.rstrip("\n").split("\n"))
+    others = ("\n".join(lines[start : start + count]) for start in range(len(lines) - count + 1))
+    own = alike(old.rstrip("\n"))
+    return own >= _LEAST_ALIKE and all(alike(other) <= own + _LEEWAY for other in others)
+
+
+def _words(text: str) -> Counter[str]:
+    """Count the words and signs of a text."""
+    return Counter(re.findall(r"\w+|[^\w\s]", text))
+
+
+def _lines(text: str) -> int:
+    return sum(1 for line in text.split("\n") if line.strip())
 
 
 SYSTEM = """\

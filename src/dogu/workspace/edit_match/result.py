@@ -24,6 +24,7 @@ class Why(StrEnum):
     AMBIGUOUS = "ambiguous"
     NO_CHANGE = "no_change"
     OMISSION = "omission"  # new_string holds a placeholder for code left out
+    OVERLAP = "overlap"  # another edit of the same call changes the same text
     UNCLEAR = "unclear"  # the place is known, what to write there isn't
 
 
