@@ -51,9 +51,9 @@ def test_a_place_that_would_cut_a_cluster_is_not_located() -> None:
     assert view.locate(1, 4) == (1, 2)
 
 
-def stepping(step: int) -> list[str]:
-    """Return lines that indent a block by `step` blanks, by none for 0."""
-    return ["if a:", f"{' ' * step}b", "c"] if step else ["a"]
+def stepping(step: int) -> str:
+    """Return a text that indents a block by `step` blanks, by none for 0."""
+    return f"if a:\n{' ' * step}b\nc\n" if step else "a\n"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_a_first_line_that_alone_lost_its_indentation_is_told() -> None:
 
 
 def test_the_unit_of_indentation_is_the_commonest_step() -> None:
-    assert indent_unit(["a", "  b", "    c", "d", "        e", "  f"]) == 2
-    assert indent_unit(["a", "b"]) == 0
+    assert indent_unit("a\n  b\n    c\nd\n        e\n  f\n") == 2
+    assert indent_unit("a\nb\n") == 0
 
 
 @pytest.mark.parametrize(

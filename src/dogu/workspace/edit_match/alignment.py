@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +12,8 @@ from unicodedata import normalize
 from dogu.language import sentence
 from dogu.workspace.edit_match.folding import fold_clusters
 from dogu.workspace.edit_match.words import has_comment, is_spaced, is_word
+
+_RUN = re.compile(r"\S+")
 
 
 class Unit(NamedTuple):
@@ -60,6 +63,8 @@ def align_equal(old: str, start: int) -> list[Unit]:
 
 def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
     """Align `old` with `text[start:end]`, whose folded views are equal; empty when they aren't."""
+    if old.isascii() and text[start:end].isascii():
+        return _align_runs(text, old, start, end)
     folded_old, old_starts, old_ends = fold_clusters(old)
     folded, starts, ends = fold_clusters(text[start:end])
     if folded_old != folded:
@@ -73,6 +78,24 @@ def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
         if not inside:
             units.append(Unit(old_starts[first], old_ends[after - 1], start + starts[first], start + ends[after - 1]))
             first = after
+    return units
+
+
+def _align_runs(text: str, old: str, start: int, end: int) -> list[Unit]:
+    """Align ASCII, where folding drops white space and nothing else: run by run of what is no white space."""
+    if "".join(old.split()) != "".join(text[start:end].split()):
+        return []
+    units: list[Unit] = []
+    theirs = _RUN.finditer(text, start, end)
+    at = stop = start
+    for run in _RUN.finditer(old):
+        old_at, old_stop = run.span()
+        while old_at < old_stop:
+            if at == stop:
+                at, stop = next(theirs).span()
+            length = min(old_stop - old_at, stop - at)
+            units.append(Unit(old_at, old_at + length, at, at + length))
+            old_at, at = old_at + length, at + length
     return units
 
 

@@ -60,11 +60,11 @@ class _Weaver:
         self.terms = terms_of(self.at, self.new, lost_head=self.lost_head)
         self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
 
-    def _texts(self) -> tuple[list[str], list[str]]:
-        """Return the model's lines and the file's around the place: what each indents a block by."""
+    def _texts(self) -> tuple[str, str]:
+        """Return the model's strings and the file around the place: what each indents a block by."""
         start = max(0, self.place.start - _AROUND_CHARS)
-        around = self.place.text[start : self.place.end + _AROUND_CHARS].split("\n")
-        return [*(row.text for row in self.rows), *self.new], around
+        around = self.place.text[start : self.place.end + _AROUND_CHARS]
+        return "\n".join([self.place.old, *self.new]), around[around.find("\n") + 1 if start else 0 :]
 
     def _in_terms_of_new(self, i: int) -> str:
         """Return the row as `new` would have it unchanged: as it was sent, or as the file has it."""

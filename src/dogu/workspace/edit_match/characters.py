@@ -65,7 +65,11 @@ class CharacterMap:
 def _see_units(place: Place, seen: dict[str, set[str]]) -> None:
     for unit in place.units:
         ours = place.old[unit.old_start : unit.old_end]
-        if len(ours) == 1 and not (ours.isascii() and ours.isalnum()) and unit not in place.slips:
+        if len(ours) > 1 and ours == place.text[unit.start : unit.end]:
+            for char in {*ours}:
+                if not char.isalnum():
+                    seen[char].add(char)
+        elif len(ours) == 1 and not (ours.isascii() and ours.isalnum()) and unit not in place.slips:
             seen[ours].add(place.text[unit.start : unit.end])
 
 

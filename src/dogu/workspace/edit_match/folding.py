@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate
 
@@ -29,6 +30,8 @@ _TABLE: dict[int, str | None] = {
     **{ord(look): one for one, looks in _SAME.items() for look in looks},
     **dict.fromkeys(map(ord, ZERO_WIDTH)),
 }
+
+_PIECE_CHARS = 4000
 
 
 def fold(text: str) -> str:
@@ -113,11 +116,27 @@ class FoldedText:
         last.
         """
         number = bisect_right(self._folded_starts, index) - 1
-        start = self.starts[number]
-        folded, starts, ends = fold_clusters(self.text[start : self.starts[number + 1] - 1])
         at = index - self._folded_starts[number]
-        if folded != self.keys[number]:
+        for start, end in self._pieces(number):
+            folded = fold(self.text[start:end])
+            if at < len(folded):
+                break
+            at -= len(folded)
+        else:
+            return None
+        folded, starts, ends = fold_clusters(self.text[start:end])
+        if at >= len(folded):
             return None
         is_first = at == 0 or starts[at - 1] != starts[at]
         is_last = at + 1 == len(starts) or starts[at + 1] != starts[at]
         return start + starts[at], start + ends[at], is_first, is_last
+
+    def _pieces(self, number: int) -> Iterator[tuple[int, int]]:
+        """Yield a line in pieces of some thousand characters, none of which cuts a cluster."""
+        start, stop = self.starts[number], self.starts[number + 1] - 1
+        while start < stop:
+            end = min(start + _PIECE_CHARS, stop)
+            while end < stop and (self.text[end] in ZERO_WIDTH or _continues(self.text, end)):
+                end += 1
+            yield start, end
+            start = end

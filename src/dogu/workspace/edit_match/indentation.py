@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -9,9 +10,10 @@ from itertools import pairwise
 
 Pair = tuple[str, str]  # the model's indentation of a line, the file's
 IndentMap = Callable[[str], str | None]  # None: can't be told
-Texts = Callable[[], tuple[Sequence[str], Sequence[str]]]  # the model's lines, and the file's around the place
+Texts = Callable[[], tuple[str, str]]  # the model's strings, and the file around the place
 
 
+_INDENT = re.compile(r"^([^\S\n]*)\S", re.MULTILINE)
 _TAB_WIDTHS = (2, 3, 4, 8)
 _STEPS = (1, 2, 3, 4, 8)  # by how many characters people indent
 _SCALES = frozenset(Fraction(one, other) for one in _STEPS for other in _STEPS)
@@ -24,9 +26,9 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(stripped)] if stripped else ""
 
 
-def indent_unit(lines: Sequence[str]) -> int:
-    """Return by how many characters the lines indent a block: the commonest step deeper; 0 when there is none."""
-    depths = [len(indent_of(line)) for line in lines if line.strip()]
+def indent_unit(text: str) -> int:
+    """Return by how many characters the text indents a block: the commonest step deeper; 0 when there is none."""
+    depths = [*map(len, _INDENT.findall(text))]
     steps = Counter(deep - less for less, deep in pairwise(depths) if deep - less in _STEPS)
     return steps.most_common(1)[0][0] if steps else 0
 
@@ -69,12 +71,12 @@ def learn_indentation(pairs: Sequence[Pair], texts: Texts) -> IndentMap | None:
 class _Steps:
     """By how much and by which character the model and the file indent a block; 0 and empty where that isn't plain."""
 
-    def __init__(self, model: Sequence[str], file: Sequence[str]) -> None:
-        depths = sorted({len(indent_of(line)) for line in model if line.strip()})
+    def __init__(self, model: str, file: str) -> None:
+        depths = sorted({*map(len, _INDENT.findall(model))})
         self.model = min((deep - less for less, deep in pairwise(depths)), default=0)
         self.file = indent_unit(file)
-        self.model_char = _only_char("".join(map(indent_of, model)))
-        self.file_char = _only_char("".join(map(indent_of, file)))
+        self.model_char = _only_char("".join(_INDENT.findall(model)))
+        self.file_char = _only_char("".join(_INDENT.findall(file)))
 
     def mixes(self, seen: Sequence[Pair]) -> bool:
         """Whether a prefix of the file's before the model's blanks would mix tabs and blanks."""

@@ -123,7 +123,7 @@ class Rows:
             row = self.rows[i]
             row.slip = row.slip or unit in self.place.slips
             row.fixed = row.fixed or unit in self.place.fixed
-            row.units.append(unit._replace(old_start=unit.old_start - starts[i], old_end=unit.old_end - starts[i]))
+            row.units.append(Unit(unit.old_start - starts[i], unit.old_end - starts[i], unit.start, unit.end))
 
     def _number_lines(self, above: int, below: int) -> None:
         """Number the lines of the place, at most `above` blank ones before it, and at most `below` blank ones after

@@ -8,7 +8,7 @@ may stay but not change; and because new lines that may have lost one too are re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import unescape
 from typing import NamedTuple
 
@@ -151,7 +151,17 @@ def _places(variant: _Variant, view: View, text: str, old: str, *, folds: bool) 
         sent = _sent(variant, old)
         places = folded_places(FoldedText(view.text), sent, _MOST_PLACES) if len(sent) == len(old) else []
         aligned = [place.units for place in places]
-    return [Place(text, old, _units(view, units, old)) for units in aligned]
+    return [Place(text, old, _units(view, [*_singly(units)], old)) for units in aligned]
+
+
+def _singly(units: list[Unit]) -> Iterator[Unit]:
+    """Yield units of one character each where they stand for as many."""
+    for unit in units:
+        if unit.old_end - unit.old_start == unit.end - unit.start:
+            for k in range(unit.end - unit.start):
+                yield Unit(unit.old_start + k, unit.old_start + k + 1, unit.start + k, unit.start + k + 1)
+        else:
+            yield unit
 
 
 def _units(view: View, units: list[Unit], old: str) -> list[Unit]:
