@@ -213,6 +213,13 @@ async def test_a_text_that_is_not_quite_exact_is_found_and_the_receipt_says_how(
     assert path.read_text() == CODE.replace("width * height", "height * width")
 
 
+async def test_typographic_quotes_that_come_into_a_file_without_any_are_told_to_both(root: Path) -> None:
+    path = code(root)
+    result = await replace(path, "return size", "return “size”")
+    assert "The new text has typographic quotes (“ ”); the file had none." in str(result.llm_content)
+    assert "typographic quotes" in str(result.return_display)
+
+
 async def test_an_empty_old_string_fills_a_file_that_is_empty(root: Path) -> None:
     path = root / "empty.py"
     path.write_text("")

@@ -348,6 +348,7 @@ def test_one_garbling_and_lost_indentation_are_both_undone(stage: str, garble: C
         ("steps:\n  - run: make\n  test:\n    x: 1\n", "- run: make test"),
         ("cd build\nmake install\n", "cd build make"),
         ("HOST=b\nPORT=1\n", "HOST=b PORT=1"),
+        ('import (\n\t"a"\n\t"b"\n)\n', '"a" "b"'),
         ("- one\n- two\n", "- one - two"),
         ("a,b,\nc,d\n", "a,b, c,d"),
         ("x = 1\ny = 2\n", "x = 1 y = 2"),
@@ -463,6 +464,20 @@ def test_a_placeholder_in_new_alone_is_refused() -> None:
     found = refusal(CODE, LOOP, "        # ... rest of the code ...\n        return 0\n")
     assert found.why is Why.OMISSION
     assert "line 1 of new_string" in found.reason
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        "// -- snip --",
+        "# TODO: keep the rest as is",
+        "// (the other cases are the same as above)",
+        "# --- existing imports ---",
+        "# etc.",
+    ],
+)
+def test_a_placeholder_in_odd_words_is_refused_too(placeholder: str) -> None:
+    assert refusal("a\nb\nc\nd\n", "b\nc", f"b\n{placeholder}").why is Why.OMISSION
 
 
 # slips

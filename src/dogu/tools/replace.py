@@ -169,7 +169,7 @@ class Replace(Tool[ReplaceArgs]):
 
     def _plan(self, path: str, wanted: Sequence[SingleEdit], repaired: bool = False) -> TextChange | _Unplaced:
         """Work out the change, each edit in the same text, or say why not; strings put right must be there exactly."""
-        from dogu.workspace.edit_match import Refusal, Wanted, match_edits, receipt, written_lines
+        from dogu.workspace.edit_match import Refusal, Wanted, match_edits, quotes_note, receipt, written_lines
         from dogu.workspace.text.change import base_of, change_text, read_text
 
         content, text = read_text(self._files, path)
@@ -182,12 +182,13 @@ class Replace(Tool[ReplaceArgs]):
         base = base_of(content, text)
         # From here on the old bytes are in nobody's way.
         del content
-        how = [*filter(None, (receipt(edit, repaired) for edit in found.each))]
+        receipts = [*filter(None, (receipt(edit, repaired) for edit in found.each))]
+        notes = [*receipts, *filter(None, [quotes_note(text.text, found.replacements)])]
         done = f"Successfully modified file: {path} ({sum(len(edit.lines) for edit in found.each)} replacements)."
-        shown = [f"Written:\n{written_lines(text.text, found.replacements)}"] if how else []
+        written = [f"Written:\n{written_lines(text.text, found.replacements)}"] if receipts else []
         added = "\n".join(piece.body for piece in found.replacements)
-        shown_path = self._roots.relative(path)
-        return change_text(base, data, shown_path, " ".join((done, *how, *shown)), how, added=added)
+        heard = " ".join([done, *notes, *written])
+        return change_text(base, data, self._roots.relative(path), heard, notes, added=added)
 
     def _absolute(self, path: str) -> str:
         if not os.path.isabs(path):

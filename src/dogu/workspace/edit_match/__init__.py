@@ -6,6 +6,7 @@ from dogu.workspace.edit_match.match import Refusal as Refusal
 from dogu.workspace.edit_match.match import Wanted as Wanted
 from dogu.workspace.edit_match.match import match_edit as match_edit
 from dogu.workspace.edit_match.match import match_edits as match_edits
+from dogu.workspace.edit_match.messages import quotes_note as quotes_note
 from dogu.workspace.edit_match.messages import receipt as receipt
 from dogu.workspace.edit_match.messages import refusal_error as refusal_error
 from dogu.workspace.edit_match.messages import refuse_omission as refuse_omission

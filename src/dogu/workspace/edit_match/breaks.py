@@ -8,10 +8,15 @@ from itertools import pairwise
 
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.words import is_word
 
 _FARTHEST_CHARS = 5000
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _STRINGS = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\\n]|\\.)*`")
+_JOINING = frozenset("and or not in is if else for from as async await lambda yield return new typeof".split())
+_LAST_WORD = re.compile(r"\w+$")
+_FIRST_WORD = re.compile(r"\w+")
+_LONGEST_WORD = 20
 _TAG = re.compile(r"</?[A-Za-z][^<>]*$")
 _CLOSED_TAG = re.compile(r"</?[A-Za-z][^<>]*>$")
 _OPENED_TAG = re.compile(r"</?[A-Za-z]")
@@ -58,8 +63,21 @@ def _is_within_brackets(text: str, end: int, start: int) -> bool:
     """Whether a bracket is open there in which statements can't stand, or a sign that ends none is beside it."""
     opened = _open_bracket(text[max(0, end - _FARTHEST_CHARS) : end])
     if opened != "{":
-        return opened != ""
+        before, after = text[max(0, end - _LONGEST_WORD) : end], text[start : start + _LONGEST_WORD]
+        return opened != "" and _belong_together(before, after)
     return text[end - 1] in "{,;([" or text[start] in "})]"
+
+
+def _belong_together(before: str, after: str) -> bool:
+    """Whether a sign or a word between them makes one expression of both, so that no list of lines is joined."""
+    if not (_is_operand(before[-1]) and _is_operand(after[0])):
+        return True
+    left, right = _LAST_WORD.search(before), _FIRST_WORD.match(after)
+    return (left is not None and left[0] in _JOINING) or (right is not None and right[0] in _JOINING)
+
+
+def _is_operand(char: str) -> bool:
+    return is_word(char) or char in "\"'`"
 
 
 def _open_bracket(text: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
 from dogu.workspace.edit_match.match import Edit, LineSpan, Refusal
-from dogu.workspace.edit_match.result import Why
+from dogu.workspace.edit_match.result import Replacement, Why
 from dogu.workspace.text.omission import find_omission
 
 _MOST_PLACES = 20
+_TYPOGRAPHIC = frozenset("“”‘’„‚")
 _KINDS = {
     Why.NO_MATCH: ErrorKind.NO_MATCH,
     Why.UNCLEAR: ErrorKind.NO_MATCH,
@@ -30,6 +33,14 @@ def receipt(edit: Edit, repaired: bool = False) -> str:
     return told(
         "Matched by {stage} at {where}. Forgiven: {forgiven}.", stage=(stage,), where=where, forgiven=edit.forgiven
     )
+
+
+def quotes_note(text: str, pieces: Sequence[Replacement]) -> str:
+    """Say that the pieces bring typographic quotes into a text that has none; empty where they don't."""
+    brought = sorted(_TYPOGRAPHIC.intersection("".join(piece.body for piece in pieces)))
+    if not brought or not _TYPOGRAPHIC.isdisjoint(text):
+        return ""
+    return told("The new text has typographic quotes ({quotes}); the file had none.", quotes=" ".join(brought))
 
 
 def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolError:

@@ -41,6 +41,8 @@ def is_omission(line: str) -> bool:
         return False  # a string, not a comment
     if not _COMMENT.match(head) and not (dots_before and dots_after):
         return False
+    if _RULE.search(head) and _RULE.search(tail) and _RULED.fullmatch(phrase):
+        return True
     return _says_so(phrase) or ((dots_before or dots_after) and _may_say_so(phrase, dots_before=dots_before))
 
 
@@ -56,6 +58,7 @@ def _any(words: str) -> str:
 
 
 _QUOTES = ("'", '"', "`")
+_RULE = re.compile(r"[-=]{2,}")
 _ELLIPSIS = re.compile(r"\.{3,}|…+|⋯+|。{3,}|・{3,}")
 _EDGE = r"[^\w]*"
 _MARKS = re.compile(rf"(?P<head>{_EDGE}(?:\b(?:rem|dnl)\b{_EDGE})?)(?P<phrase>.*?)(?P<tail>{_EDGE})", re.I | re.S)
@@ -75,7 +78,7 @@ _GONE = _any(
 )
 _STATE = rf"(?:{_GONE}|{_any('(?:the_)?same intact truncated as(?:_it)?_(?:is|was|before) no_changes?')})"
 _STAYS = _any("remains? stays? is are kept left")
-_TAIL = rf"(?:(?:{_STAYS}\s+)?{_STATE}(?:\s+{_any('here below above as_before')})?)"
+_TAIL = rf"(?:(?:{_STAYS}\s+)?{_STATE}(?:\s+{_any('here below above as_before as_above')})?)"
 _HERE = _any("here goes_here above below continues? follows?")
 _OLD = _any("existing remaining previous original other unchanged current same omitted")
 _WORD = r"[\w'`.()]+"
@@ -89,6 +92,7 @@ _SURE_ENGLISH = [
     rf"(?:(?:the\s+)?(?:{_WORD}\s+)?{_PART}\s+)?{_GONE}",
     rf"(?:the\s+)?rest\s+{_TAIL}",
     rf"same\s+(?:code\s+)?as\s+{_any('before above previously original')}",
+    r"snip(?:ped)?|etc|and\s+so\s+on",
 ]
 _LIKELY_ENGLISH = [
     rf"(?:the\s+)?(?:rest|remainder)(?:\s+of(?:\s+{_WORD}){{1,3}})?",
@@ -129,7 +133,8 @@ _SURE_CJK = [
 ]
 _LIKELY_CJK = [_JA, _ZH, _KO]
 
-_ORDER = re.compile(r"(?:keep|leave|insert|include)\s+", re.I)
+_ORDER = re.compile(r"(?:(?:todo|note)\b:?\s*)?(?:keep|leave|insert|include)\s+", re.I)
+_RULED = re.compile(rf"(?:the\s+)?{_any('existing remaining unchanged')}(?:\s+{_WORD})?\s+{_PART}", re.I)
 
 
 @cache
