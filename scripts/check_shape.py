@@ -19,14 +19,14 @@ from check_sizes import Function, code_lines
 
 AT_MOST = {
     "files": 505,
-    "lines": 59_500,
-    "definitions per 1,000 lines of code": 62.6,
-    "modules with one importer, %": 42.7,
-    "imports in functions": 330,
-    "of them of our own modules": 215,
-    "of them repeated in one file": 85,
-    "cycles of files": 6,
-    "cycles of folders": 4,
+    "lines": 66_386,
+    "definitions per 1,000 lines of code": 65.2,
+    "modules with one importer, %": 41.1,
+    "imports in functions": 308,
+    "of them of our own modules": 243,
+    "of them repeated in one file": 65,
+    "cycles of files": 5,
+    "cycles of folders": 3,
 }
 
 

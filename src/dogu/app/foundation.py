@@ -21,10 +21,14 @@ from dogu.policy.policy import Policy
 from dogu.policy.rules import RestrictionError, Rules
 from dogu.runtime.approval import Approval
 from dogu.runtime.executor import Executor
+from dogu.runtime.journal import Journal
 from dogu.runtime.registry import ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings, SettingsError
+from dogu.workspace.files import LocalFiles
+from dogu.workspace.pending_writes import recover
+from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
     from dogu.agent.events import StateChanged
@@ -32,12 +36,9 @@ if TYPE_CHECKING:
     from dogu.agent.session.resume import Restored
     from dogu.agent.system_prompt import Instructions
     from dogu.models.model import Model
-    from dogu.runtime.journal import Journal
     from dogu.runtime.questions import Confirm
-    from dogu.workspace.files import LocalFiles
     from dogu.workspace.process.jobs import Jobs
     from dogu.workspace.process.local import LocalProcesses
-    from dogu.workspace.roots import Roots
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -121,7 +122,6 @@ def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = No
 
 def _workspace_of(start: Start, opened: OpenedSession) -> Workspace:
     from dogu.agent.system_prompt import Instructions
-    from dogu.runtime.journal import Journal
     from dogu.workspace.process.local import LocalProcesses
 
     options, settings = start.options, start.settings
@@ -140,8 +140,6 @@ def _workspace_of(start: Start, opened: OpenedSession) -> Workspace:
 
 def _roots_of(options: Options, settings: Settings, opened: OpenedSession) -> Roots:
     """The roots that were named and those the session had; its own folder, and its originals', for reading."""
-    from dogu.workspace.roots import Roots
-
     also = (*settings.context.include_directories, *opened.also)
     return Roots(options.absolute_root, also, (opened.folder.path, *opened.readable))
 
@@ -153,7 +151,6 @@ def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journ
         from dogu.workspace.editor_files import EditorFiles
 
         return EditorFiles(options.editor, roots, [journal], pending=pending, unprotected=freed)
-    from dogu.workspace.files import LocalFiles
 
     return LocalFiles(roots, [journal], pending=pending, unprotected=freed)
 
@@ -206,6 +203,5 @@ def _put_right(options: Options, roots: Roots) -> tuple[str, ...]:
     pending = _pending(options)
     if not os.path.isdir(pending):
         return ()
-    from dogu.workspace.pending_writes import recover
 
     return tuple(f"{recovered}" for recovered in recover(pending, roots))

@@ -26,6 +26,7 @@ from dogu.contract.errors import ErrorKind
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
+from dogu.runtime.approval import Approval
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.events import CallFinished
 from dogu.runtime.executor import Executor
@@ -121,8 +122,6 @@ def _tools(settings: Settings, replay: Replay, parts: ToolServices, sandbox: San
 
 
 def _executor(replay: Replay, tools: list[AnyTool], answers: _Answers) -> Executor:
-    from dogu.runtime.approval import Approval
-
     outputs = os.path.join(replay.base, "outputs")
 
     def keep(call_id: str, text: str) -> str:

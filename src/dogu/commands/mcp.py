@@ -12,9 +12,6 @@ from dogu.app import Options, open_runtime
 from dogu.commands.running import run_async
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
-from dogu.serve.mcp.asking import ElicitationConfirm
-from dogu.serve.mcp.door import serve_mcp
-from dogu.serve.mcp.elicitation import elicit_client
 from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -32,6 +29,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the user."""
+    try:  # the SDK takes half a second, which is paid before the first message
+        from dogu.serve.mcp.asking import ElicitationConfirm
+        from dogu.serve.mcp.door import serve_mcp
+        from dogu.serve.mcp.elicitation import elicit_client
+    except ModuleNotFoundError as error:
+        message = say("The MCP door needs the package mcp: pip install 'dogu[mcp]'.")
+        raise ToolError(ErrorKind.START_FAILED, message) from error
     asking = ElicitationConfirm()
 
     @asynccontextmanager

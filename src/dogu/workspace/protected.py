@@ -8,7 +8,7 @@ Source: git's verify_path (CVE-2014-9390, CVE-2019-1352).
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from dogu.language import sentence, told
 
@@ -164,7 +164,8 @@ def secret_reason(path: str) -> str | None:
 
 
 def _row(path: str, rows: dict[str, str]) -> str | None:
-    plain = "/".join(_plain(part) for part in re.split(r"[/\\]", path) if part)
+    folder, _, name = path.replace("\\", "/").rpartition("/")
+    plain = f"{_plain_folder(folder)}/{_plain(name)}"
     if not _any_of(tuple(rows)).search(plain):
         return None
     return next(pattern for pattern in rows if _any_of((pattern,)).search(plain))
@@ -176,9 +177,19 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?:^|/)(?:{names})(?:/|$)")
 
 
+# A search asks for every file that matched: its folder is the same one again and again.
+@lru_cache(1024)
+def _plain_folder(path: str) -> str:
+    return "/".join(_plain(part) for part in path.split("/") if part)
+
+
 def _plain(part: str) -> str:
+    folded = part.lower() if part.isascii() else _folded(part)
+    plain = folded.split(":")[0].rstrip(" .") or folded
+    return ".git" if "~" in plain and re.fullmatch(_SHORT_GIT, plain) else plain
+
+
+def _folded(part: str) -> str:
     from unicodedata import normalize
 
-    folded = normalize("NFKC", re.sub(_IGNORABLE, "", part)).casefold()
-    plain = folded.split(":")[0].rstrip(" .") or folded
-    return ".git" if re.fullmatch(_SHORT_GIT, plain) else plain
+    return normalize("NFKC", re.sub(_IGNORABLE, "", part)).casefold()

@@ -26,6 +26,7 @@ from dogu.agent.events import (
     StateChanged,
     TurnEnded,
 )
+from dogu.agent.history import AllReplaced
 from dogu.agent.session.lines import VERSION, InUseError, LineFile
 from dogu.agent.session.secrets import Secrets
 from dogu.agent.session.streams import HeldBack
@@ -167,8 +168,6 @@ class Session:
 
     def _is_mended(self) -> bool:
         """Try to go on after a failure: first of all the whole conversation, from which changes went missing."""
-        from dogu.agent.history import AllReplaced
-
         contents = tuple(self._history.contents) if self._history is not None else ()
         try:
             self._write("gap", RecordGap("it could not be written"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -180,8 +181,6 @@ def _index() -> dict[str, str]:
 
 @cache
 def _parsed(text: str) -> Program:
-    import tomllib
-
     return Program(tomllib.loads(text)["program"][0])
 
 

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import mcp_types
 import msgspec
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
@@ -30,7 +33,6 @@ from dogu.workspace.truncation import middle_left_out
 from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
-    import mcp_types
     from mcp.server.context import ServerRequestContext
 
 _KEY = "confirmation"
@@ -86,8 +88,6 @@ class AskedCall:
 
     def need(self, requests: Mapping[str, Any]) -> None:
         """Answer that the client must ask first."""
-        import mcp_types
-
         state = msgspec.json.encode(self.carried).decode()
         self.needed = mcp_types.InputRequiredResult(input_requests=dict(requests), request_state=state)
 
@@ -136,8 +136,6 @@ class ElicitationConfirm:
     def _ask_by_answering(
         self, asked: AskedCall, question: Question, form: mcp_types.ElicitRequestFormParams
     ) -> Outcome:
-        import mcp_types
-
         proof, carried = self._proof(question, form), asked.carried
         if hmac.compare_digest(carried.approved, proof):
             return Approved()
@@ -158,9 +156,6 @@ class ElicitationConfirm:
 
 
 async def _ask_by_request(asked: AskedCall, question: Question, form: mcp_types.ElicitRequestFormParams) -> Outcome:
-    from mcp.shared.exceptions import MCPError
-    from pydantic import ValidationError
-
     context = asked.context
     try:
         with anyio.fail_after(_PATIENCE_S):
@@ -187,8 +182,6 @@ def _outcome(answer: mcp_types.ElicitResult, question: Question) -> Outcome:
 
 
 def _form(question: Question) -> mcp_types.ElicitRequestFormParams:
-    import mcp_types
-
     rule = question.always_rule
     choices = {_ONCE: say("Yes, this once"), _NO: say("No")}
     if rule is not None:

@@ -12,10 +12,16 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
+import mcp_types
+from mcp.server.connection import allowed_log_levels
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
+from pydantic import ValidationError
+
 from dogu.contract.errors import ErrorKind, ToolError
 
 if TYPE_CHECKING:
-    import mcp_types
     from mcp.server.context import ServerRequestContext
     from pydantic import BaseModel
 
@@ -41,8 +47,6 @@ class McpCaller:
     @property
     def capabilities(self) -> mcp_types.ClientCapabilities:
         """What the client said that it can."""
-        import mcp_types
-
         return self.context.session.client_capabilities or mcp_types.ClientCapabilities()
 
     def require(self, capability: str) -> None:
@@ -51,9 +55,6 @@ class McpCaller:
         Else the request is answered with the protocol's error, whatever the call does with this `ToolError`.
         """
         if getattr(self.capabilities, capability) is None:
-            from mcp.shared.exceptions import MCPError
-            from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
-
             told = f"This needs a client with the capability {capability}."
             data: dict[str, dict[str, dict[str, Any]]] = {"requiredCapabilities": {capability: {}}}
             self._asked.failure = MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, told, data)
@@ -61,8 +62,6 @@ class McpCaller:
 
     async def elicit(self, message: str, schema: Mapping[str, Any], key: str = "answer") -> mcp_types.ElicitResult:
         """Put a form before the user. `key` tells the questions of one call apart."""
-        import mcp_types
-
         params = mcp_types.ElicitRequestFormParams(message=message, requested_schema=dict(schema))
         return await self.ask(key, mcp_types.ElicitRequest(params=params), mcp_types.ElicitResult)
 
@@ -72,8 +71,6 @@ class McpCaller:
 
     async def roots(self, key: str = "roots") -> mcp_types.ListRootsResult:
         """Ask for the client's roots."""
-        import mcp_types
-
         return await self.ask(key, mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
 
     async def ask(self, key: str, request: Any, answer_type: type[AnswerT]) -> AnswerT:
@@ -96,9 +93,6 @@ class McpCaller:
 
     async def log(self, level: str, data: Any) -> None:
         """Send a message for the client's log; below the level that it set, nothing is sent."""
-        import mcp_types
-        from mcp.server.connection import allowed_log_levels
-
         session, request_id = self.context.session, self.context.request_id
         allowed = allowed_log_levels(self.context.protocol_version, self.context.meta)
         if level not in allowed or LEVELS.index(level) < LEVELS.index(self._least_level):
@@ -107,10 +101,6 @@ class McpCaller:
         await session.send_notification(mcp_types.LoggingMessageNotification(params=params), request_id)
 
     async def _send(self, request: Any) -> BaseModel:
-        from mcp.shared.exceptions import MCPError
-        from mcp.shared.message import ServerMessageMetadata
-        from pydantic import ValidationError
-
         related = ServerMessageMetadata(related_request_id=self.context.request_id)
         try:
             return await self.context.session.send_request(request, answer_type_of(request), metadata=related)
@@ -120,8 +110,6 @@ class McpCaller:
 
 def sampling_request(prompt: str, max_tokens: int) -> mcp_types.CreateMessageRequest:
     """Make the request that has the client's model answer a prompt."""
-    import mcp_types
-
     said = mcp_types.SamplingMessage(role="user", content=mcp_types.TextContent(text=prompt))
     params = mcp_types.CreateMessageRequestParams(messages=[said], max_tokens=max_tokens)
     return mcp_types.CreateMessageRequest(params=params)
@@ -138,8 +126,6 @@ def answer_type_of(request: Any) -> type[BaseModel]:
 
 
 def _type(name: str) -> Any:
-    import mcp_types
-
     return getattr(mcp_types, name)
 
 

@@ -6,6 +6,15 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
 
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.offers import OfferKind, Offers
@@ -13,7 +22,6 @@ from dogu.serve.mcp.workspaces import client_id, is_modern
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
-    from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
 _TOGETHER_S = 0.05  # changes come in bursts, as a server's tools do
 _MOST_CLIENTS = 1000
@@ -23,8 +31,6 @@ class Changes:
     """Hears of changes from registries and offers, and tells them in both generations' ways."""
 
     def __init__(self, offers: Offers) -> None:
-        from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-
         self._bus: InMemorySubscriptionBus = InMemorySubscriptionBus()
         self.listen: ListenHandler = ListenHandler(self._bus)
         self._clients: OrderedDict[str, ServerRequestContext[Any]] = OrderedDict()
@@ -83,8 +89,6 @@ class Changes:
         self._is_new.set()
 
     async def _tell_lists(self, kind: str) -> None:
-        from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
-
         events = {"tools": ToolsListChanged, "resources": ResourcesListChanged, "prompts": PromptsListChanged}
         await self._bus.publish(events[kind]())
         for client in list(self._clients):
@@ -97,8 +101,6 @@ class Changes:
             await self._send(client, sends[kind])
 
     async def _tell_content(self, uri: str) -> None:
-        from mcp.server.subscriptions import ResourceUpdated
-
         await self._bus.publish(ResourceUpdated(uri))
         for client in [each for each in self._clients if uri in self._subscribed.get(each, ())]:
             context = self._clients[client]
@@ -106,8 +108,6 @@ class Changes:
 
     async def _send(self, client: str, send: Any) -> None:
         """Send; a client that is gone is forgotten."""
-        from mcp.shared.exceptions import MCPError
-
         try:
             await send()
         except (MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):

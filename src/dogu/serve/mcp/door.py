@@ -5,13 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
+import mcp_types
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPError
 
-from dogu.contract.errors import ErrorKind, ToolError
+from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
@@ -27,9 +33,7 @@ from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
 from dogu.version import __version__
 
 if TYPE_CHECKING:
-    import mcp_types
     from mcp.server.context import ServerRequestContext
-    from mcp.server.lowlevel import Server
 
     Context = ServerRequestContext[Any]
 
@@ -49,13 +53,8 @@ async def serve_mcp(
     Without `http_port` the protocol runs over standard input and output, which nothing else can write to meanwhile.
     With it (0: any free one), over streamable HTTP at `http://127.0.0.1:PORT/mcp`. `offers` are resources and prompts
     beside the tools. `open_at` opens a runtime in the roots that a client names; None keeps to the one given. Raises
-    `ToolError` (START_FAILED) when the `mcp` extra isn't installed or the port is taken.
+    `ToolError` (START_FAILED) when the port is taken.
     """
-    try:
-        import_module("mcp.server.lowlevel")  # half a second, paid before the first message
-    except ImportError as error:
-        message = say("The MCP door needs the package mcp: pip install 'dogu[mcp]'.")
-        raise ToolError(ErrorKind.START_FAILED, message) from error
     for note in runtime.notes:
         sys.stderr.write(f"{say(note)}\n")
     async with mcp_server(runtime, asking, offers or Offers(), open_at) as server:
@@ -98,10 +97,6 @@ class _Door:
 
     def server(self) -> Server[Any]:
         """Make the protocol's server."""
-        import mcp_types
-        from mcp.server.caching import CacheHint
-        from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-
         fresh = CacheHint(ttl_ms=_FRESH_MS, scope="private")
         server = _server_type()(
             "dogu",
@@ -137,8 +132,6 @@ class _Door:
         self, context: Context, _params: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListToolsResult:
         """Declare the tools as they are now."""
-        import mcp_types
-
         self._changes.meet(context)
         runtime = await self._runtime(context)
         return mcp_types.ListToolsResult(tools=[tool_of(tool) for tool in runtime.registry])
@@ -176,16 +169,12 @@ class _Door:
 
     async def subscribe(self, context: Context, params: mcp_types.SubscribeRequestParams) -> mcp_types.EmptyResult:
         """Tell this client of changes of a resource."""
-        import mcp_types
-
         self._changes.meet(context)
         self._changes.subscribe(context, str(params.uri))
         return mcp_types.EmptyResult()
 
     async def unsubscribe(self, context: Context, params: mcp_types.UnsubscribeRequestParams) -> mcp_types.EmptyResult:
         """Don't, any more."""
-        import mcp_types
-
         self._changes.unsubscribe(context, str(params.uri))
         return mcp_types.EmptyResult()
 
@@ -212,8 +201,6 @@ class _Door:
 
     async def set_level(self, context: Context, params: mcp_types.SetLevelRequestParams) -> mcp_types.EmptyResult:
         """Send this client no messages below the level."""
-        import mcp_types
-
         self._levels[client_id(context)] = params.level
         return mcp_types.EmptyResult()
 
@@ -245,17 +232,11 @@ class _Door:
 
 
 def _raise(asked: AskedCall, error: ToolError) -> Any:
-    import mcp_types
-    from mcp.shared.exceptions import MCPError
-
     raise asked.failure or MCPError(mcp_types.INTERNAL_ERROR, error.message) from error
 
 
 def _server_type() -> type[Server[Any]]:
     """The SDK's server, which says in every transport that changes of its lists are told."""
-    from mcp.server.lowlevel import Server
-    from mcp.server.lowlevel.server import NotificationOptions
-    from mcp.server.models import InitializationOptions
 
     class TellingServer(Server[Any]):
         def create_initialization_options(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import mcp_types
+from mcp.shared.exceptions import MCPError
 
 from dogu.contract.content import Blob, Content, Text, parts_of
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.offers import Offers, arguments_of
 from dogu.serve.mcp.results import block_of, writable
 from dogu.serve.mcp.session_offers import session_resources
-
-if TYPE_CHECKING:
-    import mcp_types
 
 _PAGE = 200
 _MOST_VALUES = 100
@@ -27,8 +27,6 @@ class Library:
 
     def list_resources(self, runtime: Runtime, cursor: str | None) -> mcp_types.ListResourcesResult:
         """List resources, a page at a time. Raises `MCPError` for a cursor that is none."""
-        import mcp_types
-
         rows = [*self.offers.resources, *session_resources(runtime)]
         start = _start_of(cursor, len(rows))
         listed = [
@@ -42,8 +40,6 @@ class Library:
 
     def list_templates(self) -> mcp_types.ListResourceTemplatesResult:
         """List the templates."""
-        import mcp_types
-
         return mcp_types.ListResourceTemplatesResult(
             resource_templates=[
                 mcp_types.ResourceTemplate(
@@ -58,9 +54,6 @@ class Library:
 
     async def read(self, runtime: Runtime, uri: str) -> mcp_types.ReadResourceResult:
         """Read what stands at an address. Raises `MCPError` where nothing does."""
-        import mcp_types
-        from mcp.shared.exceptions import MCPError
-
         try:
             content, media_type = await self._content(runtime, uri)
         except LookupError as error:
@@ -71,8 +64,6 @@ class Library:
 
     def list_prompts(self) -> mcp_types.ListPromptsResult:
         """List the prompts."""
-        import mcp_types
-
         return mcp_types.ListPromptsResult(
             prompts=[
                 mcp_types.Prompt(
@@ -91,9 +82,6 @@ class Library:
 
     async def get_prompt(self, name: str, arguments: Any) -> mcp_types.GetPromptResult:
         """Make a prompt. Raises `MCPError` for an unknown one or a missing argument."""
-        import mcp_types
-        from mcp.shared.exceptions import MCPError
-
         prompt, given = self.offers.prompt(name), arguments_of(arguments)
         if prompt is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"There is no prompt {name!r}.")
@@ -109,8 +97,6 @@ class Library:
 
     def complete(self, params: mcp_types.CompleteRequestParams) -> mcp_types.CompleteResult:
         """Complete an argument of a prompt or a variable of a template."""
-        import mcp_types
-
         name = getattr(params.ref, "name", None)
         offer = self.offers.prompt(name) if name else self.offers.template(str(getattr(params.ref, "uri", "")))
         values = [*offer.complete(params.argument.name, params.argument.value)] if offer is not None else []
@@ -127,8 +113,6 @@ class Library:
 
 
 def _contents(uri: str, content: Content, media_type: str) -> Iterable[Any]:
-    import mcp_types
-
     for part in parts_of(content) or [Text("")]:
         if isinstance(part, Blob):
             data = base64.b64encode(part.data).decode()
@@ -138,9 +122,6 @@ def _contents(uri: str, content: Content, media_type: str) -> Iterable[Any]:
 
 
 def _start_of(cursor: str | None, count: int) -> int:
-    import mcp_types
-    from mcp.shared.exceptions import MCPError
-
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or int(cursor) >= count:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
+
+import mcp_types
 
 from dogu.contract.content import Blob, Part, Text, parts_of, text_of
 from dogu.contract.display import FileDiff, PatchDiff, TerminalOutput
@@ -14,9 +16,6 @@ from dogu.contract.tool import Kind
 from dogu.runtime.registry import AnyTool
 from dogu.serve.wire import display_json
 from dogu.workspace.truncation import middle_left_out
-
-if TYPE_CHECKING:
-    import mcp_types
 
 DISPLAY_KEY = "dogu/returnDisplay"
 
@@ -42,8 +41,6 @@ _OUTPUT_SCHEMAS = {"run_shell_command": _COMMAND_SCHEMA, "replace": _CHANGE_SCHE
 
 def tool_of(tool: AnyTool) -> mcp_types.Tool:
     """Declare a tool, with hints about what it does to the world."""
-    import mcp_types
-
     reaches_out = tool.kind in (Kind.EXECUTE, Kind.FETCH, Kind.OTHER)
     annotations = mcp_types.ToolAnnotations(
         title=tool.display_name,
@@ -66,8 +63,6 @@ def result_of(result: ToolResult) -> mcp_types.CallToolResult:
 
     Commands and changes of files are told as an object too, as their tools declare.
     """
-    import mcp_types
-
     failure = result.error
     structured = _structured(result)
     if failure is not None:
@@ -106,8 +101,6 @@ def writable(text: str) -> str:
 
 def block_of(part: Part) -> mcp_types.ContentBlock:
     """Return a part of a content as a block; a blob that is neither image nor audio is an embedded resource."""
-    import mcp_types
-
     if isinstance(part, Text):
         return mcp_types.TextContent(text=writable(part.text))
     data = base64.b64encode(part.data).decode()
@@ -121,8 +114,6 @@ def block_of(part: Part) -> mcp_types.ContentBlock:
 
 
 def _resource(blob: Blob, data: str) -> mcp_types.BlobResourceContents | mcp_types.TextResourceContents:
-    import mcp_types
-
     uri = _uri_of(blob.name)
     if blob.media_type.startswith("text/") or blob.media_type in _TEXT_TYPES:
         try:

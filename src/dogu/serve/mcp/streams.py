@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp.server.stdio import stdio_server
+
 from dogu.serve.private_streams import lines_of, private_input
 
 if TYPE_CHECKING:
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
 async def serve_standard_streams(server: Server[Any]) -> None:
     """Serve one client until it closes standard input; calls that still run are cancelled then."""
-    from mcp.server.stdio import stdio_server
-
     with private_input() as private:
         # The SDK reads lines in a thread, which no cancellation reaches: SIGTERM would wait for the client's next line.
         lines = cast("anyio.AsyncFile[str]", _lines(private))

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import anyio.abc
+import mcp_types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
@@ -125,15 +130,11 @@ def _has_roots(context: ServerRequestContext[Any]) -> bool:
 
 def is_modern(context: ServerRequestContext[Any]) -> bool:
     """Whether the request is of 2026-07-28, in which a server asks by its answers alone."""
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def _told_roots(asked: AskedCall) -> tuple[str, ...]:
     """The roots that came with a request of 2026-07-28. Raises `ToolError` once the client is asked for them."""
-    import mcp_types
-
     requests = {_ROOTS: mcp_types.ListRootsRequest()}
     answers = asked.answers_to(requests)
     if answers is None:
@@ -143,11 +144,6 @@ def _told_roots(asked: AskedCall) -> tuple[str, ...]:
 
 
 async def _asked_roots(context: ServerRequestContext[Any]) -> tuple[str, ...]:
-    import mcp_types
-    from mcp.shared.exceptions import MCPError
-    from mcp.shared.message import ServerMessageMetadata
-    from pydantic import ValidationError
-
     related = ServerMessageMetadata(related_request_id=context.request_id)
     try:
         answer = await context.session.send_request(

@@ -71,6 +71,9 @@ class FrameOutput(Vt100_Output):
                 self._on_gone()
 
 
+# Reads and sets prompt_toolkit's private `_last_screen`, `_cursor_pos` and `_last_size`: what it believes is drawn,
+# where the cursor stands, how large the terminal was. Nothing else can tell it that the terminal has wrapped its lines
+# anew. Any minor release may change them, so that pyproject pins it below 3.1.
 class LiveRenderer(Renderer):
     """Draws the lower part, and prints what is finished above it.
 

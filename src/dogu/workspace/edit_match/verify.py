@@ -7,11 +7,14 @@ the file; a block begins and ends as deep beside its neighbours as before; and a
 
 from __future__ import annotations
 
+import ast
+import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import PurePath
+from textwrap import dedent
 
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.folding import fold
@@ -152,9 +155,6 @@ def _parser(path: str) -> Callable[[str], bool] | None:
 
 
 def _is_python_block(text: str) -> bool:
-    import ast
-    from textwrap import dedent
-
     block = text.strip("\n")
     for source in (dedent(block), f"if 1:\n{block}"):
         try:
@@ -176,8 +176,6 @@ def _is_python(text: str) -> bool:
 
 
 def _is_json(text: str) -> bool:
-    import json
-
     try:
         json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):

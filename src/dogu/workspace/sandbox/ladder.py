@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -22,9 +22,8 @@ from dogu.workspace.launcher import network as sandbox_network
 from dogu.workspace.launcher.landlock import IOCTL_DEV, READ, READ_FILE, TRUNCATE, WRITE, WRITE_FILE
 from dogu.workspace.launcher.network import proxy_variables
 from dogu.workspace.sandbox import bubblewrap, places, work
-
-if TYPE_CHECKING:
-    from dogu.workspace.sandbox.bubblewrap import View
+from dogu.workspace.sandbox.bubblewrap import View
+from dogu.workspace.sandbox.bubblewrap import arguments as bubblewrap_arguments
 
 UNCONFINED = sentence("Not confined: it may write and reach all that you may.")
 
@@ -129,8 +128,6 @@ class Sandbox(msgspec.Struct, frozen=True):
         order: dict[str, Any] = {"seccomp": self._filter(view), "is_scoped": self.landlock_abi >= 6}
         temporary = view.temporary
         if self.step is Step.BUBBLEWRAP:
-            from dogu.workspace.sandbox.bubblewrap import arguments as bubblewrap_arguments
-
             order["has_own_processes"] = view.own_processes
             order["outer"] = bubblewrap_arguments(self.program, view)
             temporary = "/tmp" if "/tmp" not in view.writable else temporary
@@ -148,8 +145,6 @@ class Sandbox(msgspec.Struct, frozen=True):
         *,
         changes_nothing: bool,
     ) -> View:
-        from dogu.workspace.sandbox.bubblewrap import View
-
         temporary = work.private_folder(roots, environment)
         writable = [*roots, *work.repositories(roots), *self.settings.writable]
         writable = [os.path.realpath(path) for path in writable if os.path.exists(path)]
