@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dogu.workspace.diff.merging import carry_over
 from dogu.workspace.edit_match import Edit, Edits, Refusal, Wanted, Why, match_edit, match_edits
-from dogu.workspace.edit_match.folding import FoldedText, fold, fold_clusters
+from dogu.workspace.edit_match.normalise import FoldedText, fold, fold_clusters
 
 
 @dataclass(frozen=True)

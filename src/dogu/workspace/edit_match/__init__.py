@@ -10,7 +10,7 @@ from dogu.workspace.edit_match.messages import quotes_note as quotes_note
 from dogu.workspace.edit_match.messages import receipt as receipt
 from dogu.workspace.edit_match.messages import refusal_error as refusal_error
 from dogu.workspace.edit_match.messages import refuse_omission as refuse_omission
-from dogu.workspace.edit_match.places import written_lines as written_lines
+from dogu.workspace.edit_match.nearest import written_lines as written_lines
 from dogu.workspace.edit_match.repair import Repair as Repair
 from dogu.workspace.edit_match.repair import RepairRequest as RepairRequest
 from dogu.workspace.edit_match.repair import refuse_repair as refuse_repair

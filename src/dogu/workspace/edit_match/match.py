@@ -16,15 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from dogu.workspace.edit_match.elided import find_elided
-from dogu.workspace.edit_match.exact import find_exact
-from dogu.workspace.edit_match.folded import find_folded
-from dogu.workspace.edit_match.folding import FoldedText
-from dogu.workspace.edit_match.line_endings import settle_endings
-from dogu.workspace.edit_match.line_index import LineIndex
-from dogu.workspace.edit_match.near import find_near
-from dogu.workspace.edit_match.nearest import nearest
-from dogu.workspace.edit_match.places import places_shown
+from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded
+from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
+from dogu.workspace.edit_match.normalise import FoldedText
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     Found,
@@ -35,10 +29,11 @@ from dogu.workspace.edit_match.result import (
     lie_apart,
     spliced,
 )
+from dogu.workspace.edit_match.typos import find_near
 from dogu.workspace.edit_match.unescape import JSON_STAGE, NUMBERS_STAGE, Reading, is_json, readings
 from dogu.workspace.edit_match.variants import find_variant
 from dogu.workspace.edit_match.verify import is_broken_itself, still_parses
-from dogu.workspace.edit_match.views import with_newlines
+from dogu.workspace.edit_match.views import settle_endings, with_newlines
 from dogu.workspace.text.omission import find_omission
 
 LineSpan = tuple[int, int]

@@ -1,19 +1,65 @@
-"""Where `old_string` comes nearest to the file, to show with a refusal."""
+"""Where text like `old` may be, and the lines of the file that a model is shown: the nearest ones, those in question,
+those an edit wrote.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from dogu.workspace.edit_match.folding import fold
-from dogu.workspace.edit_match.line_index import LineIndex, likely_starts
+from dogu.workspace.edit_match.alignment import word_chars
+from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.normalise import FoldedText, fold
+from dogu.workspace.edit_match.result import Replacement, spliced
 from dogu.workspace.edit_match.rows import opcodes, shared_lines
+
+_COMMON = 50  # a line that is there oftener names no place
+_REACH_LINES = 3  # lines of the file that may lie between two lines looked for
+
+
+class LineIndex:
+    """The lines that aren't blank, numbered from 0: where each begins and ends, and what it is folded."""
+
+    def __init__(self, folded: FoldedText) -> None:
+        full = [number for number, key in enumerate(folded.keys) if key]
+        self.text = folded.text
+        self.keys = [folded.keys[number] for number in full]
+        self.starts = [folded.starts[number] for number in full]
+        self.ends = [folded.starts[number + 1] - 1 for number in full]
+
+    def line(self, number: int) -> str:
+        """Return a line as it is in the text."""
+        return self.text[self.starts[number] : self.ends[number]]
+
+
+def likely_starts(index: LineIndex, keys: Sequence[str]) -> list[int]:
+    """Return the numbers of lines where text like `keys` (folded lines) may begin, the likeliest first.
+
+    Each line that occurs in both votes for where the first one would be; lines that are common everywhere don't.
+    A number may be negative: what would be before the text's first line isn't there.
+    """
+    wanted: dict[str, list[int]] = defaultdict(list)
+    for i, key in enumerate(keys):
+        wanted[key].append(i)
+    places: dict[str, list[int]] = defaultdict(list)
+    for number, key in enumerate(index.keys):
+        if key in wanted:
+            places[key].append(number)
+    votes: Counter[int] = Counter()
+    for key, numbers in places.items():
+        if max(len(numbers), len(wanted[key])) <= _COMMON:
+            weight = 1 + word_chars(key)
+            votes.update({number - i: weight for number in numbers for i in wanted[key]})
+    near = {start: sum(votes[start + shift] for shift in range(_REACH_LINES + 1)) for start in [*votes]}
+    return sorted(near, key=lambda start: (-near[start], -votes[start], start))
+
 
 _MOST_LINES = 30
 _LONGEST_LINE_CHARS = 300
 _LEAST_ALIKE_PERCENT = 60
 _MOST_SEARCHED_LINES = 200_000
 _CANDIDATES = 6
-_REACH_LINES = 8
+_ALIGNED_LINES = 8
 
 
 def nearest(index: LineIndex, old: str) -> tuple[tuple[tuple[int, int], ...], str]:
@@ -43,8 +89,8 @@ def _window(index: LineIndex, keys: list[str]) -> tuple[int, int] | None:
 
 
 def _aligned(index: LineIndex, keys: list[str], start: int) -> tuple[int, int]:
-    low = max(start - _REACH_LINES, 0)
-    pairs = shared_lines(keys, index.keys[low : start + len(keys) + _REACH_LINES])
+    low = max(start - _ALIGNED_LINES, 0)
+    pairs = shared_lines(keys, index.keys[low : start + len(keys) + _ALIGNED_LINES])
     last = len(index.keys) - 1
     if not pairs:
         return min(max(start, 0), last), min(max(start, 0) + len(keys) - 1, last)
@@ -77,3 +123,52 @@ def _diff(ours: Sequence[str], theirs: Sequence[str]) -> str:
         line if len(line) <= _LONGEST_LINE_CHARS else line[:_LONGEST_LINE_CHARS] + "..." for line in out[:_MOST_LINES]
     ]
     return "\n".join(cut + (["..."] if len(out) > _MOST_LINES else []))
+
+
+_MOST_PLACES = 20
+_FARTHEST_LINES = 400
+
+
+def written_lines(text: str, pieces: Sequence[Replacement]) -> str:
+    """Return the lines that the pieces (ascending and apart) leave in the text, with their numbers; at most 30."""
+    after = spliced(text, pieces)
+    lines = after.split("\n")
+    numbers: dict[int, None] = {}
+    grown = at = number = 0
+    for start, end, body in pieces:
+        first, last = start + grown, start + grown + len(body)
+        number += after.count("\n", at, first)
+        within = after[first:last]
+        skips = within.startswith("\n")
+        stop = number + within.count("\n") - (within.endswith("\n") and len(within) > 1)
+        numbers |= dict.fromkeys(range(number + skips, max(stop, number + skips) + 1))
+        grown += len(body) - (end - start)
+        at = first
+    out = [_numbered(number, lines[number]) for number in [*numbers][:_MOST_LINES] if number < len(lines)]
+    return "\n".join(out + ["..."] * (len(numbers) > _MOST_LINES))
+
+
+def places_shown(text: str, spans: Sequence[tuple[int, int]], *, whole: bool) -> str:
+    """Return the lines of the first place (first and last, 1-based) with their numbers, or what each place is in."""
+    lines = text.split("\n")
+    if whole:
+        out = [
+            _numbered(number - 1, lines[number - 1]) for first, last in spans[:1] for number in range(first, last + 1)
+        ]
+        return "\n".join(out[:_MOST_LINES] + ["..."] * (len(out) > _MOST_LINES))
+    within = [(first, _enclosing(lines, first - 1)) for first, _ in spans[:_MOST_PLACES]]
+    return "\n".join(f"{first:6}  in {line}" for first, line in within if line)
+
+
+def _enclosing(lines: Sequence[str], number: int) -> str:
+    """Return the line above that the line is indented beneath, empty for none."""
+    depth = len(indent_of(lines[number]))
+    for line in reversed(lines[max(0, number - _FARTHEST_LINES) : number]):
+        if len(indent_of(line)) < depth and any(map(str.isalnum, line)):
+            return line.strip()[:_LONGEST_LINE_CHARS]
+    return ""
+
+
+def _numbered(number: int, line: str) -> str:
+    shown = line.removesuffix("\r")
+    return f"{number + 1:6}\t{shown if len(shown) <= _LONGEST_LINE_CHARS else shown[:_LONGEST_LINE_CHARS] + '...'}"

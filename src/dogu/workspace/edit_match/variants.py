@@ -15,9 +15,8 @@ from typing import NamedTuple
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.apply import split_lines, weave
-from dogu.workspace.edit_match.exact import occurrences
-from dogu.workspace.edit_match.folded import folded_places
-from dogu.workspace.edit_match.folding import FoldedText
+from dogu.workspace.edit_match.find import folded_places, occurrences
+from dogu.workspace.edit_match.normalise import FoldedText
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why, lie_apart
 from dogu.workspace.edit_match.views import View, substituted
 

@@ -16,12 +16,11 @@ from itertools import pairwise
 from pathlib import PurePath
 from textwrap import dedent
 
-from dogu.workspace.edit_match.alignment import Place
-from dogu.workspace.edit_match.folding import fold
+from dogu.workspace.edit_match.alignment import Place, is_word
 from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.normalise import fold
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
-from dogu.workspace.edit_match.words import is_word
 
 _LONGEST_PARSED_CHARS = 400_000
 _QUOTES = str.maketrans('"`', "''")

@@ -1,0 +1,247 @@
+"""Find `old` as it is, but for white space and look-alikes, or with lines left out of both strings.
+
+Exact forgives nothing but the indentation of a single line. The normalised texts of the second are equal character by
+character, so nothing is missing, added or moved; words stay whole, lines that end in a comment end where they did, and
+the text occurs exactly as often as expected. With lines left out, each part around the placeholder must be there
+exactly once, in order, and is edited by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from dogu.language import sentence
+from dogu.workspace.edit_match.alignment import (
+    Place,
+    align_equal,
+    align_folded,
+    breaks_agree,
+    differences,
+    is_comment_mark,
+    joined,
+    word_chars,
+    words_agree,
+)
+from dogu.workspace.edit_match.apply import weave
+from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.normalise import FoldedText, fold
+from dogu.workspace.edit_match.result import (
+    OVERLAP,
+    TOO_MANY,
+    Found,
+    Outcome,
+    Refused,
+    Replacement,
+    UncleanError,
+    Why,
+    lie_apart,
+    spliced,
+)
+from dogu.workspace.edit_match.verify import still_parses
+from dogu.workspace.text.omission import is_elision
+
+MOST_PLACES = 100_000
+_OPENERS = (":", "{", "(", "[")
+_CLOSERS = ("}", ")", "]")
+_AROUND_CHARS = 2000
+
+
+def occurrences(text: str, old: str) -> list[int]:
+    """Return where `old` begins in `text`, overlapping occurrences too; no more than one beyond `MOST_PLACES`."""
+    found: list[int] = []
+    at = text.find(old)
+    while at >= 0 and len(found) <= MOST_PLACES:
+        found.append(at)
+        at = text.find(old, at + 1)
+    return found
+
+
+def find_exact(text: str, old: str, new: str, expected: int | None, path: str = "") -> Outcome:
+    """Find `old` as it is; None when it is nowhere.
+
+    Forgives nothing but the indentation of a single line, so `new` is written as it is. Occurrences that overlap make
+    no set of places and are refused.
+    """
+    at = occurrences(text, old)
+    if not at:
+        return None
+    spans = tuple((start, start + len(old)) for start in at)
+    if len(spans) > MOST_PLACES:
+        return Refused(Why.AMBIGUOUS, "exact", TOO_MANY, spans)
+    if not lie_apart(spans) or (expected is not None and len(spans) != expected):
+        return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
+    try:
+        written = [_reindented(text, span, old, new, path) for span in spans]
+    except UncleanError as error:
+        return Refused(Why.UNCLEAR, "exact", str(error), spans)
+    literal = [Replacement(*span, new) for span in spans]
+    pieces = [piece for own, as_sent in zip(written, literal, strict=True) for piece in own or [as_sent]]
+    return Found("exact", spans, tuple(pieces), (sentence("indentation"),) if any(written) else ())
+
+
+def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
+    """Return what to write for several new lines where one line of `old` lies in the file without all of its
+    indentation; empty where `new` is meant as it is.
+    """
+    line_start = text.rfind("\n", 0, span[0]) + 1
+    lost = text[line_start : span[0]]
+    if not lost or lost.strip() or "\n" not in new or len([line for line in old.split("\n") if line.strip()]) > 1:
+        return []
+    is_plain = not (old[0].isspace() or new[0].isspace()) and not _is_shallow(text, span[1], lost, new)
+    if is_plain and still_parses(path, text, spliced(text, [Replacement(*span, new)])):
+        return []
+    try:
+        pieces = weave(Place(text, old, align_equal(old, span[0])), new)
+    except UncleanError:
+        if old[0].isspace():
+            raise
+        return []
+    return [] if is_plain and not still_parses(path, text, spliced(text, pieces)) else pieces
+
+
+def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
+    """Whether lines of `new`, as they are, would leave the block that its first line begins in at `indent`,
+    without a reason.
+    """
+    lines = new.rstrip("\n").split("\n")
+    if len(lines) < 2:
+        return False
+    if lines[0].rstrip().endswith(_OPENERS) and lines[1].strip() and len(indent_of(lines[1])) <= len(indent):
+        return not lines[1].lstrip().startswith(_CLOSERS) or not lines[1].startswith(indent)
+    leaving = next((i for i, line in enumerate(lines) if i and line.strip() and not line.startswith(indent)), None)
+    if leaving is None:
+        return False
+    after = next((line for line in text[end : end + _AROUND_CHARS].split("\n")[1:] if line.strip()), "")
+    if len(indent_of(after)) > len(indent_of(lines[-1])) and not lines[-1].rstrip().endswith(_OPENERS):
+        return True
+    return bool(lines[leaving - 1].strip()) and not _has_sibling(
+        text[max(0, end - _AROUND_CHARS) : end], lines[leaving]
+    )
+
+
+def _has_sibling(above: str, line: str) -> bool:
+    """Whether the last line above that is as deep begins with the same word or mark."""
+    indent = indent_of(line)
+    as_deep = (other for other in reversed(above.split("\n")) if other.strip() and indent_of(other) == indent)
+    return next(as_deep, "").split()[:1] == line.split()[:1]
+
+
+STAGE = sentence("white space and look-alikes")
+FEWEST_WORD_CHARS = 2
+_MORE_PLACES = 20
+_MOST_PLACES = 10_000
+
+
+def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
+    """Find `old` in the folded view; None when it is nowhere."""
+    # A few more than wanted are enough to refuse; only "as many as there are" needs them all.
+    places = folded_places(folded, old, _MOST_PLACES + 1 if expected is None else expected + _MORE_PLACES)
+    if not places:
+        return None
+    spans = tuple((place.start, place.end) for place in places)
+    if len(places) > _MOST_PLACES:
+        return Refused(Why.AMBIGUOUS, STAGE, TOO_MANY, spans)
+    if not lie_apart(spans) or (expected is not None and len(places) != expected):
+        return Refused(Why.AMBIGUOUS, STAGE, "" if lie_apart(spans) else OVERLAP, spans)
+    forgiven = tuple(dict.fromkeys(word for place in places for word in differences(place)))
+    try:
+        written = [piece for place in places for piece in weave(place, new)]
+    except UncleanError as error:
+        return Refused(Why.UNCLEAR, STAGE, str(error), spans)
+    return Found(STAGE, spans, tuple(written), forgiven)
+
+
+def folded_places(folded: FoldedText, old: str, at_most: int | None = None) -> list[Place]:
+    """Return the places whose folded text is that of `old`, with whole words and lines; `at_most` the first so many.
+
+    None are there for an `old` of hardly any words.
+    """
+    key = fold(old)
+    if word_chars(key) < FEWEST_WORD_CHARS:
+        return []
+    places: list[Place] = []
+    for at in occurrences(folded.folded, key):
+        span = folded.locate(at, at + len(key))
+        units = align_folded(folded.text, old, *span) if span else None
+        if units:
+            place = Place(folded.text, old, units)
+            if _is_whole(place) and words_agree(place) and breaks_agree(place):
+                places.append(place)
+        if len(places) == at_most:
+            break
+    return places
+
+
+def _is_whole(place: Place) -> bool:
+    """Whether the place cuts no word, number or comment mark, and is whole lines where `old` is."""
+    text, start, end = place.text, place.start, place.end
+    if (start and joined(text[start - 1], text[start : start + 2])) or joined(text[end - 1], text[end : end + 2]):
+        return False
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    before = text[line_start:start]
+    after = text[end : line_end if line_end >= 0 else len(text)]
+    if fold(before) and (place.old[0].isspace() or is_comment_mark(before)):
+        return False
+    return not (fold(after) and "\n" in place.old[place.units[-1].old_end :])
+
+
+_ELIDED = sentence("elision")
+
+
+def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
+    """Find the parts of `old` around its placeholder lines; None when it has none, or a part is nowhere."""
+    parts, marks = _split(old)
+    if not marks or any(not part.strip() for part in parts):
+        return None
+    new_parts, new_marks = _split(new)
+    if [mark.strip() for mark in marks] != [mark.strip() for mark in new_marks]:
+        return Refused(
+            Why.UNCLEAR, _ELIDED, "old_string leaves lines out that new_string doesn't: send the lines themselves"
+        )
+    spans: list[tuple[int, int]] = []
+    places: list[Place] = []
+    for part in parts:
+        found = _places(folded, part)
+        if not found:
+            return None
+        places.append(found[0])
+        spans += [(place.start, place.end) for place in found]
+    if len(spans) > len(parts) or expected not in (1, None):
+        reason = "the text around the lines left out is there more than once"
+        return Refused(Why.AMBIGUOUS, _ELIDED, reason, tuple(sorted(spans)))
+    if any(left.end > right.start for left, right in pairwise(places)):
+        return Refused(
+            Why.NO_MATCH, _ELIDED, "the parts of old_string are in the file in another order", tuple(sorted(spans))
+        )
+    try:
+        written = [piece for place, part in zip(places, new_parts, strict=True) for piece in _write(place, part)]
+    except UncleanError as error:
+        return Refused(Why.UNCLEAR, _ELIDED, str(error), tuple(spans))
+    return Found(_ELIDED, tuple(spans), tuple(written), (sentence("lines left out by a placeholder"),))
+
+
+def _split(text: str) -> tuple[list[str], list[str]]:
+    """Split at placeholder lines into the parts around them, each with its final newline, and the placeholders."""
+    parts: list[str] = [""]
+    marks: list[str] = []
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        if is_elision(line):
+            marks.append(line)
+            parts.append("")
+        else:
+            parts[-1] += line
+    return parts, marks
+
+
+def _places(folded: FoldedText, part: str) -> list[Place]:
+    """Return the place of a part, the first two when it has more."""
+    exact = occurrences(folded.text, part)[:2]
+    if exact:
+        return [Place(folded.text, part, align_equal(part, at)) for at in exact]
+    return folded_places(folded, part, at_most=2)
+
+
+def _write(place: Place, new: str) -> list[Replacement]:
+    return [] if place.old == new else weave(place, new)
