@@ -18,7 +18,7 @@ from dogu.app.opening import Opened
 from dogu.models.events import ModelError, ModelErrorKind, Usage
 from dogu.models.prices import GEMINI, OPENAI, Price, price_of
 from dogu.serve.exit_codes import ExitCode, of_turn
-from dogu.settings import SettingsError
+from dogu.settings import SettingsError, Trust, record_trust
 from dogu.testing.scripted_model import ModelRequest, ScriptedModel
 from dogu.testing.turn import Turn, call
 
@@ -33,6 +33,7 @@ async def opened(
     root.mkdir(exist_ok=True)
     file = tmp_path / "settings.json"
     file.write_bytes(msgspec.json.encode(settings or {}))
+    record_trust(str(root), str(tmp_path / "home"), Trust.TRUSTED)
     options = dogu.Options(root=str(root), home=str(tmp_path / "home"), settings_file=str(file), **more)
     async with dogu.open_agent(options, model=model) as agent:
         yield agent

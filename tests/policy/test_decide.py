@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from dogu.contract.tool import Kind
@@ -33,6 +34,36 @@ def shell(command: str, *always_ask: str) -> CallFacts:
 def test_each_mode_asks_about_what_it_should(mode: str, read: str, edit: str, run: str) -> None:
     found = [decide(facts, Rules(), ApprovalMode(mode)).decision for facts in (_READ, _EDIT, shell("ls"))]
     assert found == [read, edit, run]
+
+
+@pytest.mark.parametrize(
+    ("mode", "rules", "expected"),
+    [
+        ("default", Rules(), "ask"),
+        ("default", Rules.from_lists(None, None, ["commands-in-the-sandbox"]), "allow"),
+        ("auto_edit", Rules(), "allow"),
+        ("plan", Rules(), "allow"),
+        ("yolo", Rules(), "allow"),
+        ("auto_edit", Rules.from_lists(None, ["run_shell_command(make)"]), "deny"),
+        ("auto_edit", Rules.from_lists(["run_shell_command(ls)"]), "deny"),
+    ],
+)
+def test_what_cannot_leave_the_sandbox_needs_no_question_but_keeps_the_restrictions(
+    mode: str, rules: Rules, expected: str
+) -> None:
+    facts = msgspec.structs.replace(shell("make"), has_question=True, is_contained=True)
+    assert decide(facts, rules, ApprovalMode(mode)).decision == expected
+
+
+def test_what_cannot_be_read_is_asked_about_only_where_it_could_leave() -> None:
+    facts = shell('"$PROGRAM" --version')
+    contained = msgspec.structs.replace(facts, is_contained=True)
+    assert decide(facts, Rules(), ApprovalMode.YOLO).decision == "ask"
+    assert decide(contained, Rules(), ApprovalMode.YOLO).decision == "allow"
+    excluding = Rules.from_lists(None, ["run_shell_command(rm)"])
+    assert (
+        decide(contained, excluding, ApprovalMode.YOLO).decision == decide(facts, excluding, ApprovalMode.YOLO).decision
+    )
 
 
 @pytest.mark.parametrize("mode", list(ApprovalMode))

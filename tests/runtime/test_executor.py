@@ -20,7 +20,7 @@ from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.runtime.registry import AnyTool, ToolRegistry
-from dogu.testing.workspace import run_tool
+from dogu.testing.workspace import check_question, run_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -281,3 +281,47 @@ def test_a_filtered_registry_holds_what_was_kept():
     registry = ToolRegistry([Paint()])
     assert len(registry.filtered(lambda tool: tool.kind is Kind.READ)) == 0
     assert "paint" in registry.filtered(lambda tool: True)
+
+
+class Mail(Tool[PaintArgs]):
+    """Sends a mail, and says that it only thinks."""
+
+    name, display_name, kind = "mail", "Mail", Kind.THINK
+
+    def __init__(self, *, asks: bool = True) -> None:
+        self.asks = asks
+        self.sent = 0
+
+    def get_description(self, args: PaintArgs) -> str:
+        return "Mail"
+
+    async def should_confirm_execute(self, args: PaintArgs) -> Confirmation | None:
+        return Confirmation("Send a mail?", args.color) if self.asks else None
+
+    async def execute(self, args: PaintArgs, context: CallContext) -> ToolResult:
+        self.sent += 1
+        return ToolResult("sent")
+
+
+@pytest.mark.parametrize("kind", [Kind.THINK, Kind.READ, Kind.SEARCH, Kind.FETCH, Kind.OTHER])
+async def test_a_tools_own_question_counts_whatever_its_kind(kind: Kind) -> None:
+    mail = Mail()
+    mail.kind = kind
+    call, door = ToolCall("1", "mail", {"color": "red"}), Door(Approved(), Declined())
+    assert await check_question(mail, color="red")
+    assert kind_of((await executor(mail).run(call)).result) is ErrorKind.NOBODY_TO_ASK
+    assert kind_of((await executor(mail, mode="plan", door=door).run(call)).result) is ErrorKind.REFUSED
+    assert mail.sent == 0
+    assert kind_of((await executor(mail, door=door).run(call)).result) is None
+    assert mail.sent == 1
+    assert kind_of((await executor(mail, door=door).run(call)).result) is ErrorKind.DECLINED
+    assert [question.confirmation.title for question in door.questions] == ["Send a mail?"] * 2
+
+
+async def test_a_tool_that_asks_nothing_is_not_asked_about_unless_the_mode_wants_it() -> None:
+    mail = Mail(asks=False)
+    call = ToolCall("1", "mail", {"color": "red"})
+    assert not await check_question(mail, color="red")
+    assert kind_of((await executor(mail).run(call)).result) is None
+    mail.kind = Kind.OTHER
+    assert kind_of((await executor(mail).run(call)).result) is ErrorKind.NOBODY_TO_ASK

@@ -20,7 +20,7 @@ from dogu.tools.run_shell_command import RunShellCommand, RunShellCommandArgs, S
 from dogu.workspace.environment import command_environment
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
-from dogu.workspace.sandbox.ladder import UNCONFINED, Sandbox, Step
+from dogu.workspace.sandbox.ladder import UNCONFINED, Sandbox, SandboxSettings, Step
 
 pytestmark = [
     pytest.mark.anyio,
@@ -226,6 +226,29 @@ async def test_a_cloned_repository_stays_and_its_programs_go(confined: Confined,
     result = told(await run_tool(tool, command="git init -q b && cd b && git config core.fsmonitor ./x"))
     assert "put back what runs later" in result
     assert not (tmp_path / "root" / "b" / ".git" / "config").exists()
+
+
+async def test_in_plan_mode_a_command_reads_and_writes_nothing(confined: Confined, tmp_path: Path) -> None:
+    if Sandbox.detect(SandboxSettings(network=False)).step is not Step.BUBBLEWRAP:
+        pytest.skip("only bubblewrap holds all")
+    (tmp_path / "root" / "f").write_text("read")
+    sandbox = Sandbox.detect(SandboxSettings(network=False))
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    async with LocalProcesses() as processes:
+        roots = Roots(str(tmp_path / "root"))
+        tool = RunShellCommand(roots, processes, lambda: environment, None, lambda: sandbox)
+        call = ToolCall("1", "run_shell_command", {"command": "cat f; echo x > f; echo y > $TMPDIR/t && cat $TMPDIR/t"})
+        result = (await executor_for(tool, confirm=None, mode="plan").run(call)).result
+    assert "Stdout: ready\n" in told(result)
+    assert "Read-only file system" in told(result)
+    assert (tmp_path / "root" / "f").read_text() == "read"
+
+
+async def test_without_a_sandbox_that_holds_plan_mode_runs_nothing(tool: RunShellCommand) -> None:
+    call = ToolCall("1", "run_shell_command", {"command": "echo ran"})
+    result = (await executor_for(tool, mode="plan").run(call)).result
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.REFUSED
 
 
 class User:

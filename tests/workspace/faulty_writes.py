@@ -83,6 +83,7 @@ def litter(workspace: str) -> list[str]:
 def write(workspace: str, target: str, pending: str, syscalls: Syscalls) -> str:
     files = LocalFiles(Roots(workspace), writer=AtomicWriter(PendingWrites(pending, syscalls), syscalls))
     try:
+        files.protected_reason(target)  # as a tool asks about a file with other names
         files.write(target, NEW, None)
     except ToolError as error:
         return error.kind.value

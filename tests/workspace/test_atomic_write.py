@@ -114,7 +114,11 @@ def test_an_acl_the_folder_would_give_to_new_files_is_not_given_to_an_old_one(wo
 def test_hard_links_stay_one_file(workspace: Path):
     (workspace / "f").write_text("old and longer")
     os.link(workspace / "f", workspace / "g")
-    LocalFiles(Roots(str(workspace))).write("f", b"new", None)
+    files = LocalFiles(Roots(str(workspace)))
+    with pytest.raises(ToolError, match="hard links"):
+        files.write("f", b"new", None)
+    assert "hard links" in (files.protected_reason("f") or "")  # now somebody was asked
+    files.write("f", b"new", None)
     assert (workspace / "g").read_text() == "new"
     assert (workspace / "f").stat().st_nlink == 2
 

@@ -174,3 +174,37 @@ def test_a_large_file_and_an_empty_one_come_back_byte_for_byte(files: LocalFiles
     assert files.read("empty").data == b""
     files.write("large", b"", digest_of(large))
     assert (workspace / "large").read_bytes() == b""
+
+
+PRIVATE = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ\n-----END OPENSSH PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("name", ["server.key", "notes.txt", "deep/README.md"])
+def test_a_private_key_is_known_by_its_content(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"kept here:\n{PRIVATE}")
+    assert "private key" in (LocalFiles(Roots(str(tmp_path))).secret_reason(name) or "")
+    path.write_text('HEADER = "-----BEGIN OPENSSH PRIVATE KEY-----"  # what a parser looks for\n')
+    assert LocalFiles(Roots(str(tmp_path))).secret_reason(name) is None
+
+
+def test_a_file_with_other_names_is_asked_about(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "outside").write_text("x")
+    os.link(tmp_path / "outside", root / "inside")
+    files = LocalFiles(Roots(str(root)))
+    assert "hard links" in (files.secret_reason("inside") or "")
+    with pytest.raises(ToolError, match="nobody was asked"):
+        files.write("inside", b"y", None)
+    assert (tmp_path / "outside").read_text() == "x"
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config"])
+def test_what_makes_a_folder_a_repository_is_asked_about(tmp_path: Path, name: str) -> None:
+    files = LocalFiles(Roots(str(tmp_path)))
+    assert files.protected_reason(f"evil/{name}") is None
+    (tmp_path / "evil").mkdir()
+    (tmp_path / "evil" / ("config" if name == "HEAD" else "HEAD")).write_text("")
+    assert "repository" in (files.protected_reason(f"evil/{name}") or "")

@@ -13,8 +13,7 @@ import msgspec
 from dogu.app.extending import skill_tools
 from dogu.app.housekeeping import memory_file
 from dogu.app.mcp_servers import offer_on_demand
-from dogu.contract import ErrorKind, ToolError
-from dogu.language import told
+from dogu.app.sandboxed import command_surroundings
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from dogu.workspace.files import LocalFiles
     from dogu.workspace.ignore import Reason
     from dogu.workspace.memory_file import MemoryFile
-    from dogu.workspace.process.command import Processes
+    from dogu.workspace.process.command import AskHost, Processes
     from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
     from dogu.workspace.sandbox.ladder import Sandbox
@@ -58,11 +57,14 @@ class ToolServices(msgspec.Struct, frozen=True):
     has_user: bool = False
     commands: Processes | None = None
     ask: AskTheUser | None = None
+    find_sandbox: Callable[[], Sandbox | None] | None = None
+    ask_host: AskHost | None = None
 
 
 async def add_tools(base: Foundation, services: SessionServices, more: Iterable[AnyTool]) -> None:
     """Register the tools that the rules let exist: the built-in ones, the skills', `more`, and discovered ones."""
     from dogu.agent.asking import UserAsked
+    from dogu.runtime.host_questions import HostQuestions, RememberedHosts
 
     start, workspace, registry = base.start, base.workspace, base.executor.registry
     options, settings, rules = start.options, start.settings, base.policy.rules
@@ -75,6 +77,12 @@ async def add_tools(base: Foundation, services: SessionServices, more: Iterable[
         start.door.confirm is not None,
         options.processes,
         UserAsked(base.executor.approval.elicit),
+        workspace.find_sandbox,
+        HostQuestions(
+            base.policy,
+            base.executor.approval.elicit,
+            RememberedHosts(os.path.join(options.state_folder, "reachable_hosts.json"), options.real_root),
+        ),
     )
     built_in = [tool for tool in built_in_tools(settings, parts) if tool_exists(rules, tool.name)]
     for tool in (*built_in, *skill_tools(options, settings, workspace.roots, base.policy), *more):
@@ -128,11 +136,6 @@ def built_in_tools(settings: Settings, parts: ToolServices) -> Iterable[AnyTool]
     respects_git = settings.context.respect_git_ignore
     web = parts.services.web or Web(settings)
 
-    def environment() -> dict[str, str]:
-        from dogu.workspace.environment import command_environment
-
-        return command_environment(os.environ, shell.environment)
-
     return [
         ListDirectory(roots).with_defaults(respect_git_ignore=respects_git),
         ReadFile(files, roots, partial(_hidden_from_models, roots), tags_lines=settings.tools.edit_format == "lines"),
@@ -147,9 +150,9 @@ def built_in_tools(settings: Settings, parts: ToolServices) -> Iterable[AnyTool]
         RunShellCommand(
             roots,
             parts.commands or parts.processes,
-            environment,
-            ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0),
-            lambda: open_sandbox(settings),
+            command_surroundings(settings, roots.all),
+            ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0, parts.ask_host),
+            parts.find_sandbox,
             has_user=parts.has_user,
         ),
         BackgroundJobs(parts.processes),
@@ -208,23 +211,3 @@ def _why_ignored(roots: Roots, path: str) -> Reason:
     from dogu.workspace.ignore.lookup import why_ignored
 
     return why_ignored(roots, path)
-
-
-def open_sandbox(settings: Settings) -> Sandbox | None:
-    """Find the best sandbox of this machine; None when it is switched off.
-
-    Raises `ToolError` (START_FAILED) when settings demand one and the machine has none.
-    """
-    from dogu.workspace.sandbox import ladder
-
-    chosen = settings.sandbox
-    if chosen.mode == "off":
-        return None
-    wanted = ladder.SandboxSettings(
-        chosen.network_is_allowed, chosen.allowed_hosts, chosen.allowed_paths, chosen.readable_paths
-    )
-    found = ladder.Sandbox.detect(wanted)
-    if chosen.mode == "on" and found.step is ladder.Step.NONE:
-        message = told("The settings require a sandbox (tools.sandbox), and this machine has none: no command is run.")
-        raise ToolError(ErrorKind.START_FAILED, message)
-    return found

@@ -177,13 +177,14 @@ def add_own_commands(
 
 
 def _waiting(options: Options, settings: Settings) -> list[str]:
-    """Say that a folder nobody was asked about brings commands or skills of its own."""
+    """Say that a folder nobody was asked about brings commands, skills or instructions of its own."""
     root = options.real_root
     if settings.trust is not Trust.UNKNOWN or root == os.path.realpath(options.home):
         return []
     names = [f"{folder}/commands" for folder in (".gemini", ".dogu")]
     names += [f"{folder}/skills" for folder in (".gemini", ".dogu", ".agents")]
-    found = ", ".join(name for name in names if os.path.isdir(os.path.join(root, name)))
+    names += settings.context.file_names
+    found = ", ".join(name for name in names if os.path.exists(os.path.join(root, name)))
     return [say("Not used until you trust this folder (dogu config trust): {folders}.", folders=found)] if found else []
 
 

@@ -6,7 +6,9 @@ There is no tool and no agent yet. Each part is whole when its constructor retur
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,8 +16,10 @@ import msgspec
 from dogu.app.extending import Extras, extras_of
 from dogu.app.housekeeping import context_files
 from dogu.app.options import Door, Options, Start
+from dogu.app.sandboxed import open_sandbox
 from dogu.app.sessions import OpenedSession, clear_away
 from dogu.app.surroundings import surroundings_of
+from dogu.contract import ToolError
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import RestrictionError, Rules
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from dogu.runtime.questions import Confirm
     from dogu.workspace.process.jobs import Jobs
     from dogu.workspace.process.local import LocalProcesses
+    from dogu.workspace.sandbox.ladder import Sandbox
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -49,6 +54,7 @@ class Workspace(msgspec.Struct, frozen=True):
     journal: Journal
     processes: LocalProcesses
     instructions: Instructions
+    find_sandbox: Callable[[], Sandbox | None]
 
     def close(self) -> None:
         """End background jobs and close what is open."""
@@ -70,10 +76,10 @@ class Foundation(msgspec.Struct, frozen=True):
 
     def runtime(self) -> Runtime:
         """Make what doors and importers work with."""
-        workspace, settings = self.workspace, self.start.settings
+        workspace = self.workspace
 
         def prepare() -> None:
-            workspace.processes.prepare(is_scoped=settings.sandbox.mode != "off")
+            _prepare_commands(workspace)
             workspace.journal.prepare()
 
         notes, record = self.start.notes, self.session.event
@@ -135,7 +141,19 @@ def _workspace_of(start: Start, opened: OpenedSession) -> Workspace:
     turn = opened.restored.turn if opened.restored is not None else 0
     journal = Journal(folder, roots, pending=_pending(options), undone=instructions.files_changed, turn=turn)
     files = _files_of(options, settings, roots, journal)
-    return Workspace(roots, files, journal, LocalProcesses(output_folder=folder), instructions)
+    find_sandbox = cache(lambda: open_sandbox(settings))
+    return Workspace(roots, files, journal, LocalProcesses(output_folder=folder), instructions, find_sandbox)
+
+
+def _prepare_commands(workspace: Workspace) -> None:
+    """Find the sandbox and start what starts commands in it; what goes wrong is told by the first command."""
+    try:
+        sandbox = workspace.find_sandbox()
+        workspace.processes.prepare(
+            is_scoped=sandbox is not None and sandbox.landlock_abi >= 6, hosts=sandbox.hosts if sandbox else None
+        )
+    except ToolError:
+        pass
 
 
 def _roots_of(options: Options, settings: Settings, opened: OpenedSession) -> Roots:

@@ -55,7 +55,7 @@ def keeping_commands(housekeeping: SessionHousekeeping, base: Foundation) -> lis
 
 
 def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) -> ContextFiles:
-    """Read the context files; those of a folder that the user said not to trust are left out."""
+    """Read the context files; those of a folder that the user hasn't said to trust are left out."""
     from dogu.agent.context.files import ContextFiles, ContextSources
 
     trust = settings.trust
@@ -64,7 +64,7 @@ def context_files(options: Options, settings: Settings, roots: tuple[str, ...]) 
             roots,
             options.home,
             settings.context.file_names,
-            reads_project=trust is not Trust.DISTRUSTED,
+            reads_project=trust is Trust.TRUSTED,
             imports_home=trust is Trust.TRUSTED,
         )
     )

@@ -16,6 +16,8 @@ class Confirmation(msgspec.Struct, frozen=True):
     the executor hands it back as `CallContext.approved`. `editable_text` and `revise` are set together when "edit it
     first" is possible: `revise` works the proposal out anew from the edited text, and raises `ToolError` when it can't.
     `always_ask` means that no approval mode and no remembered rule may answer for the user; `reasons` says why.
+    `is_contained`: what is done can't leave the sandbox, so that it needn't be asked about where the user said so;
+    `reading` is then the proposal that changes nothing, for plan mode.
     """
 
     title: str
@@ -25,6 +27,8 @@ class Confirmation(msgspec.Struct, frozen=True):
     revise: Callable[[str], Confirmation] | None = None
     always_ask: bool = False
     reasons: tuple[str, ...] = ()
+    is_contained: bool = False
+    reading: object = None
 
 
 def _ignore(_text: str) -> None:

@@ -21,3 +21,6 @@ OTHER_NAMES = {
     "MemoryTool": "save_memory",
 }
 """The documents' classes, and an older name of a tool, each with the tool's own name."""
+
+# What a rule calls all commands that can't leave the sandbox: no tool, but answered for like one.
+CONTAINED_COMMANDS = "commands-in-the-sandbox"

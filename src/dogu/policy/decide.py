@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dogu.contract.tool import Kind
-from dogu.contract.tool_names import SHELL_TOOL
+from dogu.contract.tool_names import CONTAINED_COMMANDS, SHELL_TOOL
 from dogu.language import sentence, told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rule, Rules
@@ -64,6 +64,9 @@ def gate_of(facts: CallFacts, rules: Rules, text: ParsedText | None = None) -> J
     judged = Judgement(Decision.ALLOW, "")
     if facts.command is not None and facts.tool == SHELL_TOOL:
         judged = judge_text(facts, rules.shell_core(), rules.shell_exclude(), text)
+        is_free = rules.shell_core() is None and not rules.shell_exclude()
+        if facts.is_contained and is_free and judged.gate is Decision.ASK:  # what can't be read can't leave, either
+            judged = Judgement(Decision.ALLOW, "", judged.commands)
     if facts.always_ask and judged.gate is Decision.ALLOW:
         return Judgement(Decision.ASK, "; ".join(facts.always_ask), judged.commands)
     return judged
@@ -71,14 +74,19 @@ def gate_of(facts: CallFacts, rules: Rules, text: ParsedText | None = None) -> J
 
 def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode, text: ParsedText | None) -> tuple[Decision, str]:
     """What remembered rules and the mode say of a call that passed the gate."""
-    if mode is ApprovalMode.PLAN and not facts.kind.changes_nothing:
+    acts = not facts.kind.changes_nothing or (facts.has_question and not facts.is_built_in)
+    if mode is ApprovalMode.PLAN and facts.is_contained:
+        return Decision.ALLOW, told("in the sandbox, where the workspace is read-only in approval mode plan")
+    if mode is ApprovalMode.PLAN and acts:
         return Decision.DENY, told("in approval mode plan only reading is allowed")
     if mode is ApprovalMode.YOLO:
         return Decision.ALLOW, told("approval mode yolo")
-    if facts.kind.changes_nothing:
+    if facts.kind.changes_nothing and not facts.has_question:
         return Decision.ALLOW, told("a tool of kind {kind} changes nothing", kind=(_KINDS[facts.kind],))
     if _is_allowed(facts, rules, text):
         return Decision.ALLOW, told("allowed by a rule")
+    if facts.is_contained and (mode is ApprovalMode.AUTO_EDIT or _are_contained_allowed(rules)):
+        return Decision.ALLOW, told("what it does can't leave the sandbox")
     if mode is ApprovalMode.AUTO_EDIT and facts.kind is Kind.EDIT:
         return Decision.ALLOW, told("approval mode auto_edit")
     return Decision.ASK, told(
@@ -93,6 +101,10 @@ def _is_allowed(facts: CallFacts, rules: Rules, text: ParsedText | None) -> bool
     if facts.command is None or not own:
         return False
     return judge_text(facts, tuple(own), (), text).gate is Decision.ALLOW
+
+
+def _are_contained_allowed(rules: Rules) -> bool:
+    return any(rule.tool == CONTAINED_COMMANDS and rule.words is None for rule in rules.allowed)
 
 
 def _parsed(facts: CallFacts) -> ParsedText | None:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dogu.contract.tool_names import CONTAINED_COMMANDS
 from dogu.policy.decide import decide, refusal
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rule, Rules
-from dogu.policy.verdict import CallFacts, Verdict
+from dogu.policy.verdict import CallFacts, Decision, Verdict
 
 if TYPE_CHECKING:
     from dogu.policy.remembered import RememberedRules
@@ -44,15 +45,21 @@ class Policy:
         return refusal(verdict, self._rules)
 
     def narrow_rule(self, facts: CallFacts) -> Rule | None:
-        """Return the narrowest rule that would allow this call from now on; show it before it is saved."""
+        """Return the narrowest rule that would allow this call from now on; show it before it is saved.
+
+        For a command that can't leave the sandbox it is all such commands: no word of it makes it more or less safe.
+        """
+        if facts.is_contained and not facts.always_ask:
+            return Rule(CONTAINED_COMMANDS, Decision.ALLOW, source="session")
         from dogu.policy.commands.narrow import narrow_rule
 
         return narrow_rule(facts)
 
     def remember(self, rule: Rule) -> None:
-        """Let the rule hold from now on: commands' rules in later sessions too, a whole tool's in this one."""
+        """Let the rule hold from now on: commands' in later sessions too, a tool's in this one."""
         rules = rule.parts or (rule,)
         self._rules = msgspec.structs.replace(self._rules, allowed=(*self._rules.allowed, *rules))
         for each in rules if self._remembered is not None else ():
-            if self._remembered is not None and each.words is not None:
+            outlives = each.words is not None or each.tool == CONTAINED_COMMANDS
+            if self._remembered is not None and outlives:
                 self._remembered.add(each)

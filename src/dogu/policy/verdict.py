@@ -31,7 +31,8 @@ class CallFacts(msgspec.Struct, frozen=True):
 
     `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
     no mode and no remembered rule may answer for the user. `is_built_in`: the list of built-in tools names it too.
-    `shell` reads the command: bash, or cmd on Windows.
+    `shell` reads the command: bash, or cmd on Windows. `has_question`: the tool itself asks before it acts.
+    `is_contained`: what it does can't leave the sandbox.
     """
 
     tool: str
@@ -41,6 +42,8 @@ class CallFacts(msgspec.Struct, frozen=True):
     always_ask: tuple[str, ...] = ()
     is_built_in: bool = True
     shell: str = "cmd" if os.name == "nt" else "bash"
+    has_question: bool = False
+    is_contained: bool = False
 
 
 class JudgedCommand(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import msgspec
 from anyio import to_thread
 
 from dogu.contract.confirmation import Confirmation
@@ -58,20 +59,23 @@ class Approval:
         facts = _facts(tool, args, asks)
         judged_by = self.policy.rules, self.policy.mode
         verdict = self.policy.decide(facts)
-        if verdict.decision is Decision.DENY:
+        # In plan mode a command may yet turn out to be held by the sandbox, which its question says.
+        may_be_contained = facts.command is not None and self.policy.mode is ApprovalMode.PLAN
+        if verdict.decision is Decision.DENY and (verdict.gate is Decision.DENY or not may_be_contained):
             raise ToolError(ErrorKind.REFUSED, self.policy.refusal(verdict))
         confirmation = await tool.should_confirm_execute(args)
         if confirmation is None:
             if tool.kind.changes_nothing and verdict.decision is Decision.ALLOW:
                 return None
             confirmation = Confirmation(description, description)
-        if confirmation.always_ask:
-            facts = _facts(tool, args, (*asks, *(confirmation.reasons or (told("it must be approved each time"),))))
+        else:
+            facts = _facts_asked(facts, confirmation)
             verdict = self.policy.decide(facts)
         async with self._asking:
             verdict = self._up_to_date(verdict, facts, judged_by)
             if verdict.decision is Decision.ALLOW:
-                return confirmation.proposal
+                is_reading = facts.is_contained and self.policy.mode is ApprovalMode.PLAN
+                return confirmation.reading if is_reading else confirmation.proposal
             if verdict.decision is Decision.DENY:
                 raise ToolError(ErrorKind.REFUSED, self.policy.refusal(verdict))
             if self._confirm is None:
@@ -117,6 +121,17 @@ def _facts(tool: AnyTool, args: Any, always_ask: tuple[str, ...] = ()) -> CallFa
     command = getattr(args, "command", None) if tool.kind.value == "execute" else None
     is_built_in = type(tool).__module__.startswith("dogu.tools.")
     return CallFacts(tool.name, tool.kind, command, getattr(args, "directory", None), always_ask, is_built_in)
+
+
+def _facts_asked(facts: CallFacts, confirmation: Confirmation) -> CallFacts:
+    """Add to what is known of a call what its tool's own question says of it."""
+    reasons = confirmation.reasons or (told("it must be approved each time"),)
+    return msgspec.structs.replace(
+        facts,
+        has_question=True,
+        is_contained=confirmation.is_contained,
+        always_ask=(*facts.always_ask, *(reasons if confirmation.always_ask else ())),
+    )
 
 
 def _nobody(tool: AnyTool, verdict: Verdict) -> str:

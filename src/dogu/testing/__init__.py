@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dogu.testing.fake_responses import FakeResponses
     from dogu.testing.scripted_model import ScriptedModel
     from dogu.testing.turn import Call, Turn, call
-    from dogu.testing.workspace import check_tool, executor_for, run_tool
+    from dogu.testing.workspace import check_question, check_tool, executor_for, run_tool
 
 _MODULE_OF = {
     "Call": "turn",
@@ -21,6 +21,7 @@ _MODULE_OF = {
     "ScriptedModel": "scripted_model",
     "Turn": "turn",
     "call": "turn",
+    "check_question": "workspace",
     "check_tool": "workspace",
     "executor_for": "workspace",
     "run_tool": "workspace",
@@ -35,6 +36,7 @@ __all__ = [
     "ScriptedModel",
     "Turn",
     "call",
+    "check_question",
     "check_tool",
     "executor_for",
     "run_tool",

@@ -24,7 +24,7 @@ from dogu.contract import (
     sentence,
     told,
 )
-from dogu.workspace.process.command import IDLE_TIMEOUT_S, Processes, ProcessResult, ShellCommand
+from dogu.workspace.process.command import IDLE_TIMEOUT_S, AskHost, Processes, ProcessResult, ShellCommand
 
 if TYPE_CHECKING:
     from dogu.workspace.roots import Roots
@@ -60,17 +60,20 @@ class RunShellCommandArgs(msgspec.Struct, kw_only=True):
 
 
 class ShellLimits(msgspec.Struct, frozen=True):
-    """The settings' bounds on time: in all, and without output; None for none."""
+    """What bounds a command: time in all, and without output (None for none), and who allows a host not listed."""
 
     timeout_s: float | None = None
     idle_timeout_s: float | None = IDLE_TIMEOUT_S
+    ask_host: AskHost | None = None
 
 
 class ApprovedCommand(msgspec.Struct, frozen=True):
-    """The tool's proposal: what to run, and whether a user was asked to let it run outside the sandbox."""
+    """The tool's proposal: what to run, whether a user was asked to let it run outside the sandbox, and
+    whether it may change nothing in it (plan mode)."""
 
     args: RunShellCommandArgs
     is_outside: bool = False
+    is_reading: bool = False
 
 
 class RunShellCommand(Tool[RunShellCommandArgs]):
@@ -164,6 +167,8 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             told("Run this command OUTSIDE the sandbox?") if is_outside else told("Run this command?"),
             CommandPreview(args.command, directory, args.description or "", (reach,)),
             proposal=proposal,
+            is_contained=sandbox is not None and sandbox.holds_all and not is_outside,
+            reading=ApprovedCommand(args, is_reading=True),
             editable_text=args.command,
             revise=revise,
             always_ask=is_outside,
@@ -172,12 +177,11 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
 
     async def execute(self, args: RunShellCommandArgs, context: CallContext) -> ToolResult:
         """Run it; cancelled, everything it started is ended first."""
-        is_outside = False
-        if isinstance(context.approved, ApprovedCommand):
-            args, is_outside = context.approved.args, context.approved.is_outside
+        approved = context.approved if isinstance(context.approved, ApprovedCommand) else ApprovedCommand(args)
+        args, is_outside = approved.args, approved.is_outside
         directory = self._open_directory(args)
         try:
-            confined, before = await to_thread.run_sync(self._surroundings, is_outside)
+            confined, before = await to_thread.run_sync(self._surroundings, approved)
             command = self._command(args, directory, confined)
             result = await self._processes.run(command, context.report)
             put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
@@ -191,6 +195,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         return _told(args, result, [*remarks, *_warnings(changed)])
 
     def _command(self, args: RunShellCommandArgs, directory: int, confined: Confined) -> ShellCommand:
+        sandbox = self._find_sandbox()
         return ShellCommand(
             args.command,
             directory,
@@ -198,18 +203,19 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             timeout_s=args.timeout_s or self._limits.timeout_s,
             idle_timeout_s=self._limits.idle_timeout_s,
             confinement=confined.order,
+            ask_host=self._limits.ask_host if sandbox is not None and sandbox.asks_for_hosts else None,
         )
 
-    def _surroundings(self, is_outside: bool) -> tuple[Confined, dict[str, Signature]]:
+    def _surroundings(self, approved: ApprovedCommand) -> tuple[Confined, dict[str, Signature]]:
         from dogu.workspace.sandbox.ladder import Confined
         from dogu.workspace.sandbox.watch import fixed_places
 
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots.all
         before = self._watch.snapshot()
-        if sandbox is None or is_outside:
+        if sandbox is None or approved.is_outside:
             return Confined(None, dict(environment)), before
         self._watch.keep(before)
-        return sandbox.confine(roots, environment, fixed_places(roots)), before
+        return sandbox.confine(roots, environment, fixed_places(roots), changes_nothing=approved.is_reading), before
 
     def _looked_after(self, before: dict[str, Signature], is_confined: bool) -> tuple[list[str], list[str]]:
         """Return what was put back, and what else was changed that runs later."""

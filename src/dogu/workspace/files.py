@@ -16,13 +16,14 @@ from typing import BinaryIO, Literal, Protocol
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence, told
 from dogu.workspace import openat
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile
 from dogu.workspace.digest import digest_of
 from dogu.workspace.openat import Place
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites, RestoreError
-from dogu.workspace.protected import protected_reason, secret_reason
+from dogu.workspace.protected import LOOKED_AT_BYTES, protected_reason, secret_content_reason, secret_reason
 from dogu.workspace.roots import Roots
 
 FileKind = Literal["file", "directory", "missing", "other"]
@@ -117,6 +118,17 @@ class Files(Protocol):
     def secret_reason(self, path: str) -> str | None:
         """Say why showing the content of `path` to a model must be asked, or None."""
         ...
+
+
+_OTHER_NAMES = sentence("The file has other names (hard links), which may lie outside of the workspace.")
+_MAKES_A_REPOSITORY = sentence("HEAD and config make a folder a repository, whose settings name programs that git runs")
+_BARE = frozenset(("HEAD", "config"))
+_PACKAGES = frozenset(("node_modules", "site-packages", ".venv", "venv", ".pnpm-store", "target", "vendor", ".git"))
+
+
+def _is_of_packages(path: str) -> bool:
+    """Whether package managers made it, which link the same file into many projects."""
+    return not _PACKAGES.isdisjoint(path.split("/"))
 
 
 class LocalFiles:
@@ -243,12 +255,41 @@ class LocalFiles:
         """Say why showing it to a model must be asked; see `Files.secret_reason`."""
         located = self._roots.locate(path)
         real = self._roots.real(located)
-        return secret_reason(self._named(located)) or secret_reason(self._named(real))
+        return (
+            secret_reason(self._named(located)) or secret_reason(self._named(real)) or self._why_content_is_secret(real)
+        )
+
+    def _why_content_is_secret(self, real: str) -> str | None:
+        """Look into the file: a key by any other name, and what has other names, which may lie outside of the roots."""
+        try:
+            with self.open(real) as stream:
+                if os.fstat(stream.fileno()).st_nlink > 1 and not _is_of_packages(real):
+                    return told(_OTHER_NAMES)
+                return secret_content_reason(stream.read(LOOKED_AT_BYTES))
+        except (OSError, ToolError):  # no file that can be read: whoever reads it says why
+            return None
 
     def _why_protected(self, real: str, spelled: str = "") -> str | None:
         if any(real == place or real.startswith(place + "/") for place in self._unprotected):
             return None
-        return protected_reason(self._named(real)) or (protected_reason(self._named(spelled)) if spelled else None)
+        named = [self._named(path) for path in (real, spelled) if path]
+        reason = next(filter(None, map(protected_reason, named)), None)
+        return reason or self._why_its_neighbours_protect(real)
+
+    def _why_its_neighbours_protect(self, real: str) -> str | None:
+        """What its own name doesn't say: a bare repository of ordinary files, and a file with other names."""
+        folder, name = os.path.split(real)
+        if name in _BARE and any(self.kind(os.path.join(folder, other)) == "file" for other in _BARE - {name}):
+            return told("{name} decides what runs later: {reason}.", name=name, reason=_MAKES_A_REPOSITORY)
+        try:
+            handle = self._roots.open_handle(real)
+        except ToolError:
+            return None
+        try:
+            status = os.fstat(handle)
+        finally:
+            openat.close(handle)
+        return told(_OTHER_NAMES) if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 else None
 
     def _named(self, path: str) -> str:
         # Where the root itself lies says nothing; what it is called does.

@@ -14,6 +14,8 @@ from dogu.language import sentence, told
 
 _RUNS_ON_OPEN = sentence("an editor may run what it says when the folder is opened")
 _OTHER_AGENT = sentence("a coding agent takes its permissions and the programs it starts from there")
+_STEERS = sentence("coding agents do as it says")
+_INTERPRETER = sentence("an interpreter runs it when it starts")
 _SHELL = sentence("a shell runs it when it starts")
 _CI = sentence("a build server runs it")
 _PACKAGES = sentence("a package manager takes programs and addresses from it")
@@ -31,8 +33,12 @@ _PROTECTED: dict[str, str] = {
     ".hgrc": _VERSION_CONTROL,
     ".jj": _VERSION_CONTROL,
     ".husky": _VERSION_CONTROL,
+    ".githooks": _VERSION_CONTROL,
     ".pre-commit-config.yaml": _VERSION_CONTROL,
-    "lefthook.yml": _VERSION_CONTROL,
+    "lefthook.*": _VERSION_CONTROL,
+    ".lefthook.*": _VERSION_CONTROL,
+    "lefthook-local.*": _VERSION_CONTROL,
+    ".overcommit.yml": _VERSION_CONTROL,
     ".gemini": _OTHER_AGENT,
     ".dogu": _OTHER_AGENT,
     ".claude": _OTHER_AGENT,
@@ -45,6 +51,44 @@ _PROTECTED: dict[str, str] = {
     ".opencode": _OTHER_AGENT,
     ".mcp.json": _OTHER_AGENT,
     ".aider.conf.yml": _OTHER_AGENT,
+    ".agents": _STEERS,
+    "agents.md": _STEERS,
+    "agents.override.md": _STEERS,
+    "agent.md": _STEERS,
+    "claude.md": _STEERS,
+    "claude.local.md": _STEERS,
+    "gemini.md": _STEERS,
+    "qwen.md": _STEERS,
+    "crush.md": _STEERS,
+    "conventions.md": _STEERS,
+    ".cursorrules": _STEERS,
+    ".windsurfrules": _STEERS,
+    ".clinerules": _STEERS,
+    ".roorules*": _STEERS,
+    ".goosehints": _STEERS,
+    ".roo": _OTHER_AGENT,
+    ".roomodes": _OTHER_AGENT,
+    ".kiro": _OTHER_AGENT,
+    ".kilocode": _OTHER_AGENT,
+    ".cline": _OTHER_AGENT,
+    ".amp": _OTHER_AGENT,
+    ".factory": _OTHER_AGENT,
+    ".junie": _OTHER_AGENT,
+    ".augment": _OTHER_AGENT,
+    ".trae": _OTHER_AGENT,
+    ".goose": _OTHER_AGENT,
+    ".openhands": _OTHER_AGENT,
+    ".amazonq": _OTHER_AGENT,
+    ".vibe": _OTHER_AGENT,
+    ".kimi": _OTHER_AGENT,
+    ".crush.json": _OTHER_AGENT,
+    "crush.json": _OTHER_AGENT,
+    ".crush": _OTHER_AGENT,
+    "opencode.json": _OTHER_AGENT,
+    "opencode.jsonc": _OTHER_AGENT,
+    ".mcp": _OTHER_AGENT,
+    "mcp.json": _OTHER_AGENT,
+    ".sweagent": _OTHER_AGENT,
     ".vscode": _RUNS_ON_OPEN,
     "*.code-workspace": _RUNS_ON_OPEN,
     ".idea": _RUNS_ON_OPEN,
@@ -60,6 +104,21 @@ _PROTECTED: dict[str, str] = {
     ".emacs": _RUNS_ON_OPEN,
     ".emacs.d": _RUNS_ON_OPEN,
     ".dir-locals.el": _RUNS_ON_OPEN,
+    ".rprofile": _INTERPRETER,
+    ".renviron": _INTERPRETER,
+    ".ghci": _INTERPRETER,
+    ".pdbrc": _INTERPRETER,
+    ".pythonrc": _INTERPRETER,
+    ".pythonstartup": _INTERPRETER,
+    "sitecustomize.py": _INTERPRETER,
+    "usercustomize.py": _INTERPRETER,
+    ".irbrc": _INTERPRETER,
+    ".pryrc": _INTERPRETER,
+    ".iex.exs": _INTERPRETER,
+    ".psqlrc": _INTERPRETER,
+    ".sqliterc": _INTERPRETER,
+    ".octaverc": _INTERPRETER,
+    ".juliarc.jl": _INTERPRETER,
     ".gdbinit": sentence("a debugger runs it when it starts"),
     ".lldbinit": sentence("a debugger runs it when it starts"),
     ".bashrc": _SHELL,
@@ -80,6 +139,15 @@ _PROTECTED: dict[str, str] = {
     ".logout": _SHELL,
     ".inputrc": _SHELL,
     ".envrc": _SHELL,
+    ".env.fish": _SHELL,
+    "mise.toml": _SHELL,
+    ".mise.toml": _SHELL,
+    "mise.*.toml": _SHELL,
+    ".mise": _SHELL,
+    ".config/mise": _SHELL,
+    ".config/mise.toml": _SHELL,
+    ".autoenv": _SHELL,
+    ".autoenv.zsh": _SHELL,
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
     ".xinitrc": _SHELL,
@@ -98,8 +166,32 @@ _PROTECTED: dict[str, str] = {
     ".cargo/config": _PACKAGES,
     ".cargo/config.toml": _PACKAGES,
     ".bundle/config": _PACKAGES,
-    ".github/workflows": _CI,
-    ".github/actions": _CI,
+    ".yarn/releases": _PACKAGES,
+    ".yarn/plugins": _PACKAGES,
+    ".pnp.cjs": _PACKAGES,
+    ".github": _CI,
+    ".gitea": _CI,
+    ".forgejo": _CI,
+    ".travis.yml": _CI,
+    "azure-pipelines*.yml": _CI,
+    ".azure-pipelines": _CI,
+    "jenkinsfile": _CI,
+    ".woodpecker": _CI,
+    ".woodpecker.yml": _CI,
+    ".woodpecker.yaml": _CI,
+    ".drone.yml": _CI,
+    ".appveyor.yml": _CI,
+    "appveyor.yml": _CI,
+    "bitbucket-pipelines.yml": _CI,
+    "cloudbuild.yaml": _CI,
+    "buildspec.yml": _CI,
+    ".cirrus.yml": _CI,
+    ".semaphore": _CI,
+    ".builds": _CI,
+    ".build.yml": _CI,
+    ".teamcity": _CI,
+    ".tekton": _CI,
+    ".gitlab": _CI,
     ".gitlab-ci.yml": _CI,
     ".circleci": _CI,
     ".buildkite": _CI,
@@ -108,6 +200,17 @@ _PROTECTED: dict[str, str] = {
 _SECRET: dict[str, str] = {
     ".env": sentence("it may hold passwords and keys"),
     ".env.*": sentence("it may hold passwords and keys"),
+    "*.env": sentence("it may hold passwords and keys"),
+    "secrets.yml": sentence("it may hold passwords and keys"),
+    "secrets.yaml": sentence("it may hold passwords and keys"),
+    "secrets.json": sentence("it may hold passwords and keys"),
+    "secrets.toml": sentence("it may hold passwords and keys"),
+    "credentials.json": sentence("it may hold passwords and keys"),
+    "*service-account*.json": sentence("it may hold passwords and keys"),
+    "*service_account*.json": sentence("it may hold passwords and keys"),
+    ".dockercfg": sentence("it may hold a registry's token"),
+    "*.jks": sentence("it may be a private key"),
+    "*.keystore": sentence("it may be a private key"),
     ".envrc": sentence("it may hold passwords and keys"),
     ".npmrc": sentence("it may hold a registry's token"),
     ".yarnrc.yml": sentence("it may hold a registry's token"),
@@ -139,7 +242,14 @@ _SECRET: dict[str, str] = {
     "*.kdbx": sentence("it holds passwords"),
 }
 # Patterns are compiled with their first use, none of which is on the way to the first prompt.
-_NO_SECRET = r"\.env\.(example|sample|template|dist|defaults?|schema)"
+_NO_SECRET = r"\.env\.(example|sample|template|dist|defaults?|schema)|(example|sample|template|dist|defaults?)\.env"
+# The key itself, not source code that speaks of one: a line of base64 follows, perhaps behind the old form's headers.
+_PRIVATE_KEY = (
+    rb"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----\s+(?:[\w-]+:[^\n]*\s+)*[A-Za-z0-9+/=]{24,}"
+    rb"|PuTTY-User-Key-File-\d+:|AGE-SECRET-KEY-1[A-Z0-9]{20,}"
+)
+LOOKED_AT_BYTES = 256 * 1024
+_KEY_WITHIN = sentence("it holds a private key")
 _SHORT_GIT = r"git~[0-9]+"
 # Source: HFS+ leaves these out when it compares names.
 _IGNORABLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
@@ -161,6 +271,13 @@ def secret_reason(path: str) -> str | None:
     return pattern and told(
         "{name} is for people only: {reason}.", name=pattern.removeprefix("*"), reason=_SECRET[pattern]
     )
+
+
+def secret_content_reason(content: bytes) -> str | None:
+    """Say why a file of this content, as far as it is looked at, is for people only, or None."""
+    if b"KEY" in content and re.search(_PRIVATE_KEY, content):
+        return told("The file is for people only: {reason}.", reason=_KEY_WITHIN)
+    return None
 
 
 def _row(path: str, rows: dict[str, str]) -> str | None:

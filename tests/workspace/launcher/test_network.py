@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from dogu.workspace.launcher import network
 from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.sandbox import proxy
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from workspace.sandbox.probes import PYTHON
 
@@ -157,3 +158,29 @@ def test_variables_send_requests_to_the_proxy() -> None:
     assert sandbox.confine([], {"NO_PROXY": "*", "HOME": "/h"}).environment["NO_PROXY"] == ""
     assert sandbox.reach.endswith("and reach only localhost:3000.")
     assert "passed on" in " ".join(sandbox.limits)
+
+
+async def test_a_host_that_is_not_listed_is_asked_for_once(
+    step: Step, processes: LocalProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ask.py").write_text(ASK)
+
+    def resolve(host: str, _port: int) -> list[str]:
+        return ["10.255.255.1"] if host == "in.example" else ["169.254.169.254"]
+
+    monkeypatch.setattr(proxy, "_resolve", resolve)
+    asked: list[tuple[str, int, tuple[str, ...]]] = []
+
+    async def ask(command: str, host: str, port: int, private: Sequence[str]) -> bool:
+        assert command.startswith(PYTHON)
+        asked.append((host, port, tuple(private)))
+        return False
+
+    confined = Sandbox.detect(SandboxSettings(), best=step).confine([str(tmp_path)], ENVIRONMENT)
+    text = f"{PYTHON} ask.py in.example:9; {PYTHON} ask.py in.example:9; {PYTHON} ask.py metadata.example:80"
+    command = ShellCommand(
+        text, str(tmp_path), confined.environment, timeout_s=30, confinement=confined.order, ask_host=ask
+    )
+    result = await processes.run(command)
+    assert asked == [("in.example", 9, ("10.255.255.1",))]
+    assert result.refused_hosts == ("in.example", "metadata.example")

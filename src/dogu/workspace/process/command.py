@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -12,13 +12,22 @@ KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
 MAX_PROCESSES = 1000
 
 
+class AskHost(Protocol):
+    """Asks whether a command may reach a host that isn't listed; `private` are addresses that aren't the internet's."""
+
+    async def __call__(self, command: str, host: str, port: int, private: Sequence[str]) -> bool:
+        """Whether it may."""
+        ...
+
+
 class ShellCommand(msgspec.Struct, frozen=True):
     """What to run and within which bounds.
 
     `text` goes to `bash -c` unchanged; `argv`, if given, runs instead, without a shell. `directory` is a path or an
     open descriptor (the caller's to close). `environment` is all of the child's environment. Times and sizes of None or
     0 mean no limit; `idle_timeout_s` is time without output. `confinement` is a sandbox's order (`sandbox.confine`).
-    Of a stream longer than `kept_bytes` the middle is left out.
+    Of a stream longer than `kept_bytes` the middle is left out. `ask_host` is asked, while the foreground runs, for
+    hosts that a confinement with a list of them doesn't name.
     """
 
     text: str
@@ -32,6 +41,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     max_memory_bytes: int | None = None
     confinement: Mapping[str, Any] | None = None
     kept_bytes: int = KEPT_BYTES
+    ask_host: AskHost | None = None
 
 
 class ProcessResult(msgspec.Struct, frozen=True):

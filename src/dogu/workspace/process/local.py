@@ -6,20 +6,26 @@ Above: the shell tool, discovered tools. Below: a launcher process that forks on
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.from_thread
+import anyio.lowlevel
 import msgspec
 
-from dogu.contract.errors import ToolError
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.process.command import KEPT_BYTES, ProcessResult, Report, ShellCommand
 from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
 from dogu.workspace.process.wire import Launch, NeverStartedError, SupervisorGoneError, SupervisorLine
+
+if TYPE_CHECKING:
+    from dogu.workspace.sandbox.proxy import HostRequest
 
 _MOST_AT_ONCE = 32
 _MOST_JOBS = 30
@@ -39,9 +45,9 @@ class LocalProcesses:
         self._jobs: dict[int, Job] = {}
         self._limiter: anyio.CapacityLimiter | None = None
 
-    def prepare(self, *, is_scoped: bool = False) -> None:
-        """Start the launcher now, so that the first command (with a confinement: `is_scoped`) needn't wait 20 ms."""
-        self._launch({"is_scoped": is_scoped}).start()
+    def prepare(self, *, is_scoped: bool = False, hosts: tuple[str, ...] | None = None) -> None:
+        """Start the launcher now, so that the first command (with a confinement that says so) needn't wait 20 ms."""
+        self._launch({"is_scoped": is_scoped, "hosts": hosts}).start()
 
     async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
         """Run a command and return when its foreground has ended, though children may live on.
@@ -59,9 +65,9 @@ class LocalProcesses:
             mark = launch.refused_count
             order = order_of(command, report is not None)
             try:
-                line, facts = await _follow(launch, order, command, report or _ignore)
+                line, facts = await _follow_asking(launch, order, command, report or _ignore)
             except NeverStartedError:  # its launcher was lost just then; another makes a new supervisor
-                line, facts = await _follow(launch, order, command, report or _ignore)
+                line, facts = await _follow_asking(launch, order, command, report or _ignore)
             result = self._result(command, line, facts, time.monotonic() - started)
             refused = launch.refused_since(mark)
             return msgspec.structs.replace(result, refused_hosts=refused) if refused else result
@@ -151,6 +157,38 @@ class LocalProcesses:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+async def _follow_asking(
+    launch: Launch, order: dict[str, Any], command: ShellCommand, report: Report
+) -> tuple[SupervisorLine, dict[str, Any]]:
+    """Follow a command, and beside it have the hosts asked for that it wants to reach, one at a time."""
+    ask = command.ask_host
+    if ask is None:
+        return await _follow(launch, order, command, report)
+    send, receive = anyio.create_memory_object_stream["HostRequest"](math.inf)
+    token = anyio.lowlevel.current_token()
+
+    def asked(request: HostRequest) -> None:  # in a thread of the proxy's
+        anyio.from_thread.run_sync(send.send_nowait, request, token=token)
+
+    async def answer_all() -> None:
+        async for request in receive:
+            request.answer(await ask(command.text, request.host, request.port, request.private))
+
+    failure: ToolError | None = None
+    followed: tuple[SupervisorLine, dict[str, Any]] | None = None
+    with send, receive, launch.asking(asked):
+        async with anyio.create_task_group() as group:
+            group.start_soon(answer_all)
+            try:
+                followed = await _follow(launch, order, command, report)
+            except ToolError as error:  # out of the group as what it is
+                failure = error
+            group.cancel_scope.cancel()
+    if followed is None:
+        raise failure or ToolError(ErrorKind.CANCELLED, "The command was cancelled.")
+    return followed
 
 
 async def _follow(

@@ -8,6 +8,7 @@ import select
 import socket
 import sys
 import threading
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -18,9 +19,9 @@ from dogu.workspace.launcher.descriptors import SOCKET_NUMBER
 from dogu.workspace.os_errors import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from dogu.workspace.sandbox.proxy import HostProxy
+    from dogu.workspace.sandbox.proxy import HostProxy, HostRequest
 
 _PACKET_BYTES = 256 * 1024
 _CLOSE_TAKES_S = 10.0
@@ -141,6 +142,13 @@ class Launch:
     def refused_since(self, mark: int) -> tuple[str, ...]:
         """Return the hosts that the proxy refused after a mark."""
         return self._proxy.refused_since(mark) if self._proxy else ()
+
+    @contextmanager
+    def asking(self, ask: Callable[[HostRequest], None]) -> Generator[None]:
+        """Have hosts that aren't listed asked for while this lasts; see `HostProxy.asking`."""
+        self.start()
+        with self._proxy.asking(ask) if self._proxy is not None else nullcontext():
+            yield
 
     def order(self, order: dict[str, Any], directory: str | int, stdin: bytes) -> SupervisorLine:
         """Have a supervisor made for an order and return the line to it; the caller closes it.

@@ -17,6 +17,9 @@ from dogu.language import told
 _NAME = re.compile(r"(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _WITH_PORT = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
 _TRANSLATED = IPv6Network("64:ff9b::/96")
+_METADATA = frozenset(
+    map(ip_address, ("100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254", "fd20:ce::254"))
+)
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -63,13 +66,29 @@ class AllowedHosts:
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Whether an address is one of the open internet; what carries an IPv4 address counts as that."""
+    address = _inner(address)
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def is_metadata(address: str) -> bool:
+    """Whether an address (text) is a link's own, or where clouds hand out a machine's keys: never reached."""
+    found = _inner(ip_address(address.partition("%")[0]))
+    return found.is_link_local or found.is_multicast or found.is_unspecified or found in _METADATA
+
+
+def is_this_machine(address: str) -> bool:
+    """Whether an address (text) is of the loopback: a sandbox has its own."""
+    return _inner(ip_address(address.partition("%")[0])).is_loopback
+
+
+def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """An address, or the IPv4 address that it carries."""
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inner is None and address in _TRANSLATED:
             inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast and not address.is_reserved
+        return inner or address
+    return address
 
 
 def plain_name(host: str) -> str:

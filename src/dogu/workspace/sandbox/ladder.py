@@ -92,7 +92,7 @@ class Sandbox(msgspec.Struct, frozen=True):
             return cls(Step.NONE, settings)
 
         abi = landlock.abi() if best is not Step.SECCOMP else 0
-        has_own_network = settings.network and settings.hosts is not None and sandbox_network.works()
+        has_own_network = settings.network and sandbox_network.works()
         has_network = has_own_network or (settings.network and settings.hosts is None)
         program = bubblewrap.find_program(path) if best in (None, Step.BUBBLEWRAP) else None
         if program and bubblewrap.works(program, network=has_network, own_processes=abi < 6):
@@ -103,6 +103,16 @@ class Sandbox(msgspec.Struct, frozen=True):
     def holds_all(self) -> bool:
         """Whether nothing that a command does here can leave: then nobody need be asked before it runs."""
         return self.step is Step.BUBBLEWRAP and not self._reaches_all
+
+    @property
+    def hosts(self) -> tuple[str, ...] | None:
+        """The hosts that are reached unasked, in a network of its own; None without one."""
+        return (self.settings.hosts or ()) if self.has_own_network else None
+
+    @property
+    def asks_for_hosts(self) -> bool:
+        """Whether the user may be asked for hosts that aren't listed: a list of theirs is all there is."""
+        return self.has_own_network and self.settings.hosts is None
 
     def confine(
         self,
@@ -134,7 +144,7 @@ class Sandbox(msgspec.Struct, frozen=True):
         elif self.step is Step.LANDLOCK:
             order["landlock"] = {"rules": _rules(view), "deny_tcp": not view.network}
         if self.has_own_network:
-            order["hosts"] = self.settings.hosts or ()
+            order["hosts"] = self.hosts
         return Confined(order, self._environment(environment, temporary))
 
     def _view(
@@ -278,6 +288,8 @@ class Sandbox(msgspec.Struct, frozen=True):
 _LIMITS: dict[Step, tuple[str, ...]] = {
     Step.BUBBLEWRAP: (
         sentence("What runs later and isn't there yet (a new .vscode) can be made; it is put back afterwards."),
+        sentence("What a background job makes later, or deep below the workspace, is told at most."),
+        sentence("A socket that another program makes in a tools' folder while a command runs can be reached."),
         sentence("Programs can see which other processes run."),
     ),
     Step.LANDLOCK: (

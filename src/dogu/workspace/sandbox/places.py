@@ -17,14 +17,17 @@ _HOME_TOOLS = (
     ".fonts .terminfo .nix-profile .nix-defexpr .local/state/nix .linuxbrew bin "
     # versions of languages, and what belongs to them
     ".pyenv .rbenv .nodenv .jenv .rvm .nvm .fnm .local/share/fnm .volta .asdf .local/share/mise .local/share/rtx "
-    ".local/share/uv .local/share/virtualenv .local/share/virtualenvs .virtualenvs .local/share/pnpm .local/share/gem "
+    ".local/share/uv/python .local/share/uv/tools "
+    ".local/share/virtualenv .local/share/virtualenvs .virtualenvs .local/share/pnpm .local/share/gem "
     "miniconda3 anaconda3 mambaforge miniforge3 micromamba .conda/envs .conda/pkgs .rye .pixi .hatch "
-    ".rustup .cargo/bin .cargo/env .cargo/registry .cargo/git go sdk .sdkman .jbang .ghcup .cabal .stack .opam .elan "
+    ".rustup .cargo/bin .cargo/env .cargo/registry .cargo/git "
+    "go/bin go/pkg go/src sdk .sdkman .jbang .ghcup .cabal .stack .opam .elan "
     ".juliaup .julia .deno .bun .dotnet .nuget/packages .m2/repository .m2/wrapper .gradle/caches .gradle/wrapper "
     ".gradle/jdks .gradle/native .ivy2 .sbt .coursier .gem/ruby .bundle/cache .composer/vendor .config/composer/vendor "
     ".pub-cache .dart-tool flutter Android/Sdk .android/sdk .hex .mix .kiex perl5 R .Rlibs .local/share/R texmf "
     ".vcpkg .conan2/p .platformio .espressif .arduino15 .emscripten_cache .wasmtime .wasmer/bin .foundry/bin "
-    ".npm .npm-global .npm-packages .node_modules .yarn .config/yarn/global .pnpm-store .krew/bin .terraform.d/plugins "
+    ".npm .npm-global .npm-packages .node_modules "
+    ".yarn/berry/cache .yarn/bin .config/yarn/global .pnpm-store .krew/bin .terraform.d/plugins "
     # caches, each by its name: browsers and accounts keep theirs in the same folder
     + " ".join(
         f".cache/{name}"

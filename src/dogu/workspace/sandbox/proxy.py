@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from dogu.workspace.sandbox.hosts import AllowedHosts, split_host
+from dogu.workspace.sandbox.hosts import AllowedHosts, is_metadata, is_public, is_this_machine, plain_name, split_host
 
 Resolve = Callable[[str, int], list[str]]
 
@@ -34,13 +36,44 @@ class _RefusedError(Exception):
         self.status = status
 
 
+class HostRequest:
+    """A host that a command wants to reach and that isn't listed: answered once, from any thread.
+
+    `private` are its addresses that aren't the open internet's.
+    """
+
+    def __init__(self, host: str, port: int, private: Sequence[str] = ()) -> None:
+        self.host, self.port, self.private = host, port, tuple(private)
+        self.is_granted = False
+        self._is_answered = threading.Event()
+
+    def answer(self, is_granted: bool) -> None:
+        """Let the request go on, or refuse it; a second answer changes nothing."""
+        if not self._is_answered.is_set():
+            self.is_granted = is_granted
+            self._is_answered.set()
+
+    def wait(self) -> bool:
+        """Wait for the answer."""
+        self._is_answered.wait()
+        return self.is_granted
+
+
+Ask = Callable[[HostRequest], None]
+
+
 class HostProxy:
-    """Answers a listener until it is closed; `refused` tells which hosts were asked for in vain."""
+    """Answers a listener until it is closed; `refused` tells which hosts were asked for in vain.
+
+    A host that isn't listed is refused, but for those that somebody has asked for (`asking`).
+    """
 
     def __init__(self, listener: socket.socket, hosts: AllowedHosts, resolve: Resolve | None = None) -> None:
         self._listener = listener
         self._hosts = hosts
         self._resolve = resolve or _resolve
+        self._asks: list[Ask] = []
+        self._asked: dict[tuple[str, int], HostRequest] = {}
         self._refused: list[str] = []
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -58,6 +91,23 @@ class HostProxy:
     def refused_since(self, mark: int) -> tuple[str, ...]:
         """Return the hosts refused after a mark, each once, in order."""
         return tuple(dict.fromkeys(self._refused[mark:]))
+
+    @contextmanager
+    def asking(self, ask: Ask) -> Generator[None]:
+        """Have hosts that aren't listed asked for, once each: `ask`, in a thread of the proxy's, sees to the answer.
+
+        Answers hold until nobody asks any more; what is open then is refused.
+        """
+        self._asks.append(ask)
+        try:
+            yield
+        finally:
+            self._asks.remove(ask)
+            if not self._asks:
+                with self._lock:
+                    asked, self._asked = self._asked, {}
+                for request in asked.values():
+                    request.answer(False)
 
     def close(self) -> None:
         """Stop answering and cut every connection."""
@@ -126,13 +176,20 @@ class HostProxy:
         return self._connect(host, port), "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1"), b""
 
     def _connect(self, host: str, port: int) -> socket.socket:
-        if not self._hosts.allows(host, port):
+        is_listed = self._hosts.allows(host, port)
+        asks = self._asks[-1:]
+        if not is_listed and not asks:
             raise self._refusal(host)
         try:
-            addresses = self._resolve(host, port)
+            found = self._resolve(host, port)
         except OSError as error:
             raise _RefusedError("502 Bad Gateway", f"{host} has no address: {error}.") from error
+        addresses = [each for each in found if not is_metadata(each)]
+        if found and not addresses:
+            raise self._refusal(host, " is where a machine's own keys are handed out, which nothing may ask")
         allowed = self._hosts.allowed_addresses(host, port, addresses)
+        if not is_listed:
+            allowed = self._granted(host, port, addresses, asks[0])
         if addresses and not allowed:
             raise self._refusal(host, " is an address of a private network, which must be listed itself")
         for address in allowed:
@@ -141,6 +198,23 @@ class HostProxy:
             except OSError:
                 continue
         raise _RefusedError("502 Bad Gateway", f"{host} can't be reached.")
+
+    def _granted(self, host: str, port: int, addresses: Sequence[str], ask: Ask) -> list[str]:
+        """Have the user asked, once for a host however often it is wanted. Raises `_RefusedError`."""
+        reachable = [each for each in addresses if not is_this_machine(each)]
+        private = [each for each in reachable if not is_public(ip_address(each.partition("%")[0]))]
+        if not reachable:
+            raise self._refusal(host)
+        with self._lock:
+            known = self._asked.get((host, port))
+            request = known or HostRequest(plain_name(host), port, private)
+            self._asked[host, port] = request
+        if known is None:
+            ask(request)
+        # A name may have come to mean another, private address meanwhile: only what was shown is granted.
+        if not request.wait() or not set(private) <= set(request.private):
+            raise self._refusal(host)
+        return reachable
 
     def _refusal(self, host: str, why: str = " is not among the hosts that commands may reach") -> _RefusedError:
         told = host if _TELLABLE.fullmatch(host) else "(no host's name)"

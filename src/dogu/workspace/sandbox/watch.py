@@ -22,15 +22,17 @@ MOST_FOLDERS = 400
 DEEPEST = 3
 _SETTLED_NS = 100_000_000  # two changes within a clock's tick leave one time stamp
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "target", "vendor", ".venv", "venv"})
-_IN_GIT = ("hooks", "config", "config.worktree", "info/attributes")
+_IN_GIT = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
 # No command has to do with these: what becomes of them is undone. The rest (a build server's, say) also comes with a
 # branch that is checked out, and is told.
 _PUT_BACK = frozenset(
     {".gemini", ".dogu", ".vscode", ".idea", ".zed", ".fleet", ".run", ".vimrc", ".nvimrc", ".exrc", ".nvim.lua"}
     | {".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"}
+    | {".mcp.json", ".agents", ".windsurf", ".kiro", ".roo", ".qwen", ".opencode", ".devcontainer", ".githooks"}
     | {".zlogin", ".envrc", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".claude", ".codex", ".cursor"}
 )
 
+_ENDINGS = (".yml", ".yaml", ".toml", ".json", ".jsonc", ".md", ".code-workspace", "customize.py")
 _FIXED = (
     ".gemini",
     ".dogu",
@@ -58,7 +60,8 @@ class Watch:
     def snapshot(self) -> dict[str, Signature]:
         """Return what identifies the state of each protected file, by absolute path; a few milliseconds."""
         found: dict[str, Signature] = {}
-        linked = [os.path.join(repository, name) for repository in repositories(self._roots) for name in _IN_GIT]
+        own = [path for path in (os.path.join(root, ".git") for root in self._roots) if os.path.isdir(path)]
+        linked = [path for repository in (*own, *repositories(self._roots)) for path in _fixed_in_git(repository)]
         for places in (linked, *map(self._protected, self._roots)):
             for place in places:
                 for path in _files(place):
@@ -107,7 +110,9 @@ class Watch:
         if not _is_in_git(path) or os.path.basename(path) not in ("config", ".git") or not stat.S_ISREG(signature[3]):
             return False
         if os.path.basename(path) == ".git":  # a worktree's or a submodule's; what it names is looked at by itself
-            return path not in self._contents
+            content = putting_back.read(path, self._places) or b""
+            named = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(content[8:].strip())))
+            return path not in self._contents and "/.git/" in f"{named}/"
         from dogu.workspace.sandbox.git_settings import is_harmless
 
         content, known = putting_back.read(path, self._places), self._contents.get(path)
@@ -187,15 +192,19 @@ def _is_in_git(path: str) -> bool:
 
 
 def _is_put_back(path: str) -> bool:
-    return _is_in_git(path) or not _PUT_BACK.isdisjoint(path.lower().split("/"))
+    return _is_in_git(path) or os.path.basename(path) == "config" or not _PUT_BACK.isdisjoint(path.lower().split("/"))
 
 
 def _sorted_out(folder: str) -> tuple[list[str], list[str]]:
     protected: list[str] = []
     folders: list[str] = []
-    for name, is_folder in _entries(folder):
+    entries = _entries(folder)
+    makes_a_repository = {("HEAD", False), ("config", False)} <= set(entries)  # a bare one, of ordinary files
+    for name, is_folder in entries:
         path = os.path.join(folder, name)
-        if name.lower() == ".git":
+        if makes_a_repository and name == "config":
+            protected.append(path)
+        elif name.lower() == ".git":
             # A file in its place names another folder, whose settings then count.
             protected += [os.path.join(path, inside) for inside in _IN_GIT] if is_folder else [path]
         elif _may_be_protected(name) and _is_protected(os.path.basename(folder), name):
@@ -207,7 +216,7 @@ def _sorted_out(folder: str) -> tuple[list[str], list[str]]:
 
 def _may_be_protected(name: str) -> bool:
     """Pass over ordinary names at once; spellings that only other systems take for these are left to the file tools."""
-    return name[0] in ".*" or name.endswith((".yml", ".code-workspace")) or name in ("hooks", "config", "workflows")
+    return name[0] in ".*" or name.endswith(_ENDINGS) or name in ("hooks", "config", "workflows", "Jenkinsfile")
 
 
 @lru_cache(4096)

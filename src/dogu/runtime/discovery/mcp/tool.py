@@ -140,7 +140,8 @@ class McpTool(Tool[JsonObject]):
 
     async def should_confirm_execute(self, args: JsonObject) -> Confirmation | None:
         """Show the server, the tool and what it is given; a declaration changed since it was approved asks anew."""
-        if self.kind.changes_nothing:
+        before = self._approved.before(self.name, self._declaration)
+        if self.kind.changes_nothing and before is None:
             return None
         shown = _visible(json.dumps(args, ensure_ascii=False, indent=2))
         display = told(
@@ -150,8 +151,7 @@ class McpTool(Tool[JsonObject]):
             shown=shown,
         )
         title = told("Call {name}?", name=self.name)
-        before = self._approved.before(self.name, self._declaration)
-        if before is None or self._server.entry.trust:
+        if before is None:
             return Confirmation(title, display, proposal=self)
         reason = told("the server has changed what it says of this tool since you approved it")
         display += "\n\n" + told("Its declaration, before and now:")
@@ -160,7 +160,8 @@ class McpTool(Tool[JsonObject]):
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
         """Call the server."""
-        if context.approved is self and not self._approved.holds(self.name, self._declaration):
+        is_first = self._server.entry.trust and self._approved.before(self.name, self._declaration) is None
+        if (context.approved is self or is_first) and not self._approved.holds(self.name, self._declaration):
             await to_thread.run_sync(self._approved.approve, self.name, self._declaration)
         return result_of(self._server.entry.alias, await self._server.call(self.remote_name, args, context))
 

@@ -1,0 +1,99 @@
+"""Asks the user which hosts a sandboxed command may reach, and keeps what they said for the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from dogu.language import told
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.policy import Policy
+from dogu.runtime.questions import Declined, Elicitation, Given
+from dogu.workspace.private_file import lock_of_file, write_private_file
+from dogu.workspace.sandbox.registries import ALL_REGISTRIES, registry_of
+
+Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
+
+_ONCE, _ALWAYS, _REGISTRIES, _NO = "once", "always", "registries", "no"
+_LONGEST_COMMAND_CHARS = 80
+
+
+class RememberedHosts:
+    """The hosts that may be reached from one root, in a file that the user can read: `{"/root": ["example.com"]}`."""
+
+    def __init__(self, path: str, root: str) -> None:
+        self._path = path
+        self._root = root
+        self._known: set[str] | None = None
+
+    def holds(self, host: str) -> bool:
+        """Whether the user said so before."""
+        if self._known is None:
+            self._known = set(self._read().get(self._root, ()))
+        return host in self._known
+
+    def add(self, hosts: Sequence[str]) -> None:
+        """Keep them. Raises `OSError`; they hold for this session then."""
+        self._known = (self._known or set()) | set(hosts)
+        with lock_of_file(self._path):
+            everything = self._read()
+            everything[self._root] = sorted({*everything.get(self._root, ()), *hosts})
+            write_private_file(self._path, msgspec.json.format(msgspec.json.encode(everything)) + b"\n")
+
+    def _read(self) -> dict[str, list[str]]:
+        try:
+            with open(self._path, "rb") as file:
+                return msgspec.json.decode(file.read(), type=dict[str, list[str]])
+        except (FileNotFoundError, msgspec.DecodeError):
+            return {}
+
+
+class HostQuestions:
+    """Answers for hosts that aren't listed: as the user said before, as the mode says, else as they say now."""
+
+    def __init__(self, policy: Policy, elicit: Elicit, remembered: RememberedHosts) -> None:
+        self._policy = policy
+        self._ask_user = elicit
+        self._remembered = remembered
+
+    async def __call__(self, command: str, host: str, port: int, private: Sequence[str]) -> bool:
+        """Whether the command may reach the host; where nobody can be asked it may not.
+
+        An address of a private network isn't covered by what was said of the name, nor by a mode.
+        """
+        if not private and (self._policy.mode is ApprovalMode.YOLO or self._remembered.holds(host)):
+            return True
+        answer = await self._ask_user(_question(command, host, port, private))
+        if not isinstance(answer, Given):
+            return False
+        chosen = answer.values.get("answer")
+        if chosen in (_ALWAYS, _REGISTRIES) and not private:
+            self._keep(ALL_REGISTRIES if chosen == _REGISTRIES else [host])
+        return chosen in (_ONCE, _ALWAYS, _REGISTRIES)
+
+    def _keep(self, hosts: Sequence[str]) -> None:
+        try:
+            self._remembered.add(hosts)
+        except OSError:  # a home that can't be written: it holds for this session
+            pass
+
+
+def _question(command: str, host: str, port: int, private: Sequence[str]) -> Elicitation:
+    shown = " ".join(command.split())
+    shown = shown if len(shown) <= _LONGEST_COMMAND_CHARS else f"{shown[:_LONGEST_COMMAND_CHARS]}…"
+    place = host if port in (80, 443) else f"{host}:{port}"
+    registry = registry_of(host)
+    about = [told("the registry of {manager}", manager=registry)] if registry else []
+    about += [told("an address of a private network: {addresses}", addresses=", ".join(private))] if private else []
+    choices = [{"const": _ONCE, "title": told("yes, for this command")}]
+    if not private:
+        choices.append({"const": _ALWAYS, "title": told("yes, always in this folder")})
+    if registry and not private:
+        choices.append({"const": _REGISTRIES, "title": told("yes, and the registries of all package managers")})
+    choices.append({"const": _NO, "title": told("no")})
+    title = told("A command in the sandbox wants to reach {host}", host=place)
+    message = "\n".join([shown, *about])
+    field = {"type": "string", "title": told("May it?"), "oneOf": choices, "default": _NO}
+    return Elicitation(title, message, {"answer": field}, ("answer",), is_question=True)
