@@ -81,6 +81,21 @@ def test_several_lines_for_one_sent_without_its_indentation_get_it_where_they_la
     assert after("def f():\n    total = 1\n", old, new) == "def f():\n" + wanted
 
 
+def test_a_paragraph_sent_without_its_indentation_gets_it_where_the_block_goes_on() -> None:
+    text = "    It calls into these:\n\n    - one\n"
+    assert after(text, "It calls into these:", "It is plain.\n\nIt calls these:") == (
+        "    It is plain.\n\n    It calls these:\n\n    - one\n"
+    )
+
+
+def test_a_line_that_happens_to_be_as_deep_as_the_file_s_last_one_proves_nothing() -> None:
+    text = "steps:\n  - name: a\n    mode: x\n    when: y\n"
+    old = "    mode: x\n    when: y\n"
+    assert after(text, indent(old, "  "), "      user: z\n") == text.replace(old, "    user: z\n")
+    nested = "tasks:\n    - name: a\n      file:\n        path: b\n"
+    assert after(nested, "  - name: a\n    file:\n      path: b\n", "      user: z\n") == ("tasks:\n        user: z\n")
+
+
 def test_a_match_inside_a_line_or_a_word_is_exact_too() -> None:
     assert after(CODE, "cheap", "dear") == CODE.replace("cheapest", "dearest")
 

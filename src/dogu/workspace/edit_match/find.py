@@ -43,6 +43,7 @@ from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000
 _OPENERS = (":", "{", "(", "[")
+_HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
 _AROUND_CHARS = 2000
 
@@ -113,11 +114,17 @@ def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
     if leaving is None:
         return False
     after = next((line for line in text[end : end + _AROUND_CHARS].split("\n")[1:] if line.strip()), "")
-    if len(indent_of(after)) > len(indent_of(lines[-1])) and not lines[-1].rstrip().endswith(_OPENERS):
+    if len(indent_of(after)) > len(indent_of(lines[-1])) and not _opens(lines[-1]):
         return True
     return bool(lines[leaving - 1].strip()) and not _has_sibling(
         text[max(0, end - _AROUND_CHARS) : end], lines[leaving]
     )
+
+
+def _opens(line: str) -> bool:
+    """Say whether deeper lines may follow: after an open bracket, or the head of a block."""
+    text = line.strip()
+    return text.endswith(_OPENERS[1:]) or (text.endswith(":") and text.split()[0].rstrip(":") in _HEADS)
 
 
 def _has_sibling(above: str, line: str) -> bool:

@@ -234,7 +234,7 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     if not shifted or not written or fold("".join(row.text for row in at.rows)) == fold("".join(new)):
         return False  # nothing but white space changes, so that is what is meant
     edges = {*_witnesses(shifted, new, [(at.head, written[0])]), *_base_witness(at, new, lost_head=lost_head)}
-    lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs])]
+    lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs] if pairs else [])]
     if edges == {False} or (True not in lines and any(i in shifted for i, _ in pairs)):
         return False
     contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)
