@@ -142,7 +142,7 @@ async def test_a_folders_instructions_join_the_answer_of_the_call_that_touched_i
     assert "Use tabs here." in first
     assert "Use tabs" not in second
     assert "Use tabs" not in str(end.answers[0].result.llm_content)
-    assert "told when its folder was first touched" in listed
+    assert "loaded when its folder was first used" in listed
 
 
 async def test_room_is_made_between_steps_and_what_folders_said_stays(tmp_path: Path):
@@ -215,7 +215,7 @@ async def test_compact_sums_up_at_the_users_word(tmp_path: Path):
 async def test_stats_tell_tokens_costs_calls_and_the_context(tmp_path: Path):
     model = ScriptedModel([look(1), Turn(calls=[call("read_file", path="none")]), "done"])
     async with opened(tmp_path, model, {"model": {"contextWindow": 2_000_000}}) as agent:
-        assert "Nothing was asked" in await said(agent, "stats")
+        assert "No requests to the model yet." in await said(agent, "stats")
         await agent.agent.run("look")
         spoken = await said(agent, "stats")
     assert "scripted: 3 requests, 30 tokens in (0 cached), 1 out, 0 thinking; cost not known" in spoken

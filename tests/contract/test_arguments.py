@@ -56,7 +56,7 @@ def test_two_spellings_that_disagree_are_an_error_that_names_both():
 
 
 def test_an_unknown_parameter_names_the_nearest_known_one():
-    assert "Did you mean 'absolute_path'?" in refusal(absolutea_path="/a")
+    assert "Did you mean 'path'?" in refusal(absolutea_path="/a")
 
 
 def test_a_missing_parameter_is_named():

@@ -137,7 +137,7 @@ def test_thoughts_of_other_servers_stay_behind() -> None:
     [
         ("e401", ModelErrorKind.AUTH, "OPENAI_API_KEY", 1),
         ("e404", ModelErrorKind.NOT_FOUND, "ollama pull qwen", 1),
-        ("e429", ModelErrorKind.RATE_LIMIT, "slow down", 4),
+        ("e429", ModelErrorKind.RATE_LIMIT, "Rate limit reached", 4),
         ("e429-quota", ModelErrorKind.QUOTA, "used up", 1),
         ("e503", ModelErrorKind.OVERLOADED, "Loading model", 4),
         ("e400-too-long", ModelErrorKind.TOO_LONG, "longer", 1),
