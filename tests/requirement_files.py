@@ -203,7 +203,7 @@ SEARCH = {
     "fs.search.confirm": Requirement(_both("§5"), "It never asks."),
 }
 
-_EDITS = "A call may send `edits`, several edits at once, in its place; a call with neither is refused."
+_EDITS = "It may be left out or empty where `edits`, several edits at once, stands in its place."
 
 REPLACE = {
     "fs.replace.name": Requirement(_both("§6"), "The tool is named replace and shown as Edit.", divergence=_FILE_NAME),

@@ -110,7 +110,7 @@ def test_the_model_is_told_to_name_one_place_with_three_lines_of_context(root: P
     described = tool(root).declaration
     assert "at least 3 lines of context before and after" in described.description
     assert "white space and indentation" in described.parameters["properties"]["old_string"]["description"]
-    assert described.parameters["required"] == ["file_path"]
+    assert described.parameters["required"] == ["file_path", "old_string", "new_string"]
     with pytest.raises(ToolError, match="Missing required parameters: 'old_string', 'new_string'"):
         tool(root).validate_tool_params({"file_path": "/a"})
     with pytest.raises(ToolError, match="Missing required parameter: 'new_string'"):
@@ -572,6 +572,14 @@ async def test_several_inexact_edits_say_what_was_forgiven(root: Path) -> None:
     result = await several(path, *edits)
     assert result.error is None
     assert path.read_text() == CODE.replace("width * height", "2 * width").replace("return size", "return size + 1")
+
+
+async def test_the_strings_that_edits_stand_for_may_be_sent_empty(root: Path) -> None:
+    path = code(root)
+    edits = [{"old_string": "return size", "new_string": "return 2"}]
+    result = await run_tool(tool(root), file_path=str(path), old_string="", new_string="", edits=edits)
+    assert result.error is None
+    assert path.read_text() == CODE.replace("return size", "return 2")
 
 
 @pytest.mark.parametrize("extra", [{"old_string": "a"}, {"new_string": "b"}, {"old_string": "a", "new_string": "b"}])

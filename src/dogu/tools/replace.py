@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from anyio import to_thread
 
-from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, told
+from dogu.contract import CallContext, Confirmation, ErrorKind, JsonObject, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
     from dogu.workspace.edit_match import Edits, Refusal, Repair, RepairRequest
@@ -51,8 +51,8 @@ class ReplaceArgs(msgspec.Struct, kw_only=True):
     edits: Annotated[
         list[SingleEdit],
         msgspec.Meta(
-            description="Instead of old_string and new_string: several edits of the file, each found in the file as it "
-            "is now; all are made or none."
+            description="Instead of old_string and new_string, which are empty then: several edits of the file, each "
+            "found in the file as it is now; all are made or none."
         ),
     ] = []
 
@@ -93,6 +93,11 @@ class Replace(Tool[ReplaceArgs]):
         self._files = files
         self._roots = roots
         self._repair = repair
+
+    @property
+    def parameter_schema(self) -> JsonObject:
+        """The JSON Schema of the parameters; the strings are required, as documented, though `edits` can do without."""
+        return {**super().parameter_schema, "required": ["file_path", "old_string", "new_string"]}
 
     def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Take `allow_multiple: true` for "as many as there are"."""
@@ -261,6 +266,7 @@ def _refuse_mixed(raw: Mapping[str, Any]) -> None:
     strings = [name for name in ("old_string", "new_string") if name in raw]
     reason = ""
     if raw.get("edits"):
+        strings = [name for name in strings if raw[name] != ""]
         if strings:
             reason = f"send either edits or {' and '.join(strings)}, not both."
     elif len(strings) < 2:
