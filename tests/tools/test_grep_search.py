@@ -179,3 +179,17 @@ async def test_a_search_out_of_time_tells_what_it_has(tmp_path: Path) -> None:
     assert result.llm_content.startswith("Found 1 file with 1 match")
     assert "(the time limit was reached: these are partial results" in result.llm_content
     assert time.monotonic() - start < 8
+
+
+async def test_so_many_matches_a_file_leave_room_for_those_of_others(tmp_path: Path) -> None:
+    make(tmp_path, **{"a.txt": "one x\ntwo x\nthree x\n", "b.txt": "four x\n"})
+    text = await found(tmp_path, "x", max_matches_per_file=1, max_matches=2)
+    assert [line for line in text.splitlines() if line.startswith("L")] == ["L1: one x", "L1: four x"]
+    assert "showing the first 2 of 4" in text
+
+
+async def test_a_pattern_of_lines_to_leave_out_is_said_not_to_be_applied(tmp_path: Path) -> None:
+    make(tmp_path, **{"a.txt": "one x\n"})
+    text = await found(tmp_path, "x", exclude_pattern="one")
+    assert "one x" in text
+    assert "not applied" in text

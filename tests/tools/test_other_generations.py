@@ -44,7 +44,13 @@ def test_a_background_command_runs_in_the_background(sent: dict[str, Any], comma
     assert taken(RunShellCommand, {"command": "npm start", **sent}).command == command
 
 
+def test_limits_of_other_generations_for_a_search_are_not_published() -> None:
+    assert not {"max_matches_per_file", "exclude_pattern"} & set(
+        GrepSearch.__new__(GrepSearch).parameter_schema["properties"]
+    )
+
+
 def test_a_suggestion_never_names_the_opposite() -> None:
     with pytest.raises(ToolError) as caught:
-        taken(GrepSearch, {"pattern": "x", "exclude_pattern": "y"})
+        taken(GrepSearch, {"pattern": "x", "exclude": "y"})
     assert "Did you mean" not in caught.value.message

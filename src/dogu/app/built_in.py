@@ -14,6 +14,7 @@ from dogu.app.extending import skill_tools
 from dogu.app.housekeeping import memory_file
 from dogu.app.mcp_servers import offer_on_demand
 from dogu.app.sandboxed import command_surroundings
+from dogu.policy.mode import ApprovalMode
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 
@@ -88,6 +89,20 @@ async def add_tools(base: Foundation, services: SessionServices, more: Iterable[
     for tool in (*built_in, *skill_tools(options, settings, workspace.roots, base.policy), *more):
         registry.register(tool)
     start.notes.add(*await _discover(base))
+
+
+def of_use(base: Foundation, web: Web) -> Callable[[AnyTool], bool]:
+    """Return what says of a tool whether a model needs to know of it, as mode and model are at the time."""
+    has_user, policy = base.start.door.elicit is not None, base.policy
+
+    def is_of_use(tool: AnyTool) -> bool:
+        if policy.mode is ApprovalMode.PLAN and not tool.kind.changes_nothing:
+            return False
+        if tool.name == "ask_user":
+            return has_user
+        return tool.name != "google_web_search" or web.can_search
+
+    return is_of_use
 
 
 async def _discover(base: Foundation) -> tuple[str, ...]:

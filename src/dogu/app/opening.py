@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.app.built_in import SessionServices, add_tools
+from dogu.app.built_in import SessionServices, add_tools, of_use
 from dogu.app.extending import add_own_commands, conversing
 from dogu.app.foundation import Foundation, lay_foundation
 from dogu.app.housekeeping import budget_of, keeping_commands, keeping_of, spent_before
@@ -167,8 +167,9 @@ async def _conversation(
     helpers = Subagents(base.executor, around.model, instructions, meter, record)
     repairs = settings.model.edit_repair and current.name != "offline"
     repair = EditRepair(current.model, meter.count) if repairs else None
-    services = SessionServices(repair, instructions.refresh, helpers, Web(settings, current, meter.count))
-    await add_tools(base, services, tools)
+    web = Web(settings, current, meter.count)
+    await add_tools(base, SessionServices(repair, instructions.refresh, helpers, web), tools)
+    base.executor.registry.declare_if(of_use(base, web))
     start.notes.add(*housekeeping.context.problems, *spent_before(budget, base.opened.restored))
 
     services = AgentServices(

@@ -66,6 +66,11 @@ class Web:
 
         return ask
 
+    @property
+    def can_search(self) -> bool:
+        """Whether there is anybody who searches, by the settings and the model that there is now."""
+        return bool(self._searcher())
+
     async def search(self, query: str) -> Grounded:
         """Search by the provider that was set, else by the first there is: Gemini, SearXNG, Brave.
 
@@ -76,23 +81,35 @@ class Web:
             raise ToolError(ErrorKind.NOT_FOUND, _HOW_TO_SEARCH)
         return await found(query)
 
+    @property
+    def _brave_key(self) -> str:
+        return self._settings.web.api_key or os.environ.get("BRAVE_API_KEY", "").strip()
+
+    def _searcher(self) -> str:
+        """Name who searches; '' for nobody. Asked at every request, so nothing is loaded for it."""
+        web = self._settings.web
+        if web.search in ("auto", "gemini") and self._is_gemini():
+            return "gemini"
+        if web.search in ("auto", "searxng") and web.searxng_url:
+            return "searxng"
+        return "brave" if web.search in ("auto", "brave") and self._brave_key else ""
+
     def _search(self) -> Search | None:
         from dogu.workspace.web.search import Brave, SearXNG
-
-        web = self._settings.web
-        brave_key = web.api_key or os.environ.get("BRAVE_API_KEY", "").strip()
-        wanted = web.search
 
         async def by_gemini(query: str) -> Grounded:
             return await self._ask("googleSearch", query)
 
-        if wanted in ("auto", "gemini") and self._is_gemini():
-            return by_gemini
-        if wanted in ("auto", "searxng") and web.searxng_url:
-            return SearXNG(self._client(*_host_of(web.searxng_url)), web.searxng_url)
-        if wanted in ("auto", "brave") and brave_key:
-            return Brave(self._client(), brave_key)
-        return None
+        url = self._settings.web.searxng_url
+        match self._searcher():
+            case "gemini":
+                return by_gemini
+            case "searxng":
+                return SearXNG(self._client(*_host_of(url)), url)
+            case "brave":
+                return Brave(self._client(), self._brave_key)
+            case _:
+                return None
 
     def _client(self, *hosts: str) -> WebClient:
         from dogu.workspace.web.address import HostRules
@@ -106,9 +123,8 @@ class Web:
 
     def _is_gemini(self) -> bool:
         if self._model is not None:
-            from dogu.models.gemini import Gemini
-
-            return isinstance(self._model.model, Gemini)
+            # Only Gemini has such tools; asked like this, its wire is loaded for no other model.
+            return "googleSearch" in getattr(self._model.model, "server_tools", ())
         provider = provider_of(self._settings.model)
         return provider.searches and (not provider.needs_key or bool(key_of(provider, self._settings.model)))
 

@@ -244,10 +244,11 @@ class AnthropicAnswer:
     def _counted(self) -> Usage:
         usage = self._usage
         cached = usage.cache_read_input_tokens or 0
-        prompt = (usage.input_tokens or 0) + (usage.cache_creation_input_tokens or 0) + cached
+        written = usage.cache_creation_input_tokens or 0
+        prompt = (usage.input_tokens or 0) + written + cached
         thoughts = (usage.output_tokens_details or WireDetails()).thinking_tokens or 0
         output = usage.output_tokens or 0
-        return Usage(prompt, max(0, output - thoughts), thoughts, cached, prompt + output)
+        return Usage(prompt, max(0, output - thoughts), thoughts, cached, prompt + output, written)
 
 
 def _decoded(payload: bytes) -> WireEvent:

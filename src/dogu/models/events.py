@@ -46,13 +46,14 @@ class Retrying(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens, as the server counted them; `prompt` includes `cached`."""
+    """Tokens, as the server counted them; `prompt` includes `cached`, and `written`, what was put into its cache."""
 
     prompt: int = 0
     output: int = 0
     thoughts: int = 0
     cached: int = 0
     total: int = 0
+    written: int = 0
 
 
 class FinishReason(StrEnum):

@@ -20,7 +20,7 @@ _MILLION = 1_000_000
 class Price(msgspec.Struct, frozen=True):
     """US dollars for a million tokens. `long_*` hold for requests whose prompt has more than 200,000, if they differ.
 
-    `output` is also the price of thoughts.
+    `output` is also the price of thoughts. A token that is put into the cache costs `write_factor` times `input`.
     """
 
     input: float
@@ -29,6 +29,7 @@ class Price(msgspec.Struct, frozen=True):
     long_input: float | None = None
     long_cached: float | None = None
     long_output: float | None = None
+    write_factor: float = 1.0
 
     def of(self, usage: Usage) -> float:
         """Return what one request costs, in US dollars."""
@@ -38,7 +39,7 @@ class Price(msgspec.Struct, frozen=True):
         one_input, one_cached, one_output = (
             long if is_long and long is not None else short for short, long in zip(rates, longer, strict=True)
         )
-        fresh = max(0, usage.prompt - usage.cached)
+        fresh = max(0, usage.prompt - usage.cached) + usage.written * (self.write_factor - 1)
         spoken = usage.output + usage.thoughts
         return (fresh * one_input + usage.cached * one_cached + spoken * one_output) / _MILLION
 
@@ -67,22 +68,28 @@ OPENAI = {
     "gpt-4o": Price(2.5, 1.25, 10.0),
     "gpt-4o-mini": Price(0.15, 0.075, 0.6),
 }
-# Source: platform.claude.com/docs/en/about-claude/pricing (standard), as of 2026-10-24; writing to the cache costs a
-# quarter more than `input`, which isn't counted.
+
+
+def _claude(input_: float, cached: float, output: float) -> Price:
+    return Price(input_, cached, output, write_factor=1.25)
+
+
+# Source: platform.claude.com/docs/en/about-claude/pricing (standard), as of 2026-10-24; what is put into the cache
+# for five minutes, as we ask for, costs a quarter more than `input`.
 ANTHROPIC = {
-    "claude-fable-5-1": Price(10.0, 0.25, 50.0),
-    "claude-fable-5": Price(10.0, 1.0, 50.0),
-    "claude-opus-5-5": Price(4.0, 0.2, 20.0),
-    "claude-opus-5": Price(5.0, 0.5, 25.0),
-    "claude-opus-4-8": Price(5.0, 0.5, 25.0),
-    "claude-opus-4-7": Price(5.0, 0.5, 25.0),
-    "claude-opus-4-6": Price(5.0, 0.5, 25.0),
-    "claude-opus-4-5": Price(5.0, 0.5, 25.0),
-    "claude-sonnet-5-5": Price(2.0, 0.1, 10.0),
-    "claude-sonnet-5": Price(2.0, 0.2, 10.0),
-    "claude-sonnet-4-6": Price(3.0, 0.3, 15.0),
-    "claude-sonnet-4-5": Price(3.0, 0.3, 15.0),
-    "claude-haiku-4-5": Price(1.0, 0.1, 5.0),
+    "claude-fable-5-1": _claude(10.0, 0.25, 50.0),
+    "claude-fable-5": _claude(10.0, 1.0, 50.0),
+    "claude-opus-5-5": _claude(4.0, 0.2, 20.0),
+    "claude-opus-5": _claude(5.0, 0.5, 25.0),
+    "claude-opus-4-8": _claude(5.0, 0.5, 25.0),
+    "claude-opus-4-7": _claude(5.0, 0.5, 25.0),
+    "claude-opus-4-6": _claude(5.0, 0.5, 25.0),
+    "claude-opus-4-5": _claude(5.0, 0.5, 25.0),
+    "claude-sonnet-5-5": _claude(2.0, 0.1, 10.0),
+    "claude-sonnet-5": _claude(2.0, 0.2, 10.0),
+    "claude-sonnet-4-6": _claude(3.0, 0.3, 15.0),
+    "claude-sonnet-4-5": _claude(3.0, 0.3, 15.0),
+    "claude-haiku-4-5": _claude(1.0, 0.1, 5.0),
 }
 FREE = {"offline": Price(0.0, 0.0, 0.0)}
 

@@ -27,6 +27,7 @@ class TaggedText:
         self._held = ""
         self._in_thought = False
         self._has_begun = False
+        self._follows_thought = False
         self.calls: list[tuple[str, str]] = []  # names, and arguments as a text of JSON
 
     def feed(self, piece: str, *, is_last: bool = False) -> tuple[str, str]:
@@ -47,7 +48,10 @@ class TaggedText:
                 kept = "" if is_last else _beginning_of(_THOUGHT, thought)
                 self._held = kept
                 return thought.removesuffix(kept) if kept else thought, ""
-            self._in_thought, held = False, held.lstrip("\n")
+            self._in_thought, self._follows_thought = False, True
+        if self._follows_thought:  # the line breaks after a thought may come in pieces of their own
+            held = held.lstrip("\n")
+            self._follows_thought = not held
         text, self._held = self._sorted(held, is_last=is_last)
         return thought, text
 

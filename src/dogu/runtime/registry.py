@@ -32,6 +32,7 @@ class ToolRegistry:
         self._found: set[str] = set()
         self._finder: AnyTool | None = None
         self._explain: Callable[[str], str] = lambda _name: ""
+        self._is_of_use: Callable[[AnyTool], bool] = lambda _tool: True
         for tool in tools:
             self.register(tool)
 
@@ -56,6 +57,10 @@ class ToolRegistry:
     def explain_missing(self, explain: Callable[[str], str]) -> None:
         """Have `explain` say why a tool of that name isn't there, if it knows; else it returns ''."""
         self._explain = explain
+
+    def declare_if(self, is_of_use: Callable[[AnyTool], bool]) -> None:
+        """Declare only what is of use when a request is made; the others can still be called, and say why not."""
+        self._is_of_use = is_of_use
 
     @property
     def held_back(self) -> frozenset[str]:
@@ -119,7 +124,7 @@ class ToolRegistry:
     def declarations(self) -> list[FunctionDeclaration]:
         """What the model is sent, one a tool, in order."""
         held_back = self.held_back
-        return [tool.declaration for tool in self if tool.name not in held_back]
+        return [tool.declaration for tool in self if tool.name not in held_back and self._is_of_use(tool)]
 
     def filtered(self, keep: Callable[[AnyTool], bool]) -> ToolRegistry:
         """Return a registry of the tools that `keep` says yes to."""
@@ -129,6 +134,7 @@ class ToolRegistry:
                 kept.register(tool, is_discovered=tool.name in self._discovered)
         kept._found = self._found
         kept._explain = self._explain
+        kept._is_of_use = self._is_of_use
         kept._finder = self._finder if self._finder is not None and keep(self._finder) else None
         return kept
 

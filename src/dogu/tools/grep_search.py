@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio.to_thread
 import msgspec
 
-from dogu.contract import CallContext, Kind, Tool, ToolResult, joined, sentence, told
+from dogu.contract import CallContext, JsonObject, Kind, Tool, ToolResult, joined, sentence, told
 from dogu.workspace.names import shown_name
 from dogu.workspace.search import ContentSearch
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DEFAULT_MAX_MATCHES = 500
 MOST_CONTEXT_LINES = 50
 MOST_MATCHES = 20_000
+_TAKEN_ONLY = frozenset(("max_matches_per_file", "exclude_pattern"))
+"""Parameters of other generations, which aren't published."""
 
 
 class GrepSearchArgs(msgspec.Struct, kw_only=True):
@@ -51,6 +53,8 @@ class GrepSearchArgs(msgspec.Struct, kw_only=True):
     respect_git_ignore: Annotated[
         bool, msgspec.Meta(description="Whether to leave out what .gitignore ignores. Default: true.")
     ] = True
+    max_matches_per_file: Annotated[int, msgspec.Meta(ge=0)] = 0
+    exclude_pattern: str | None = None
 
 
 class GrepSearch(Tool[GrepSearchArgs]):
@@ -74,6 +78,13 @@ class GrepSearch(Tool[GrepSearchArgs]):
     def __init__(self, search: ContentSearch) -> None:
         self._search = search
 
+    @property
+    def parameter_schema(self) -> JsonObject:
+        """The JSON Schema of the parameters that are published."""
+        schema = super().parameter_schema
+        properties = {name: value for name, value in schema["properties"].items() if name not in _TAKEN_ONLY}
+        return {**schema, "properties": properties}
+
     def get_description(self, args: GrepSearchArgs) -> str:
         """The pattern, the filter, and where."""
         pattern, files, folder = args.pattern, args.include, args.path
@@ -95,10 +106,14 @@ class GrepSearch(Tool[GrepSearchArgs]):
             fixed_strings=args.fixed_strings,
             context_lines=args.context_lines,
             names_only=args.names_only,
-            max_matches=args.max_matches,
+            max_matches=MOST_MATCHES if args.max_matches_per_file else args.max_matches,
             respect_git_ignore=args.respect_git_ignore,
         )
         result = await anyio.to_thread.run_sync(self._search.search, query, _is_wanted)
+        if args.max_matches_per_file and not args.names_only:
+            _cut(result, args.max_matches_per_file, args.max_matches)
+        if args.exclude_pattern:
+            result.notes.append("exclude_pattern isn't known here and was not applied: leave such lines out yourself")
         return _told(query, result)
 
 
@@ -107,6 +122,16 @@ def _is_wanted() -> bool:
 
     anyio.from_thread.check_cancelled()
     return True
+
+
+def _cut(result: SearchResult, per_file: int, in_all: int) -> None:
+    """Leave so many matches of each file, with the context before them; the full count stays, and is told."""
+    for file in result.files:
+        most = min(per_file, in_all)
+        ends = [index + 1 for index, line in enumerate(file.lines) if line.is_match][:most]
+        file.lines = file.lines[: ends[-1]] if ends else []
+        in_all -= len(ends)
+    result.files = [file for file in result.files if file.lines]
 
 
 def _told(query: SearchQuery, result: SearchResult) -> ToolResult:
