@@ -10,8 +10,8 @@ from dogu.policy.commands.effects import Danger, Effect
 from dogu.policy.commands.patterns import is_a, pattern
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value, leads_outside
-from dogu.policy.commands.variables import is_harmless_setting, is_read_by_programs, is_shells_own
-from dogu.workspace.shell_syntax import Word
+from dogu.policy.commands.variables import is_harmless_setting, is_read_by_programs, is_shells_own, prints_a_word
+from dogu.workspace.shell_syntax import PartKind, Word
 
 _SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
 _QUOTED_ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=\(")
@@ -28,10 +28,17 @@ def _evaluates(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
             yield Danger(index, Effect.RUNS, told("a subscript may run what it holds"))
         if _QUOTED_ARRAY.match(text) and not (word.is_plain and _IS_DATA.fullmatch(text)):
             yield Danger(index, Effect.RUNS, told("the elements of a quoted array are read a second time"))
-        yield from _sets(words[0].text, index, word)
+        yield from _sets(words[0].text, index, word, is_exported=_exports(words))
 
 
-def _sets(builtin: str, index: int, word: Word) -> Iterator[Danger]:
+def _exports(words: Sequence[Word]) -> bool:
+    """Whether a builtin hands what it sets on to programs."""
+    builtin = words[0].text
+    is_declared = builtin in ("declare", "typeset", "local", "readonly")
+    return builtin == "export" or (is_declared and any(re.match(r"-[A-Za-z]*x", word.text) for word in words[1:]))
+
+
+def _sets(builtin: str, index: int, word: Word, *, is_exported: bool) -> Iterator[Danger]:
     if builtin in ("test", "["):
         return
     name = re.match(r"([A-Za-z_]\w*)(\+?=)?", word.text)
@@ -43,11 +50,8 @@ def _sets(builtin: str, index: int, word: Word) -> Iterator[Danger]:
     is_known = bool(name[2]) and is_harmless_setting(name[1], value)
     if not is_known and (is_shells_own(name[1]) or is_read_by_programs(name[1])) and name[1] != "REPLY":
         yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=name[1]))
-    elif not is_known and name[2] and builtin == "export" and not _IS_WORD.fullmatch(word.text):
+    elif not is_known and name[2] and is_exported:  # any program of the text may read it
         yield Danger(index, Effect.REACHES, told("it sets {names}, which can change what runs", names=name[1]))
-
-
-_IS_WORD = re.compile(r"[A-Za-z_]\w*=[\w.,:@%+=/ ${}-]*", re.DOTALL)
 
 
 def _environment(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
@@ -56,6 +60,10 @@ def _environment(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
         (word.text.rpartition("/")[2] for word in words[1:] if "=" not in word.text and word.text[:1] != "-"), ""
     )
     for index, word in enumerate(words[1:], 1):
+        if re.match(r"-[A-Za-z]*S|--sp", word.text) and words[0].text.endswith("env"):
+            text = word.text + (words[index + 1].text if index + 1 < len(words) else "")
+            if "=" in text.removeprefix("--split-string="):
+                yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=text[:30]))
         match = re.match(r"([^-=][^=]*)=", word.prefix)
         if match is None and not word.text.startswith("-") and "=" not in word.text:
             return
@@ -203,6 +211,16 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
 
 
+def _asks(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+    """What another machine is asked holds nothing that a command prints, but for a name, a number or the like."""
+    for index, word in enumerate(words[1:], 1):
+        for part in word.parts:
+            inner = part.script.commands if part.script is not None else []
+            is_plain = len(inner) == 1 and prints_a_word(inner[0])
+            if part.kind in (PartKind.COMMAND, PartKind.PROCESS) and not is_plain:
+                yield Danger(index, Effect.REACHES, told("it sends what a command prints"))
+
+
 def _curl(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What curl sends, more than a question, and not to this machine itself."""
     addresses = [words[at] for at in reading.operands] + [
@@ -210,6 +228,7 @@ def _curl(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     ]
     if addresses and all(check_value("loopback", each) is None for each in addresses) and not _reads_files(reading):
         return
+    yield from _asks(words, reading)
     asks_only = any(name in ("-G", "--get") for name, _, _ in reading.taken)
     for name, at, value in reading.taken:
         text = value.value if value is not None else None
@@ -226,6 +245,7 @@ def _reads_files(reading: Reading) -> bool:
 
 def _wget(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """wget writes a file, unless told otherwise."""
+    yield from _asks(words, reading)
     harmless = {"--spider", "--version", "--help", "-V", "-h", "-O", "--output-document"}
     if not harmless & {name for name, _, _ in reading.taken}:
         yield Danger(1, Effect.WRITES, told("writes what it fetches to a file"))
@@ -298,6 +318,7 @@ def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 
 
 CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
+    "asks": _asks,
     "environment": _environment,
     "evaluates": _evaluates,
     "printf": _printf,

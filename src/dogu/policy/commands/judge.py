@@ -50,6 +50,7 @@ from dogu.workspace.shell_syntax import (
 from dogu.workspace.shell_syntax.braces import expand_braces
 
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
+_EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 _ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
@@ -103,6 +104,7 @@ class _Judge:
         self._wrappers = 0
         self._known = Known(Script([]))
         self._only_looks = False
+        self._only_sets = False
         self._has_moved = False
         self._data_is_plain = False
         self._takes_any_name = False
@@ -141,6 +143,7 @@ class _Judge:
             if depth == 0:
                 self._known = Known(script)
                 self._only_looks = _only_looks(script)
+                self._only_sets = all(each.words and each.words[0].value in _EXPORT for each in script.commands)
             else:
                 self._known.add(script)
             self.script(script, depth)
@@ -245,7 +248,8 @@ class _Judge:
             verdict, reason = Decision.ALLOW, told("it does nothing by itself")
         name = name.rpartition("/")[2] or name
         if name == "find":  # what it finds begins as the places do that it is told to look in
-            self._data_is_plain = len(words) < 2 or bool(words[1].prefix)
+            is_listed = any(word.value == "-files0-from" for word in words)  # a file says what they are
+            self._data_is_plain = not is_listed and (len(words) < 2 or bool(words[1].prefix))
         if name == "xargs":
             self._data_is_plain = _feeds_plain_words(command, words)
         if verdict is Decision.ALLOW and self._lists.restrict:
@@ -281,7 +285,10 @@ class _Judge:
         if name == "git" and self._has_moved and self._lists.core is not None and len(words) > 1:
             yield Danger(1, Effect.RUNS, told("another folder may hold a repository whose configuration runs programs"))
         self._takes_any_name = name in ("rm", "unlink")  # a file named like an option makes it do no more than it says
-        yield from dangers_of(name, words, self._is_no_option)
+        for danger in dangers_of(name, words, self._is_no_option):
+            # What is handed on to programs is nobody's where the text runs none.
+            if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
+                yield danger
 
     def _is_no_option(self, word: Word) -> bool:
         if word is DATA:
