@@ -94,6 +94,27 @@ async def test_a_hunk_that_fits_in_two_places_is_refused_and_found_below_its_hea
         assert [bodies[4], bodies[9]] == [str(first), str(second)]
 
 
+@pytest.mark.parametrize("header", ["class B:", "class C:"])
+async def test_lines_that_are_only_in_another_block_than_the_headers_are_refused(tmp_path: Path, header: str) -> None:
+    code = f"class C:\n    def f(self):\n        return 0\n\n\n{CODE}".replace("return 1", "return 2", 1)
+    (tmp_path / "a.py").write_text(code)
+    result = await apply(tmp_path, "*** Update File: a.py", f"@@ {header}", "-        return 2", "+        return 3")
+    assert result.error is not None
+    assert (result.error.kind, repr(header) in result.error.message) == (ErrorKind.NO_MATCH, True)
+    assert tree(tmp_path) == {"a.py": code.encode()}
+    for named in ("class A:", "class Z:"):
+        (tmp_path / "a.py").write_text(code)
+        result = await apply(tmp_path, "*** Update File: a.py", f"@@ {named}", "-        return 2", "+        return 3")
+        assert result.error is None
+        assert (tmp_path / "a.py").read_text() == code.replace("return 2", "return 3")
+
+
+async def test_a_header_may_be_any_line_above_the_hunk(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import os\n" + CODE)
+    assert (await apply(tmp_path, "*** Update File: a.py", "@@ import os", "-class B:", "+class D:")).error is None
+    assert (tmp_path / "a.py").read_text() == "import os\n" + CODE.replace("class B", "class D")
+
+
 async def test_lines_are_inserted_below_a_header_or_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(CODE.rstrip("\n").replace("\n", "\r\n").encode())
     result = await apply(tmp_path, "*** Update File: a.py", "@@ class B:", "+    z = 3", "@@", "+END", "+END2")

@@ -419,6 +419,12 @@ def test_a_name_in_other_case_that_the_file_has_is_no_slip() -> None:
     assert refusal(text, old, f"import x\n{old}").why is not Why.NO_CHANGE
 
 
+def test_an_apostrophe_says_nothing_about_quotes() -> None:
+    text = 'const s = "it’s";\nlet t = 1;\n'
+    result = after(text, 'const s = "it\'s";', "const s = \"it's me, isn't it\";\nconst u = 'x';")
+    assert result == "const s = \"it’s me, isn’t it\";\nconst u = 'x';\nlet t = 1;\n"
+
+
 # several edits
 
 
@@ -562,6 +568,15 @@ def test_a_slip_is_refused_where_another_place_comes_near() -> None:
 
 def test_two_lines_are_too_few_for_a_slip() -> None:
     assert refusal("first line\nsecond = value\n", "first line\nsecond = valeu", "x").why is Why.NO_MATCH
+
+
+def test_a_line_added_below_one_whose_comma_is_a_slip_is_refused() -> None:
+    text = "const o = {\n  a: 1,\n  b: 2\n};\n"
+    old = "const o = {\n  a: 1,\n  b: 2,\n};"
+    assert refusal(text, old, old.replace("};", "  d: 3,\n};")).why is Why.UNCLEAR
+    assert after(text, old, old.replace("a: 1", "a: 7")) == text.replace("a: 1", "a: 7")
+    new = text.rstrip("\n").replace("b: 2\n", "b: 2,\n  d: 3\n")
+    assert after(text, text.rstrip("\n"), new) == f"{new}\n"
 
 
 # refusals

@@ -190,7 +190,27 @@ def _place(path: str, text: str, hunk: Hunk) -> Edit:
         error = refusal_error(path, found, 1)
         message = f"Nothing was written. The hunk in line {hunk.line} of the patch: {error.message}"
         raise ToolError(error.kind, message)
+    _refuse_elsewhere(path, text, hunk, found)
     return found
+
+
+def _refuse_elsewhere(path: str, text: str, hunk: Hunk, found: Edit) -> None:
+    """Refuse a place above the line that the hunk's headers name, or inside of another block than theirs.
+
+    A line below the block that is no deeper than the header is let be: not every header opens what follows.
+    """
+    span = _below_headers(text, hunk) if hunk.headers else None
+    if span is None:
+        return
+    first, last = (text.count("\n", 0, at) + 1 for at in (span[0], max(span[0], span[1] - 1)))
+    lines = text.split("\n")
+    begin, end = found.lines[0]
+    if end < first or (begin > last > first and _depth(lines[begin - 1]) > _depth(lines[first - 1])):
+        message = (
+            f"Nothing was written. The hunk in line {hunk.line} of the patch: its lines are in line {begin} of {path}, "
+            f"but not in the block of {hunk.headers[-1]!r} in line {first}. Read the file again, or name the block."
+        )
+        raise ToolError(ErrorKind.NO_MATCH, message)
 
 
 def _fitted(text: str, hunk: Hunk) -> tuple[str, str]:

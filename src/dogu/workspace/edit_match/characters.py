@@ -40,13 +40,15 @@ class CharacterMap:
         self._known = frozenset(place.old)
         self._form: Form | None = _normal_form(place)
         self._words = place.words
+        quotes = [at for at, char in enumerate(place.old) if char == "'"]
+        self._are_apostrophes = all(_is_apostrophe(place.old, at) for at in quotes)
 
     def apply(self, body: str) -> str:
         """Return a line of the model's in the file's characters."""
         if self._form is not None:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
-            body = "".join(self._replaced(char, body) for char in body)
+            body = "".join(self._replaced(at, body) for at in range(len(body)))
         for char, (opening, closing) in self._quotes.items():
             pieces = body.split(char)
             body = pieces[0]
@@ -56,9 +58,15 @@ class CharacterMap:
             body = re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _match, right=right: right, body)
         return body
 
-    def _replaced(self, char: str, body: str) -> str:
-        """Return what the file has for a character; a quote of the other style only where that one isn't in use."""
+    def _replaced(self, at: int, body: str) -> str:
+        """Return what the file has for a character; a quote of the other style only where that one isn't in use.
+
+        Where nothing but apostrophes was seen, only these are taken back: `'x'` in code isn't `’x’`.
+        """
+        char = body[at]
         file = self._chars.get(char, char)
+        if char == "'" and file in _CURLY[char] and self._are_apostrophes and not _is_apostrophe(body, at):
+            return char
         return char if char in "\"'`" and file in body else file
 
 
@@ -87,6 +95,11 @@ def _see_gaps(place: Place, seen: dict[str, set[str]]) -> None:
 def _opens(before: str) -> bool:
     """Whether a quote after this text is an opening one."""
     return not before or before[-1].isspace() or before[-1] in _OPENS_AFTER
+
+
+def _is_apostrophe(text: str, at: int) -> bool:
+    """Whether the quote there stands within a word."""
+    return text[max(at - 1, 0) : at].isalpha() and text[at + 1 : at + 2].isalpha()
 
 
 def _are_placed(place: Place, char: str) -> bool:

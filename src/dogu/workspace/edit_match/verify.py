@@ -1,8 +1,9 @@
 """Check a result of the inexact stages, knowing nothing of how it was made; what fails is refused, never written.
 
 The laws: what was deleted is what `old_string` accounts for; what was added and deleted, white space aside, is what
-differs between `old_string` and `new_string`; lines that are deeper than others in `new_string` aren't shallower in
-the file; a block begins and ends as deep beside its neighbours as before; and a text that could be parsed still can.
+differs between `old_string` and `new_string`; a line that gets another one below it ends with a comma as `new_string`
+has it; lines that are deeper than others in `new_string` aren't shallower in the file; a block begins and ends as deep
+beside its neighbours as before; and a text that could be parsed still can.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
     _check_signs(place.old, new, before, after)
+    _check_commas(new, before, after)
     _check_depths(place.old, new, before, after)
 
 
@@ -94,6 +96,24 @@ def _check_signs(old: str, new: str, before: str, after: str) -> None:
 
 def _signs(text: str) -> Counter[str]:
     return Counter(char for char in fold(text).translate(_QUOTES) if not is_word(char))
+
+
+def _check_commas(new: str, before: str, after: str) -> None:
+    """A line of the file that has another neighbour below it now ends with a comma if `new` has it so: where
+    `old_string` is wrong about that comma, nobody has thought of what the new neighbour needs.
+    """
+    wanted, kept = _folded_lines(new), _folded_lines(before)
+    neighbours, lines = {*pairwise(kept)}, {*kept}
+    for line, below in pairwise(_folded_lines(after)):
+        other = line.removesuffix(",") if line.endswith(",") else f"{line},"
+        if (line, below) not in neighbours and line in lines and line not in wanted and other in wanted:
+            raise UncleanError(
+                "old_string is wrong about the comma at the end of a line that gets another one below it"
+            )
+
+
+def _folded_lines(text: str) -> list[str]:
+    return [fold(line) for line in _lines(text)]
 
 
 def _check_depths(old: str, new: str, before: str, after: str) -> None:
