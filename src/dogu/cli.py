@@ -61,6 +61,8 @@ def _run(words: list[str]) -> int:
     _common(parser)
     parser.usage = _usage_of(parser)
     space = parser.parse_intermixed_args(words[1:] if name else words, given)
+    if name and name not in ("acp", "mcp", "tour"):
+        _guard_terminal()
     try:
         return command.run(Options.of(space), space)
     except SettingsError as error:
@@ -167,6 +169,14 @@ def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  (text streams have it; a test's may not)
+
+
+def _guard_terminal() -> None:
+    """Have nothing obeyed of what a command prints of a model's, a file's or a program's words."""
+    if sys.stdout.isatty() or sys.stderr.isatty():
+        from dogu.workspace.visible import guard_terminal
+
+        guard_terminal()
 
 
 def _give_up_output() -> None:

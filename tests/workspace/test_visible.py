@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.workspace.visible import hidden_characters, make_visible, strip_escapes
+from dogu.workspace.visible import VisibleStream, hidden_characters, make_visible, strip_escapes
 
 ODD = "\x1b\x9b\x9d\x90\x07\x08\\[]PX^_;0mA\r\n\t\x00\x7f\u202e\u200b\u200d\ufe0f😀漢a\U000e0041\ud800\u2028"
 odd_text = st.text(st.sampled_from(ODD), max_size=40)
@@ -129,3 +130,21 @@ def test_many_hidden_characters_are_told_in_one_short_sentence() -> None:
     assert len(told) == 1
     assert "and 87 other characters" in told[0]
     assert len(told[0]) < 200
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("\x1b]52;c;cm0=\x07", "␛]52;c;cm0=␇"),
+        ("\x1b]8;;http://x\x1b\\\\link\x1b]8;;\x1b\\\\", "␛]8;;http://x␛\\\\link␛]8;;␛\\\\"),
+        ("\x1b[2J\x1b[Hx", "␛[2J␛[Hx"),
+        ("a\u202eb", "a‹U+202E›b"),
+        ("\x1b[8mhidden\x1b[m", "␛[8mhidden\x1b[m"),
+        ("\x1b[1;33mbold\x1b[0m\n", "\x1b[1;33mbold\x1b[0m\n"),
+        ("\x9b2Jx\rover\r\n", "‹U+009B›2Jx␍over\n"),
+    ],
+)
+def test_behind_a_visible_stream_nothing_is_obeyed_but_colors(written: str, shown: str) -> None:
+    out = io.StringIO()
+    VisibleStream(out).write(written)
+    assert out.getvalue() == shown

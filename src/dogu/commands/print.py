@@ -11,7 +11,7 @@ from dogu.app.model_choice import open_model
 from dogu.commands.running import run_async, tell
 from dogu.language import say
 from dogu.serve.print import OutputFormat, print_answer
-from dogu.workspace.visible import make_visible
+from dogu.workspace.visible import guard_terminal, make_visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def run(options: Options, space: Namespace) -> int:
     """Answer one prompt without a user; piped input joins the prompt."""
+    guard_terminal()
     prompt = _prompt(space)
     if not prompt.strip():
         if space.print is None and not space.question and not sys.stdin.isatty() and space.output_format == "text":

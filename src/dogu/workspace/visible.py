@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from collections.abc import Iterable
 from functools import cache
+from typing import BinaryIO, TextIO
 
 from dogu.language import sentence, told
 
@@ -65,6 +68,8 @@ _LOOK_ALIKE = (
     f"(?<=[{_LATIN}])[{_CONFUSABLE}]|[{_CONFUSABLE}](?=[{_CONFUSABLE}]*[{_LATIN}])"
     f"|(?<=[{_LATIN}][{_CONFUSABLE}])[{_CONFUSABLE}]"
 )
+_CODE = r"(?:0|1|2|3|4|7|9|2[2-9]|[34][0-79]|(?:9|10)[0-7]|[34]8;5;\d{1,3}|[34]8;2;\d{1,3};\d{1,3};\d{1,3})"
+_COLOR = re.compile(f"(\x1b\\[(?:{_CODE}(?:;{_CODE})*)?m)")
 _MOST_NAMED = 3
 
 
@@ -166,3 +171,50 @@ def _names(characters: Iterable[str]) -> str:
     more = len(distinct) - _MOST_NAMED
     listed = ", ".join(named)
     return told("{names} and {more} other characters", names=listed, more=more) if more > 0 else listed
+
+
+class VisibleStream(io.TextIOBase):
+    """A terminal's stream behind which nothing is obeyed but colours: what is written is shown as it is.
+
+    Doors that write plain text write a model's, a file's or a command's words with it: the clipboard, the title, the
+    cursor and what stands on the screen already are the user's.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text, made harmless."""
+        parts = _COLOR.split(text.replace("\r\n", "\n"))
+        self._stream.write("".join(part if number % 2 else make_visible(part) for number, part in enumerate(parts)))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what stands behind."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether a terminal stands behind."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """The descriptor that stands behind."""
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  (a property, as a text stream's own is)
+        """The encoding of what stands behind."""
+        return self._stream.encoding
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """The bytes' stream behind: what is written there isn't looked at."""
+        return self._stream.buffer
+
+
+def guard_terminal() -> None:
+    """Have standard output and error shown, not obeyed, where they are a terminal's."""
+    for name in ("stdout", "stderr"):
+        stream: TextIO = getattr(sys, name)
+        if stream.isatty() and not isinstance(stream, VisibleStream):
+            setattr(sys, name, VisibleStream(stream))
