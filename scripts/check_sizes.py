@@ -49,6 +49,8 @@ def check_file(path: Path, name: str, report: Report) -> None:
         report.failures += [f"{path}:{line}: {problem}" for line, problem in _node_problems(name, scope, node)]
         if isinstance(node, Function):
             report.function_lines.append(_lines(node))
+    if name.startswith("app/"):
+        report.failures += [f"{path}:{line}: {problem}" for line, problem in _foreign_assignments(tree)]
     if name.startswith("tools/"):
         package = path.parents[name.count("/")]
         ours = sorted(_own_modules(tree, package))
@@ -56,6 +58,23 @@ def check_file(path: Path, name: str, report: Report) -> None:
             report.failures.append(
                 f"{path}:1: a tool imports {len(ours)} modules of ours ({', '.join(ours)}), at most {TOOL_IMPORTS}"
             )
+
+
+def _foreign_assignments(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find what is assigned to another object's attribute: the root of composition puts together by constructors."""
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        for target in targets:
+            for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                is_own = (
+                    isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self"
+                )
+                if isinstance(each, ast.Attribute) and not is_own:
+                    yield each.lineno, f"{ast.unparse(each)} is assigned: give it to the constructor"
 
 
 def code_lines(tree: ast.Module, tokens: Sequence[tokenize.TokenInfo]) -> int:

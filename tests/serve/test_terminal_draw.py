@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from dogu.agent.events import Event
 from dogu.contract.display import CommandPreview, FileDiff, TerminalOutput, Todo, TodoList
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
@@ -51,7 +52,7 @@ def test_a_long_display_is_folded_and_a_command_never_hides_its_end():
     assert "rm -rf /" in draw(CommandPreview(command, "/w"), PLAIN)
 
 
-def shown(*events: object) -> str:
+def shown(*events: Event) -> str:
     printed: list[str] = []
     show = Show(PLAIN, lambda: 80, printed.append)
     for event in events:

@@ -230,14 +230,14 @@ class UnknownEvent(msgspec.Struct, frozen=True):
     data: object = None
 
 
-Event: TypeAlias = ModelEvent | CallEvent | PromptGiven | Compacted | TurnEnded
+TurnEvent: TypeAlias = PromptGiven | Compacted | TurnEnded
+Event: TypeAlias = ModelEvent | CallEvent | TurnEvent
 """What a door is told of a turn."""
 
-SessionEvent: TypeAlias = (
-    SessionBegun | SessionForked | SessionResumed | StateChanged | Rewound | RecordGap | TurnFailed | TurnCancelled
-)
 AskedEvent: TypeAlias = QuestionAsked | QuestionAnswered | ElicitationMade | ElicitationAnswered | SamplingAnswered
-RecordedEvent: TypeAlias = Event | Within | SessionEvent | AskedEvent | HistoryChange | UnknownEvent
+SessionEvent: TypeAlias = SessionForked | SessionResumed | Rewound | RecordGap | TurnFailed | TurnCancelled
+StateEvent: TypeAlias = SessionBegun | StateChanged | HistoryChange | UnknownEvent
+RecordedEvent: TypeAlias = Event | Within | AskedEvent | SessionEvent | StateEvent
 """What a record may hold; a door that shows records matches on all of it."""
 
 Emit: TypeAlias = Callable[[Event], None]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TextIO, cast
+from functools import partial
+from typing import Any, TextIO, assert_never, cast
 
 from anyio import to_thread
 
@@ -14,7 +15,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.language import say, told
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallOutput, Noted
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode, of_call
 from dogu.serve.failures import failure_words
@@ -23,24 +24,31 @@ from dogu.serve.wire import result_json, to_line
 
 async def call_once(runtime: Runtime, tool: str, words: Sequence[str], *, as_json: bool) -> ExitCode:
     """Run one call and print its result: `llm_content` on standard output, errors on standard error, or JSON."""
-
-    def show_live(event: object) -> None:
-        if isinstance(event, CallOutput) and not as_json and sys.stderr.isatty():
-            sys.stderr.write(event.text)
-        elif isinstance(event, Noted):
-            sys.stderr.write(f"{event.text}\n")
-
     try:
         args = _arguments(runtime, tool, words)
     except ToolError as error:
         result = ToolResult.failed(error)
     else:
-        result = (await runtime.call(tool, args, emit=show_live)).result
+        show = partial(_show_live, prints_output=not as_json and sys.stderr.isatty())
+        result = (await runtime.call(tool, args, emit=show)).result
     if as_json:
         print(to_line(result_json(result)), flush=True)
     else:
         _print_plain(result, sys.stderr if result.error else sys.stdout)
     return of_call(result.error.kind if result.error else None)
+
+
+def _show_live(event: CallEvent, *, prints_output: bool) -> None:
+    match event:
+        case CallOutput(text=text):
+            if prints_output:
+                sys.stderr.write(text)
+        case Noted(text=text):
+            sys.stderr.write(f"{text}\n")
+        case CallStarted() | CallFinished():
+            pass
+        case _:
+            assert_never(event)
 
 
 async def call_lines(runtime: Runtime, lines: Iterable[bytes]) -> ExitCode:

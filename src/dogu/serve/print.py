@@ -7,17 +7,18 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
-from dogu.agent.events import Compacted, EndReason, PromptGiven, TurnEnd
+from dogu.agent.events import Compacted, EndReason, Event, PromptGiven, TurnEnd, TurnEnded
 from dogu.agent.loop import Agent
 from dogu.contract.content import Content, text_of
+from dogu.contract.result import ToolResult
 from dogu.language import said, say
-from dogu.models.events import Finished, ModelError, Retrying, TextDelta, ThoughtDelta, Usage
-from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallFinished, CallStarted, Noted
+from dogu.models.events import Finished, FunctionCallEvent, ModelError, Retrying, TextDelta, ThoughtDelta, Usage
+from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.exit_codes import ExitCode, of_model_error, of_turn
 from dogu.serve.failures import failure_words
 from dogu.serve.wire import display_json, to_line
@@ -61,7 +62,7 @@ class _TextPrinter:
 
     def begin(self, prompt: str) -> None: ...
 
-    def event(self, event: object) -> None:
+    def event(self, event: Event) -> None:
         match event:
             case TextDelta(text=text):
                 self._text += text
@@ -76,16 +77,24 @@ class _TextPrinter:
                         of=of,
                     )
                 )
-            case Compacted(note=note):
+            case Compacted(note=note) | Noted(text=note):
                 _tell(say(note))
-            case Noted(text=text):
-                _tell(say(text))
             case Finished():
                 self._flush()
-            case CallFinished(result=result, call=call) if result.error:
-                _tell(say("{name} failed: {message}", name=call.name, message=failure_words(result.error)))
+            case CallFinished(result=result, call=call):
+                _tell_failure(call, result)
+            case (
+                ThoughtDelta()
+                | FunctionCallEvent()
+                | Usage()
+                | CallStarted()
+                | CallOutput()
+                | PromptGiven()
+                | TurnEnded()
+            ):
+                pass  # standard output has the answer alone; `end` tells how the turn ended
             case _:
-                pass
+                assert_never(event)
 
     def failed(self, error: ModelError, code: ExitCode) -> None:
         self._flush()
@@ -102,6 +111,11 @@ class _TextPrinter:
             sys.stdout.write(self._text if self._text.endswith("\n") else f"{self._text}\n")
             sys.stdout.flush()
         self._text = ""
+
+
+def _tell_failure(call: ToolCall, result: ToolResult) -> None:
+    if result.error:
+        _tell(say("{name} failed: {message}", name=call.name, message=failure_words(result.error)))
 
 
 class _Counting:
@@ -130,9 +144,16 @@ class _JsonPrinter(_Counting):
 
     def begin(self, prompt: str) -> None: ...
 
-    def event(self, event: object) -> None:
-        if isinstance(event, CallFinished):
-            self._answers.append(ToolAnswer(event.call, event.result))
+    def event(self, event: Event) -> None:
+        match event:
+            case CallFinished(call=call, result=result):
+                self._answers.append(ToolAnswer(call, result))
+            case TextDelta() | ThoughtDelta() | FunctionCallEvent() | Retrying() | Usage() | Finished():
+                pass  # the turn's end holds the answer and what it cost
+            case CallStarted() | CallOutput() | Noted() | PromptGiven() | Compacted() | TurnEnded():
+                pass
+            case _:
+                assert_never(event)
 
     def failed(self, error: ModelError, code: ExitCode) -> None:
         self._print("", Usage(), code, {"error": {"type": str(error.kind), "message": error.message}})
@@ -152,7 +173,7 @@ class _StreamPrinter(_Counting):
     def begin(self, prompt: str) -> None:
         self._line("init", session_id=self._session_id, model=self._model)
 
-    def event(self, event: object) -> None:
+    def event(self, event: Event) -> None:
         match event:
             case PromptGiven(content=content):
                 self._line("message", role="user", content=text_of(content))
@@ -164,6 +185,15 @@ class _StreamPrinter(_Counting):
                 self._line("retry", reason=reason, delay_s=delay_s, attempt=attempt, of=of)
             case Compacted() | Noted():
                 self._line(type(event).__name__.lower(), **msgspec.structs.asdict(event))
+            case CallStarted() | CallOutput() | CallFinished():
+                self._call_event(event)
+            case FunctionCallEvent() | Usage() | Finished() | TurnEnded():
+                pass  # `tool_use` and `result` say the same once it is whole
+            case _:
+                assert_never(event)
+
+    def _call_event(self, event: CallStarted | CallOutput | CallFinished) -> None:
+        match event:
             case CallStarted(call=call, description=description):
                 parameters = dict(call.args or {})
                 self._line(
@@ -177,8 +207,10 @@ class _StreamPrinter(_Counting):
                 answer = ToolAnswer(call, result)
                 self._answers.append(answer)
                 self._line("tool_result", **_call_json(answer))
+            case CallOutput():
+                pass  # `tool_result` has it
             case _:
-                pass
+                assert_never(event)
 
     def failed(self, error: ModelError, code: ExitCode) -> None:
         self._line("error", severity="error", kind=str(error.kind), message=error.message)

@@ -6,6 +6,7 @@ import base64
 import time
 from collections.abc import Callable, Iterable
 from html import escape
+from typing import assert_never
 
 import msgspec
 
@@ -16,20 +17,26 @@ from dogu.agent.events import (
     PromptGiven,
     QuestionAnswered,
     QuestionAsked,
+    RecordedEvent,
     RecordGap,
     Rewound,
     SamplingAnswered,
+    SessionBegun,
+    SessionEvent,
     SessionForked,
     SessionResumed,
+    StateChanged,
     TurnCancelled,
     TurnEnded,
     TurnFailed,
+    UnknownEvent,
     Within,
 )
+from dogu.agent.history import AllReplaced, ContentAdded, CutBack, LastReplaced
 from dogu.contract.content import Blob, Content, parts_of, text_of
 from dogu.contract.display import Display, FileDiff, PatchDiff, TerminalOutput, markdown_of
 from dogu.language import said, say, sentence
-from dogu.models.events import Retrying, TextDelta, ThoughtDelta
+from dogu.models.events import Finished, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.failures import failure_words
 from dogu.workspace.visible import make_visible
@@ -37,6 +44,10 @@ from dogu.workspace.visible import make_visible
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _LARGEST_IMAGE_BYTES = 2 << 20
 _MOST_PRINTED_CHARS = 100_000
+
+
+_OfCall = CallStarted | CallOutput | CallFinished | QuestionAsked | QuestionAnswered | Within
+_Told = Compacted | TurnEnded | Noted | ElicitationMade | ElicitationAnswered | SamplingAnswered | SessionEvent
 
 
 class _OpenCall(msgspec.Struct):
@@ -59,7 +70,7 @@ class SessionItems:
         self._calls: dict[str, _OpenCall] = {}
         self._is_in_turn = False
 
-    def event(self, event: object, time_s: float = 0.0) -> None:
+    def event(self, event: RecordedEvent, time_s: float = 0.0) -> None:
         """Take the next event."""
         match event:
             case TextDelta(text=text):
@@ -75,6 +86,10 @@ class SessionItems:
             case PromptGiven():
                 self.end()
                 self._begin_turn(event, time_s)
+            case FunctionCallEvent() | Finished() | Usage() | SessionBegun() | StateChanged() | UnknownEvent():
+                pass
+            case ContentAdded() | LastReplaced() | CutBack() | AllReplaced():
+                pass  # what the model knows, which the other events say
             case _:
                 self._other(event)
 
@@ -96,7 +111,7 @@ class SessionItems:
         )
         self._write(f'<div class="prompt" data-item>{_content(prompt.content)}</div>\n')
 
-    def _other(self, event: object) -> None:
+    def _other(self, event: _Told) -> None:
         note = _note_of(event)
         if note:
             self._end_text()
@@ -112,7 +127,7 @@ class SessionItems:
         if text.strip():
             self._write(f'<div class="text" data-item>{_text(text)}</div>\n')
 
-    def _call_event(self, event: object) -> None:
+    def _call_event(self, event: _OfCall) -> None:
         match event:
             case CallStarted(call=call):
                 self._open(call.call_id).started = event
@@ -130,7 +145,7 @@ class SessionItems:
                 call.helper = call.helper or SessionItems(call.inner.append)
                 call.helper.event(inner)
             case _:
-                pass
+                assert_never(event)
 
     def _open(self, call_id: str) -> _OpenCall:
         return self._calls.setdefault(call_id, _OpenCall())
@@ -177,7 +192,7 @@ _SAID: dict[type, str] = {
 }
 
 
-def _note_of(event: object) -> str:
+def _note_of(event: _Told) -> str:
     match event:
         case TurnEnded(end=end):
             return say(end.note)
@@ -192,7 +207,7 @@ def _note_of(event: object) -> str:
         case Rewound(turn=turn):
             return say("Went back to before turn {turn}.", turn=turn)
         case _:
-            return ""
+            assert_never(event)
 
 
 def _mark(finished: CallFinished | None) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from acp import schema
 
-from dogu.agent.events import EndReason, PromptGiven, Rewound, TurnEnd, TurnEnded
+from dogu.agent.events import EndReason, PromptGiven, RecordedEvent, Rewound, TurnEnd, TurnEnded
 from dogu.contract import Tool, function_tool
 from dogu.contract.content import Blob
 from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList
@@ -27,7 +27,7 @@ class Told:
         self.raw: list[dict[str, Any]] = []
         self.updates = Updates(self.raw.append, ToolRegistry([*tools]), ("/root",))
 
-    def take(self, *events: object) -> list[Any]:
+    def take(self, *events: RecordedEvent) -> list[Any]:
         before = len(self.raw)
         for event in events:
             self.updates.event(event)

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from dogu.agent.events import EndReason, PromptGiven, Rewound, TurnEnd
+from dogu.agent.events import EndReason, Event, PromptGiven, RecordedEvent, Rewound, TurnEnd
 from dogu.agent.slash import Said, Send
 from dogu.contract.content import Content, Part, Text, parts_of
 from dogu.language import say
@@ -124,7 +124,7 @@ class AcpSession:
         """Tell the client all that was said and done in the session."""
         from dogu.agent.session.record import read_record
 
-        def events() -> list[object]:
+        def events() -> list[RecordedEvent]:
             return [recorded.event for recorded in read_record(self._parts.record)]
 
         try:
@@ -173,7 +173,7 @@ class AcpSession:
             return read
         return [*(parts_of(read) or [Text(text)] if text.strip() else []), *parts]
 
-    def _take(self, event: object) -> None:
+    def _take(self, event: Event) -> None:
         if isinstance(event, Finished):
             self._was_cut = event.reason is FinishReason.LENGTH
         self.updates.event(event)
@@ -217,9 +217,9 @@ class AcpSession:
         self._peer.notify("session/update", {"sessionId": self._parts.session_id, "update": update})
 
 
-def _not_taken_back(past: Sequence[object]) -> list[object]:
+def _not_taken_back(past: Sequence[RecordedEvent]) -> list[RecordedEvent]:
     """Leave out the turns that the session went back before."""
-    kept: list[object] = []
+    kept: list[RecordedEvent] = []
     for event in past:
         if isinstance(event, Rewound):
             prompts = (at for at, each in enumerate(kept) if isinstance(each, PromptGiven) and each.turn >= event.turn)

@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
 from dogu.agent.events import (
+    AskedEvent,
     Compacted,
     ElicitationAnswered,
     ElicitationMade,
     PromptGiven,
+    QuestionAnswered,
+    QuestionAsked,
+    RecordedEvent,
+    RecordGap,
+    Rewound,
     SamplingAnswered,
+    SessionBegun,
+    SessionEvent,
+    SessionForked,
+    SessionResumed,
+    StateChanged,
+    StateEvent,
+    TurnCancelled,
+    TurnEnd,
     TurnEnded,
+    TurnEvent,
     TurnFailed,
+    UnknownEvent,
 )
+from dogu.agent.history import AllReplaced, ContentAdded, CutBack, LastReplaced
 from dogu.contract.content import Blob, text_of
 from dogu.contract.display import TodoList
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
 from dogu.language import said, say
-from dogu.models.events import FunctionCallEvent, Retrying, TextDelta, ThoughtDelta
+from dogu.models.events import Finished, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
 from dogu.runtime.registry import ToolRegistry
 from dogu.serve.acp.blocks import blocks_of_content, display_content, locations_of, plan_of, text_content
 from dogu.workspace.visible import visible_line
@@ -56,8 +73,8 @@ class Updates:
         self._messages = 0
         self._speaker = ""
 
-    def event(self, event: object) -> None:
-        """Tell the client of an event; kinds that it has no use for are passed over."""
+    def event(self, event: RecordedEvent) -> None:
+        """Tell the client of an event, of a turn under way or of a record."""
         match event:
             case TextDelta(text=text):
                 self._chunk("agent_message_chunk", say(text))
@@ -67,6 +84,10 @@ class Updates:
                 self._retrying(reason, f"{delay_s:.0f}", attempt, of)
             case FunctionCallEvent(call_id=call_id, name=name, args=args):
                 self._pending(ToolCall(call_id, name, args), name)
+            case CallStarted() | CallOutput() | CallFinished():
+                self._call_event(event)
+            case Finished() | Usage():
+                pass  # the answer to the prompt says them
             case _:
                 self._turn_event(event)
 
@@ -97,38 +118,43 @@ class Updates:
             del self._open[call_id]
         self._speaker = ""
 
-    def _turn_event(self, event: object) -> None:
+    def _turn_event(self, event: TurnEvent | Noted | Within | AskedEvent | SessionEvent | StateEvent) -> None:
         match event:
             case PromptGiven(content=content):
                 self._prompt(content)
-            case TurnFailed(message=message):
-                self.say(message)
-            case TurnEnded(end=end):
-                self.say(end.note)
-            case Noted(text=text):
-                self.say(text)
-            case Compacted(note=note):
+            case TurnFailed(message=note) | TurnEnded(end=TurnEnd(note=note)) | Noted(text=note) | Compacted(note=note):
                 self.say(note)
             case ElicitationMade(note=note) | ElicitationAnswered(note=note) | SamplingAnswered(note=note):
                 self.say(note)
+            case QuestionAsked() | QuestionAnswered() | Within() | TurnCancelled():
+                pass  # a call that is shown again has been decided, and its end says what became of it
+            case SessionBegun() | SessionForked() | SessionResumed() | Rewound() | RecordGap() | StateChanged():
+                pass
+            case ContentAdded() | LastReplaced() | CutBack() | AllReplaced() | UnknownEvent():
+                pass  # what the model knows, which the events above say
             case _:
-                self._call_event(event)
+                assert_never(event)
 
-    def _call_event(self, event: object) -> None:
+    def _call_event(self, event: CallStarted | CallOutput | CallFinished) -> None:
         match event:
             case CallStarted(call=call, description=description):
                 self.shown_id(call, description)
                 self._update(call.call_id, status="in_progress", title=self._named(call.name, description))
-            case CallOutput(call_id=call_id, text=text) if call_id in self._open:
-                opened = self._open[call_id]
-                opened.output = (opened.output + text)[-_MOST_LIVE_CHARS:]
-                if not opened.terminal:
-                    self._update(call_id, content=[text_content(opened.output)])
+            case CallOutput(call_id=call_id, text=text):
+                self._output(call_id, text)
             case CallFinished(call=call, result=result):
                 self.shown_id(call)
                 self._finished(call, result)
             case _:
-                pass
+                assert_never(event)
+
+    def _output(self, call_id: str, text: str) -> None:
+        opened = self._open.get(call_id)
+        if opened is None:
+            return
+        opened.output = (opened.output + text)[-_MOST_LIVE_CHARS:]
+        if not opened.terminal:
+            self._update(call_id, content=[text_content(opened.output)])
 
     def _prompt(self, content: Any) -> None:
         self._next("user_message_chunk")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
 from dogu.contract.errors import ToolError
 from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallOutput
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
 from dogu.serve.mcp.results import result_of, writable
@@ -79,12 +79,18 @@ class _Progress:
         self._count = 0
         self._has_new = anyio.Event()
 
-    def take(self, event: object) -> None:
-        """Take an event of the executor."""
-        if self._is_wanted and isinstance(event, CallOutput):
-            self._count += len(event.text)
-            self._new = (self._new + event.text)[-_LONGEST_PROGRESS_CHARS:]
-            self._has_new.set()
+    def take(self, event: CallEvent) -> None:
+        """Take an event of the call; its end is its answer."""
+        match event:
+            case CallOutput(text=text):
+                if self._is_wanted:
+                    self._count += len(text)
+                    self._new = (self._new + text)[-_LONGEST_PROGRESS_CHARS:]
+                    self._has_new.set()
+            case CallStarted() | CallFinished() | Noted():
+                pass
+            case _:
+                assert_never(event)
 
     async def send(self) -> None:
         """Send until cancelled; the measure of progress is the number of characters printed."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import anyio
 import anyio.lowlevel
 
+from dogu.agent.events import Event
 from dogu.models.events import TextDelta, ThoughtDelta
 from dogu.serve.terminal.screen import Message
 
@@ -61,13 +62,13 @@ _MOST_CHARS = 2_000
 class Feed:
     """Takes events as fast as they come; `run` shows them as fast as the user can still type."""
 
-    def __init__(self, show: Callable[[object], None]) -> None:
+    def __init__(self, show: Callable[[Event], None]) -> None:
         self._show = show
-        self._events: deque[object] = deque()
+        self._events: deque[Event] = deque()
         self._has_events = anyio.Event()
         self._is_settled = anyio.Event()
 
-    def put(self, event: object) -> None:
+    def put(self, event: Event) -> None:
         """Take an event; a long text is shown in pieces."""
         if isinstance(event, TextDelta | ThoughtDelta) and len(event.text) > _MOST_CHARS:
             kind, text = type(event), event.text

@@ -13,6 +13,7 @@ from dogu.agent.slash import Said, SlashCommand
 from dogu.contract import text_of
 from dogu.language import say
 from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import Emit
 from dogu.runtime.runtime import Runtime
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import THEMES
@@ -94,7 +95,7 @@ class ShellLines:
         self._count = 0
         self._to_send: list[str] = []
 
-    async def run(self, line: str, emit: Callable[[object], None]) -> ToolAnswer:
+    async def run(self, line: str, emit: Emit) -> ToolAnswer:
         """Run what was typed after the first `!`."""
         is_sent = line.startswith("!")
         command = line.removeprefix("!").strip()

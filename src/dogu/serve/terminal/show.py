@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import assert_never
 
-from dogu.agent.events import Compacted, TurnEnd, TurnEnded
+from dogu.agent.events import Compacted, Event, PromptGiven, TurnEnd, TurnEnded
 from dogu.contract import Display
 from dogu.language import say
-from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta
+from dogu.models.events import Finished, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.terminal.calls import SPINNER, Calls, elapsed_words
 from dogu.serve.terminal.cells import fit, wrapped
@@ -49,7 +50,7 @@ class Show:
         self._began = time.monotonic()
         self._answer.follows_other = False
 
-    def event(self, event: object) -> None:
+    def event(self, event: Event) -> None:
         """Show one event."""
         match event:
             case TextDelta(text=text):
@@ -63,10 +64,12 @@ class Show:
                 self.end()
                 self.calls.event(event)
                 self._answer.follows_other = True
+            case FunctionCallEvent() | Usage() | PromptGiven():
+                pass
             case _:
                 self._noted(event)
 
-    def _noted(self, event: object) -> None:
+    def _noted(self, event: Finished | Compacted | Noted | TurnEnded | Retrying) -> None:
         """Show what is told in a sentence."""
         match event:
             case Finished(note=note) | Compacted(note=note) | Noted(text=note) | TurnEnded(end=TurnEnd(note=note)):
@@ -76,7 +79,7 @@ class Show:
                 when = say("Trying again in {delay} s ({attempt} of {of}).", delay=delay, attempt=attempt, of=of)
                 self.end(f"{say(reason)} {when}")
             case _:
-                pass
+                assert_never(event)
 
     def end(self, note: str = "") -> None:
         """Print what is under way, and a note."""
