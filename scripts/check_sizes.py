@@ -70,10 +70,7 @@ def _foreign_assignments(tree: ast.Module) -> Iterator[tuple[int, str]]:
             targets = [node.target]
         for target in targets:
             for each in target.elts if isinstance(target, ast.Tuple) else [target]:
-                is_own = (
-                    isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self"
-                )
-                if isinstance(each, ast.Attribute) and not is_own:
+                if isinstance(each, ast.Attribute) and ast.unparse(each.value) != "self":
                     yield each.lineno, f"{ast.unparse(each)} is assigned: give it to the constructor"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app.extending import skill_tools
-from dogu.app.housekeeping import memory_file
+from dogu.app.foundation import memory_file
 from dogu.app.mcp_servers import offer_on_demand
 from dogu.app.sandboxed import command_surroundings
 from dogu.policy.mode import ApprovalMode

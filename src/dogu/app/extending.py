@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dogu.app.options import Options, Start
-from dogu.app.telemetry import tracing_of
+from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
@@ -23,6 +23,7 @@ from dogu.runtime.questions import Confirm
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.session_folder import RECORD_NAME
 from dogu.settings import Settings, Trust
+from dogu.version import __version__
 from dogu.workspace.private_file import write_private_file
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Extras(msgspec.Struct, frozen=True):
 
 def extras_of(options: Options, settings: Settings, roots: tuple[str, ...], folder: str, notes: Notes) -> Extras:
     """Make what the settings say, for the session of that folder."""
-    tracing, problems = tracing_of(settings, os.path.basename(folder), notes)
+    tracing, problems = _tracing_of(settings, os.path.basename(folder), notes)
     found, troubles = _hooks_found(options, settings)
     if not found:
         return Extras(None, None, tracing, notes, (*problems, *troubles))
@@ -205,6 +206,20 @@ def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], 
         elif entry.name in taken:
             notes.add(say("Command not used: {file}: /{name} is dogu's own.", file=entry.file, name=entry.name))
     slash.register_source(CustomSlashCommands(commands, run))
+
+
+def _tracing_of(settings: Settings, session_id: str, notes: Notes) -> tuple[Tracing | None, tuple[str, ...]]:
+    """Return what traces the session, None unless the settings say so, and why it can't be traced, if it can't."""
+    chosen = settings.extensions.telemetry
+    if not chosen.is_enabled:
+        return None, ()
+    from dogu.runtime.tracing import TraceSettings, Tracing
+
+    where = TraceSettings(chosen.endpoint, chosen.outfile, chosen.has_content)
+    try:
+        return Tracing(where, session_id, __version__, notes.add), ()
+    except ToolError as error:
+        return None, (error.message,)
 
 
 def _hooks_found(options: Options, settings: Settings) -> tuple[list[Hook], list[str]]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app.extending import Extras, extras_of
-from dogu.app.housekeeping import context_files
 from dogu.app.options import Door, Options, Start
 from dogu.app.sandboxed import open_sandbox
 from dogu.app.sessions import OpenedSession, clear_away
@@ -29,18 +28,21 @@ from dogu.runtime.journal import Journal
 from dogu.runtime.registry import ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.runtime import Runtime
-from dogu.settings import Settings, SettingsError
+from dogu.settings import Settings, SettingsError, Trust
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.pending_writes import recover
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
+    from dogu.agent.context.files import ContextFiles
     from dogu.agent.events import StateChanged
     from dogu.agent.session.live import Session
     from dogu.agent.session.resume import Restored
     from dogu.agent.system_prompt import Instructions
     from dogu.models.model import Model
     from dogu.runtime.questions import Confirm
+    from dogu.workspace.files import WriteObserver
+    from dogu.workspace.memory_file import MemoryFile
     from dogu.workspace.process.jobs import Jobs
     from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.sandbox.ladder import Sandbox
@@ -135,7 +137,7 @@ def _workspace_of(start: Start, opened: OpenedSession) -> Workspace:
     roots = _roots_of(options, settings, opened)
     instructions = Instructions(
         roots.all,
-        lambda: context_files(options, settings, roots.all),
+        lambda: _context_files(options, settings, roots.all),
         lambda: surroundings_of(start, roots.primary),
     )
     turn = opened.restored.turn if opened.restored is not None else 0
@@ -223,3 +225,28 @@ def _put_right(options: Options, roots: Roots) -> tuple[str, ...]:
         return ()
 
     return tuple(f"{recovered}" for recovered in recover(pending, roots))
+
+
+def _context_files(options: Options, settings: Settings, roots: tuple[str, ...]) -> ContextFiles:
+    """Read the context files; those of a folder that the user hasn't said to trust are left out."""
+    from dogu.agent.context.files import ContextFiles, ContextSources
+
+    trust = settings.trust
+    return ContextFiles(
+        ContextSources(
+            roots,
+            options.home,
+            settings.context.file_names,
+            reads_project=trust is Trust.TRUSTED,
+            imports_home=trust is Trust.TRUSTED,
+        )
+    )
+
+
+def memory_file(options: Options, settings: Settings, *observers: WriteObserver) -> MemoryFile:
+    """Return the user's file of things to remember: the first context file's name, in their `.gemini` folder."""
+    from dogu.workspace.memory_file import MemoryFile
+
+    name = next((name for name in settings.context.file_names if name and "/" not in name), "GEMINI.md")
+    pending = os.path.join(options.state_folder, "pending")
+    return MemoryFile(os.path.join(options.home, ".gemini", name), f"~/.gemini/{name}", pending, observers)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.app.built_in import SessionServices, add_tools, of_use
-from dogu.app.extending import add_own_commands, conversing
+from dogu.app.built_in import SessionServices, add_tools
+from dogu.app.conversation import budget_of, converse, keeping_commands
+from dogu.app.extending import add_own_commands
 from dogu.app.foundation import Foundation, lay_foundation
-from dogu.app.housekeeping import budget_of, keeping_commands, keeping_of, spent_before
 from dogu.app.mcp_servers import add_prompt_commands, mcp_servers, prompt_resources
-from dogu.app.model_choice import open_model, provider_of
+from dogu.app.model_choice import open_model
 from dogu.app.options import Door, Options, Start, read_settings
 from dogu.app.sessions import at_session, copy_session, open_session
 from dogu.language import say
@@ -26,16 +26,12 @@ from dogu.version import __version__
 
 if TYPE_CHECKING:
     from dogu.agent.at_paths import PromptReader
-    from dogu.agent.budget import Budget
-    from dogu.agent.extensions.turn_hooks import TurnHooks
     from dogu.agent.housekeeping import AskToGoOn
     from dogu.agent.loop import Agent
     from dogu.agent.session.live import Session
-    from dogu.agent.session_housekeeping import SessionHousekeeping
     from dogu.agent.slash import SlashCommands
     from dogu.agent.slash.model import Connections
     from dogu.models.model import Model
-    from dogu.models.wrapped import CurrentModel
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -119,7 +115,7 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
         closing.push_async_callback(base.aclose)
         connections = SessionConnections(current, settings.model, options)
         closing.push_async_callback(connections.aclose)
-        talk = await _conversation(base, current, budget, tools)
+        talk = await converse(base, current, budget, tools)
         runtime = base.runtime()
         await closing.enter_async_context(base.extras.running(is_resumed=options.resume is not None))
         sample = None if chosen.name == "offline" else ModelSampling(chosen, talk.agent.count)
@@ -136,54 +132,6 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
         add_own_commands(slash, start, talk.hooks, runtime.run)
         session = base.session
         yield Opened(talk.agent, runtime, reader, session.session_id, settings, slash, session, connections)
-
-
-class _Conversation(msgspec.Struct, frozen=True):
-    agent: Agent
-    housekeeping: SessionHousekeeping
-    hooks: TurnHooks | None
-
-
-async def _conversation(
-    base: Foundation, current: CurrentModel, budget: Budget, tools: Iterable[AnyTool]
-) -> _Conversation:
-    """Make the agent: its history and its meter, then its helpers and tools, which need those, then itself."""
-    from dogu.agent.budget import Meter
-    from dogu.agent.edit_repair import EditRepair
-    from dogu.agent.housekeeping import AgentServices
-    from dogu.agent.loop import Agent
-    from dogu.agent.subagent import Subagents
-    from dogu.app.resuming import resume
-    from dogu.app.web import Web
-
-    start, record, workspace = base.start, base.session.event, base.workspace
-    settings, instructions = start.settings, workspace.instructions
-    resumed = await resume(base, current)
-    start.notes.add(*resumed.notes, *base.troubles)
-    meter = Meter(current, record, budget, resumed.usage)
-    housekeeping = keeping_of(base, resumed.history, current, meter)
-    around = conversing(current, base.extras, provider_of(settings.model).span_name)
-
-    helpers = Subagents(base.executor, around.model, instructions, meter, record)
-    repairs = settings.model.edit_repair and current.name != "offline"
-    repair = EditRepair(current.model, meter.count) if repairs else None
-    web = Web(settings, current, meter.count)
-    await add_tools(base, SessionServices(repair, instructions.refresh, helpers, web), tools)
-    base.executor.registry.declare_if(of_use(base, web))
-    start.notes.add(*housekeeping.context.problems, *spent_before(budget, base.opened.restored))
-
-    services = AgentServices(
-        meter, housekeeping, record, workspace.journal.next_turn, around.around_turn, start.door.ask_to_go_on
-    )
-    agent = Agent(
-        around.model,
-        base.executor,
-        instructions,
-        history=resumed.history,
-        max_steps=settings.model.max_session_turns or 100,
-        services=services,
-    )
-    return _Conversation(agent, housekeeping, around.hooks)
 
 
 def _slash_commands(base: Foundation, agent: Agent, runtime: Runtime, connections: Connections) -> SlashCommands:

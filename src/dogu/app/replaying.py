@@ -18,7 +18,7 @@ from anyio import to_thread
 from dogu.agent.events import QuestionAnswered
 from dogu.agent.session.record import read_record
 from dogu.app.built_in import ToolServices, built_in_tools
-from dogu.app.housekeeping import memory_file
+from dogu.app.foundation import memory_file
 from dogu.app.options import Options
 from dogu.app.replay_copy import Replay, moved
 from dogu.contract.content import text_of

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dogu.app import Options
-from dogu.app.configuring import set_trust, show_settings
+import msgspec
+
+from dogu.app import Options, read_settings
+from dogu.language import say
+from dogu.settings import Trust, record_trust
+from dogu.workspace.visible import visible_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+_HIDDEN = ("api_key", "headers", "body", "proxy", "profiles")  # keys may stand in all of them
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -19,5 +25,29 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Options, space: Namespace) -> int:
     """Show the settings in force, or say whether this folder's own may allow more than yours."""
     if space.action == "show":
-        return show_settings(options)
-    return set_trust(options, is_trusted=space.action == "trust")
+        return _show(options)
+    return _set_trust(options, is_trusted=space.action == "trust")
+
+
+def _show(options: Options) -> int:
+    """Print each setting with its value, then where what isn't built in was set; keys are never shown."""
+    settings = read_settings(options)
+    for group in ("tools", "shell", "sandbox", "search", "web", "model", "context", "mcp", "sessions", "ui"):
+        for name, value in msgspec.structs.asdict(getattr(settings, group)).items():
+            shown = "(set)" if name in _HIDDEN and value else value
+            print(visible_line(f"{group}.{name} = {shown!r}"))
+    print(say("folder: {trust}", trust=settings.trust.words))
+    for key, origin in sorted(settings.origins.items()):
+        print(visible_line(say("{key} is set in {origin}", key=key, origin=origin)))
+    for warning in settings.warnings:
+        print(visible_line(str(warning)))
+    return 0
+
+
+def _set_trust(options: Options, *, is_trusted: bool) -> int:
+    """Remember the user's answer for this folder."""
+    record_trust(options.absolute_root, options.home, Trust.TRUSTED if is_trusted else Trust.DISTRUSTED)
+    word = say("may now allow more than your own") if is_trusted else say("can only restrict")
+    told = say("The settings of {absolute_root} {word}.", absolute_root=options.absolute_root, word=word)
+    print(visible_line(told))
+    return 0

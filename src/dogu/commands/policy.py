@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dogu.app import Options
-from dogu.app.explaining import explain_command, explain_rows
+from dogu.app import Options, read_settings
+from dogu.app.foundation import rules_of
 from dogu.commands.running import tell
 from dogu.language import say
+from dogu.policy.explain import explain, explain_lines, verdict_json, verdict_text
+from dogu.policy.mode import ApprovalMode
+from dogu.serve.wire import to_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,8 +30,25 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Options, space: Namespace) -> int:
     """Explain what the settings in force say of a command."""
     if space.jsonl:
-        return explain_rows(options, sys.stdin.buffer)
+        return _explain_rows(options, sys.stdin.buffer)
     if space.text is None:
         tell([say("Which command? dogu policy explain 'git push'")])
         return 2
-    return explain_command(options, space.text, as_json=space.json)
+    return _explain_command(options, space.text, as_json=space.json)
+
+
+def _explain_command(options: Options, command: str, *, as_json: bool) -> int:
+    """Print the verdict on one command; the status is 0 whatever it is."""
+    settings = read_settings(options)
+    verdict = explain(command, rules_of(settings), ApprovalMode(settings.tools.approval_mode))
+    print(json.dumps(verdict_json(verdict), ensure_ascii=False, indent=2) if as_json else verdict_text(verdict))
+    return 0
+
+
+def _explain_rows(options: Options, lines: Iterable[bytes]) -> int:
+    """Print one line of JSON for each row, as soon as it is judged."""
+    settings = read_settings(options)
+    for answer in explain_lines(lines, rules_of(settings), ApprovalMode(settings.tools.approval_mode)):
+        sys.stdout.write(to_line(answer) + "\n")
+        sys.stdout.flush()
+    return 0

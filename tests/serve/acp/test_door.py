@@ -15,7 +15,7 @@ import pytest
 
 from dogu.app import Options
 from dogu.app import built_in as built_in_module
-from dogu.app import resuming as resuming_module
+from dogu.app import conversation as conversation_module
 from dogu.app.acp import AcpSessions
 from dogu.serve.acp.door import Door
 from dogu.serve.acp.protocols import OpenSession, SessionRequest
@@ -152,7 +152,7 @@ async def test_a_defect_behind_an_open_session_ends_that_session_and_says_so(
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(built_in_module, "built_in_tools"), (resuming_module, "_changes_by_call")]
+    ("module", "name"), [(built_in_module, "built_in_tools"), (conversation_module, "_changes_by_call")]
 )
 async def test_a_session_that_could_not_be_resumed_is_kept_and_is_resumed_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
