@@ -35,7 +35,7 @@ class Told:
         return [read({"sessionId": "s", "update": update}).update for update in self.raw[before:]]
 
 
-def finished(result: ToolResult, **args: Any) -> list[object]:
+def finished(result: ToolResult, **args: Any) -> list[RecordedEvent]:
     call = ToolCall("1", "tool", args)
     return [CallStarted(call, "Tool", "Do it"), CallFinished(call, "Tool", result)]
 
