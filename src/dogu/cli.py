@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
+    from dogu.settings import SettingsFiles
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
@@ -52,7 +54,7 @@ def _run(words: list[str]) -> int:
     from dogu.language import say
     from dogu.settings import SettingsError
 
-    _choose_language(words)
+    files = _choose_language(words)
     given, words = _common_before_command(words)
     name = words[0] if words and words[0] in about() else ""
     command = import_module(f"dogu.commands.{name.replace('-', '_') or 'terminal'}")
@@ -64,7 +66,7 @@ def _run(words: list[str]) -> int:
     if name and name not in ("acp", "mcp", "tour"):
         _guard_terminal()
     try:
-        return command.run(Options.of(space), space)
+        return command.run(Options.of(space, files), space)
     except SettingsError as error:
         sys.stderr.write(f"{say(str(error))}\n")
         return 52
@@ -73,11 +75,14 @@ def _run(words: list[str]) -> int:
         return 54
 
 
-def _choose_language(words: list[str]) -> None:
-    """Speak the language of `--lang`, else of the settings, else of the locale, before the first word is said."""
+def _choose_language(words: list[str]) -> SettingsFiles | None:
+    """Speak the language of `--lang`, else of the settings, else of the locale, before the first word is said.
+
+    Return the settings files that were read for it.
+    """
     import argparse
 
-    from dogu.app.options import language_of_settings
+    from dogu.app.options import files_here
     from dogu.language import language_of_locale, say, speak
 
     wanted = ""
@@ -86,8 +91,10 @@ def _choose_language(words: list[str]) -> None:
             wanted = following
         elif word.startswith("--lang="):
             wanted = word.removeprefix("--lang=")
-    speak(wanted or language_of_settings() or language_of_locale())
+    files = files_here()
+    speak(wanted or (files.language if files is not None else "") or language_of_locale())
     setattr(argparse, "_", say)  # noqa: B010  (its own headings and errors; the name is no public one of its module)
+    return files
 
 
 def _common_before_command(words: list[str]) -> tuple[Namespace | None, list[str]]:

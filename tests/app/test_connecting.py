@@ -22,8 +22,8 @@ from dogu.app.checks import checks_of
 from dogu.app.credentials import keep_key, kept_key, key_in_keyring
 from dogu.app.model_lists import local_servers
 from dogu.serve.doctor import Health
+from dogu.settings.edit import with_values
 from dogu.settings.json import JsonError, parse_json_with_comments
-from dogu.settings.rewrite import with_values
 from dogu.testing.fake_gemini import FakeGemini
 
 pytestmark = pytest.mark.anyio

@@ -27,7 +27,9 @@ class AcpSessions:
     """Opens each session in its own folder; `options` are the command line's, for all of them."""
 
     def __init__(self, options: Options) -> None:
-        self._options = options
+        self._options = msgspec.structs.replace(
+            options, settings_files=None
+        )  # each session reads them as they are then
 
     @asynccontextmanager
     async def open(self, wanted: SessionRequest) -> AsyncGenerator[OpenSession]:

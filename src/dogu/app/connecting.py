@@ -16,6 +16,7 @@ from dogu.app.options import Options
 from dogu.language import say
 from dogu.models import providers
 from dogu.settings import ModelSettings
+from dogu.settings.edit import EditError, with_values
 from dogu.settings.json import JsonError
 from dogu.workspace.private_file import write_private_file
 
@@ -107,7 +108,7 @@ class SessionConnections:
         path = os.path.join(self._options.state_folder, "settings.json")
         try:
             await to_thread.run_sync(_write_model, path, values)
-        except (OSError, JsonError) as error:
+        except (OSError, EditError, JsonError) as error:
             return say(
                 "Model: {name}. It could not be kept in {path}: {error}.", name=self.present(), path=path, error=error
             )
@@ -116,8 +117,6 @@ class SessionConnections:
 
 def _write_model(path: str, values: Mapping[str, str]) -> None:
     """Change the model in the user's settings and nothing else, whole or not at all."""
-    from dogu.settings.rewrite import with_values
-
     path = os.path.realpath(path)
     try:
         with open(path, encoding="utf-8", newline="") as file:

@@ -150,7 +150,7 @@ def _edit(file: str, change: Callable[[str], str]) -> None:
         mark = b"\xef\xbb\xbf" if raw.startswith(b"\xef\xbb\xbf") else b""
         write_private_file(path, mark + change(raw[len(mark) :].decode()).encode(), mode=mode)
     except JsonError as error:
-        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{file}:{error.line}: {error.message}") from error
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{file}:{error.line}: {say(error.message)}") from error
     except (EditError, UnicodeDecodeError) as error:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{file}: {error}") from error
     except OSError as error:

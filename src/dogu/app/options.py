@@ -13,7 +13,7 @@ from dogu.app.model_profiles import with_profile
 from dogu.language import say
 from dogu.models.providers import PROVIDERS, named
 from dogu.runtime.notes import Notes
-from dogu.settings import Settings, SettingsError, load_settings
+from dogu.settings import Settings, SettingsError, SettingsFiles
 from dogu.settings.problems import Origin
 from dogu.settings.values import shown
 
@@ -34,6 +34,7 @@ class Options(msgspec.Struct, frozen=True):
     session's id, empty for the last one of the root. `mcp_servers` are more entries of the settings' `mcpServers`.
     Files are read and written through `editor`; `processes` run the shell's commands elsewhere, where no sandbox of
     ours reaches. With `only_these_roots` a resumed session doesn't work in the further roots that it had.
+    `settings_files` are those of `root`, where they were read already.
     """
 
     root: str = ""
@@ -53,6 +54,7 @@ class Options(msgspec.Struct, frozen=True):
     editor: Editor | None = None
     processes: Processes | None = None
     only_these_roots: bool = False
+    settings_files: SettingsFiles | None = None
 
     @property
     def absolute_root(self) -> str:
@@ -70,7 +72,7 @@ class Options(msgspec.Struct, frozen=True):
         return os.path.join(self.home, ".dogu")
 
     @classmethod
-    def of(cls, space: Any) -> Options:
+    def of(cls, space: Any, settings_files: SettingsFiles | None = None) -> Options:
         """Take the options from parsed arguments."""
         return cls(
             space.root or "",
@@ -85,6 +87,7 @@ class Options(msgspec.Struct, frozen=True):
             max_cost=space.max_cost,
             resume=getattr(space, "resume", None),
             fork=getattr(space, "fork", None),
+            settings_files=settings_files,
         )
 
 
@@ -117,7 +120,11 @@ def read_settings(options: Options) -> Settings:
         "mcpServers": options.mcp_servers or None,
         "tools.sandbox": False if options.processes is not None else None,
     }
-    settings = load_settings(options.absolute_root, options.home, options.settings_file, overrides)
+    place = options.absolute_root, options.home
+    files = options.settings_files
+    if files is None or files.place != place:
+        files = SettingsFiles(*place)
+    settings = files.settings(options.settings_file, overrides)
     settings = msgspec.structs.replace(settings, model=with_profile(settings.model))
     _check_provider(settings)
     return with_kept_key(settings, options.state_folder)
@@ -134,9 +141,9 @@ def _check_provider(settings: Settings) -> None:
     raise SettingsError(origin.file, origin.line, "model.provider", message)
 
 
-def language_of_settings(home: str = "") -> str:
-    """Return the language set for the present folder; empty when none is, or when the settings can't be understood."""
+def files_here() -> SettingsFiles | None:
+    """Read the settings files of the present folder; None when they can't be understood."""
     try:
-        return load_settings(os.getcwd(), home or os.path.expanduser("~")).ui.language
+        return SettingsFiles(os.path.abspath(os.getcwd()), os.path.expanduser("~"))
     except (SettingsError, OSError):  # told in a moment, when they are read for their own sake
-        return ""
+        return None

@@ -41,7 +41,7 @@ def run(options: Options, space: Namespace) -> int:
     @asynccontextmanager
     async def open_at(roots: tuple[str, ...]) -> AsyncGenerator[Runtime]:
         also = (*roots[1:], *options.include_directories)
-        there = msgspec.structs.replace(options, root=roots[0], include_directories=also)
+        there = msgspec.structs.replace(options, root=roots[0], include_directories=also, settings_files=None)
         try:
             async with open_runtime(there, confirm=asking, elicit=elicit_client) as runtime:
                 yield runtime

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dogu.agent.slash import Said
-from dogu.app import Options, open_agent, read_settings
+from dogu.app import Options, Start, agent_of, read_settings
 from dogu.app.model_choice import open_model
 from dogu.commands.running import run_async, tell
 from dogu.language import say
@@ -31,13 +31,14 @@ def run(options: Options, space: Namespace) -> int:
             return tour.run(options, space)
         tell([say("The prompt is empty: dogu -p 'question', or pipe it in.")])
         return 42
-    model = open_model(read_settings(options).model)
+    settings = read_settings(options)
+    model = open_model(settings.model)
     if model.name == "offline" and options.model != "offline":
         tell([_no_model()])
         return 41
 
     async def answer() -> int:
-        async with open_agent(options, model=model) as opened:
+        async with agent_of(Start(options, settings), model) as opened:
             tell(opened.runtime.notes)
             told = len(opened.runtime.notes)
             content = await _content(opened, prompt)

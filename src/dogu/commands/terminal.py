@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from dogu.app import Options, open_agent, read_settings
+from dogu.app import Door, Options, Start, agent_of, read_settings
 from dogu.app.sessions import at_session
 from dogu.commands.running import run_async
 from dogu.language import say
@@ -41,7 +41,8 @@ def run(options: Options, space: Namespace) -> int:
     from dogu.serve.terminal.conversation import Conversation, Talk
     from dogu.serve.terminal.opening import ScreenOptions, open_screen
 
-    ui = read_settings(options).ui
+    settings = read_settings(options)
+    ui = settings.ui
     look = ScreenOptions(
         theme=ui.theme,
         is_plain=ui.screen_reader or space.screen_reader,
@@ -54,7 +55,8 @@ def run(options: Options, space: Namespace) -> int:
         opened_screen = open_screen(look)
         screen = opened_screen.screen
         confirm = TerminalConfirm(screen, editor=ui.editor or None)
-        async with open_agent(options, confirm=confirm, ask_to_go_on=confirm.go_on, elicit=confirm.elicit) as opened:
+        door = Door(confirm, confirm.elicit, confirm.go_on)
+        async with agent_of(Start(options, settings, door)) as opened:
             opened_screen.use_commands(opened.slash)
             is_unconnected = opened.connections.provider() == "offline" and opened.settings.model.name != "offline"
             talk = Talk(

@@ -79,7 +79,7 @@ class Approval:
             if verdict.decision is Decision.DENY:
                 raise ToolError(ErrorKind.REFUSED, self.policy.refusal(verdict))
             if self._confirm is None:
-                raise ToolError(ErrorKind.NOBODY_TO_ASK, _nobody(tool, verdict))
+                raise ToolError(ErrorKind.NOBODY_TO_ASK, nobody_asked(tool.name, verdict))
             rule = None if verdict.gate is Decision.ASK else self.policy.narrow_rule(facts)
             question = Question(call, tool.display_name, description, confirmation, verdict, rule)
             outcome = await self._ask(self._confirm, question)
@@ -134,8 +134,12 @@ def _facts_asked(facts: CallFacts, confirmation: Confirmation) -> CallFacts:
     )
 
 
-def _nobody(tool: AnyTool, verdict: Verdict) -> str:
-    told = f"{tool.name} needs a person's approval ({verdict.reason}) and nobody is here to ask. Nothing was run. "
+def nobody_asked(
+    tool: str, verdict: Verdict, why: str = "nobody is here to ask", how: str = "with --approval-mode or a rule"
+) -> str:
+    """Say for the model that a call needs an approval which nobody gave; `how` the user could allow it beforehand."""
+    told = f"{tool} needs a person's approval ({verdict.reason}) and {why}. Nothing was run. "
+    told += "Say in your answer what you would have done; "
     if verdict.gate is Decision.ASK:
-        return told + "Say in your answer what you would have done; no approval mode or rule answers for the user here."
-    return told + "Say in your answer what you would have done; the user can allow it with --approval-mode or a rule."
+        return told + "no approval mode or rule answers for the user here."
+    return told + f"the user can allow it {how}."

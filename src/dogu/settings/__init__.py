@@ -40,6 +40,7 @@ __all__ = [
     "SessionSettings",
     "Settings",
     "SettingsError",
+    "SettingsFiles",
     "SettingsWarning",
     "ShellSettings",
     "ToolSettings",
@@ -66,16 +67,43 @@ def load_settings(
 
     Raises `SettingsError` with file, line and key for what can't be understood.
     """
-    environ = os.environ if environ is None else environ
-    trust = trust_of(root, home)
-    merging = Merging(folder_is_trusted=trust is Trust.TRUSTED)
-    for folder, is_project in _folders(root, home):
-        merging.add(read_layer(os.path.join(folder, "settings.json"), environ, is_project=is_project))
-    if settings_file is not None:
-        merging.add(read_layer(settings_file, environ, must_exist=True))
-    merging.add(flags_layer(overrides or {}))
-    merging.check()
-    return settings_of(merging, trust)
+    return SettingsFiles(root, home, environ).settings(settings_file, overrides)
+
+
+class SettingsFiles:
+    """The user's and a folder's settings files, read once; what the command line says is put above them later.
+
+    Raises `SettingsError`. Files that change afterwards aren't looked at again: a door that stays open reads anew.
+    """
+
+    def __init__(self, root: str, home: str, environ: Mapping[str, str] | None = None) -> None:
+        self.place = root, home
+        self._environ = os.environ if environ is None else environ
+        self._trust = trust_of(root, home)
+        self._layers = [
+            read_layer(os.path.join(folder, "settings.json"), self._environ, is_project=is_project)
+            for folder, is_project in _folders(root, home)
+        ]
+
+    @property
+    def language(self) -> str:
+        """The language that they set; empty when they set none."""
+        return str(self._merged().values["ui.language"])
+
+    def settings(self, settings_file: str | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
+        """Put another file and flags above them; see `load_settings`."""
+        merging = self._merged()
+        if settings_file is not None:
+            merging.add(read_layer(settings_file, self._environ, must_exist=True))
+        merging.add(flags_layer(overrides or {}))
+        merging.check()
+        return settings_of(merging, self._trust)
+
+    def _merged(self) -> Merging:
+        merging = Merging(folder_is_trusted=self._trust is Trust.TRUSTED)
+        for layer in self._layers:
+            merging.add(layer)
+        return merging
 
 
 def _folders(root: str, home: str) -> list[tuple[str, bool]]:

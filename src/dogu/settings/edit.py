@@ -1,10 +1,10 @@
-"""Changes one entry of a settings file's text; every other byte, comments among them, stays as it is."""
+"""Changes an entry, or values, in a settings file's text; every other byte, comments among them, stays as it is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 import msgspec
 
@@ -84,6 +84,43 @@ def without_entry(text: str, group: str, name: str) -> str:
         start, end = start - 1, end - 1
     wanted = {**values, group: {key: value for key, value in values[group].items() if key != name}}
     return _checked(_cut(text, start, end), wanted)
+
+
+def with_values(text: str, group: str, values: Mapping[str, Any]) -> str:
+    """Return the text with `group`'s keys set to these values: `{"model": {"name": "x"}}` for group `model`.
+
+    They stand at the group's beginning, and the group at the file's. An empty text isn't written where there was no
+    value before. Raises `JsonError` when the text is no settings file, and `EditError` when it can't be changed so.
+    """
+    parse_json_with_comments(text)
+    text = text if text.strip() else "{\n}\n"
+    for key, value in values.items():
+        text = _with_value(text, group, key, msgspec.json.encode(value).decode())
+    after: Any = parse_json_with_comments(text).values.get(group)
+    found = cast("dict[str, Any]", after) if isinstance(after, dict) else {}
+    if any(found.get(key, "") != value for key, value in values.items()):
+        raise EditError(say("{group} can't be changed here", group=group))
+    return text
+
+
+def _with_value(text: str, group: str, key: str, written: str) -> str:
+    top = _object(text, text.index("{", _first_token(text)))
+    found = top.member(group)
+    if found is None:
+        return text if written == '""' else _begun_with(text, top, f'"{group}": {{ "{key}": {written} }}', "\n  ")
+    if text[found.value_start] != "{":  # the old spelling, "model": "name"
+        return f'{text[: found.value_start]}{{ "{key}": {written} }}{text[found.value_end :]}'
+    inner = _object(text, found.value_start)
+    member = inner.member(key)
+    if member is None:
+        return text if written == '""' else _begun_with(text, inner, f'"{key}": {written}', " ")
+    return text[: member.value_start] + written + text[member.value_end :]
+
+
+def _begun_with(text: str, target: _Object, member: str, before: str) -> str:
+    """Put a member at the beginning of an object."""
+    comma = "," if target.members else ""
+    return f"{text[: target.opens + 1]}{before}{member}{comma}{text[target.opens + 1 :]}"
 
 
 def _cut(text: str, start: int, end: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -55,10 +55,10 @@ class _Parser:
         if self._kind == "end":
             return JsonDocument({}, {})
         if self._text != "{":
-            raise JsonError(self._line, say("settings are one JSON object: begin with {"))
+            raise JsonError(self._line, told("settings are one JSON object: begin with {"))
         values = self._object(())
         if self._kind != "end":
-            raise JsonError(self._line, say("{text!r} after the end of the object", text=self._text))
+            raise JsonError(self._line, told("{text!r} after the end of the object", text=self._text))
         return JsonDocument(values, self._lines)
 
     def _step(self) -> None:
@@ -68,18 +68,18 @@ class _Parser:
         if self._kind != "mark" or self._text != mark:
             raise JsonError(
                 self._line,
-                say(
+                told(
                     "{mark!r} expected after {after}, found {value!r}",
                     mark=mark,
                     after=after,
-                    value=self._text or say("the end of the file"),
+                    value=self._text or told("the end of the file"),
                 ),
             )
         self._step()
 
     def _value(self, path: Path) -> Any:
         if len(path) > _DEEPEST:
-            raise JsonError(self._line, say("nested deeper than {deepest} levels", deepest=_DEEPEST))
+            raise JsonError(self._line, told("nested deeper than {deepest} levels", deepest=_DEEPEST))
         if self._kind == "mark" and self._text == "{":
             return self._object(path)
         if self._kind == "mark" and self._text == "[":
@@ -96,10 +96,10 @@ class _Parser:
                 return msgspec.json.decode(self._text)
             except (msgspec.DecodeError, UnicodeEncodeError) as error:
                 raise JsonError(
-                    self._line, say("{text} is no JSON value: {error}", text=self._text[:40], error=error)
+                    self._line, told("{text} is no JSON value: {error}", text=self._text[:40], error=error)
                 ) from error
         raise JsonError(
-            self._line, say("a value expected, found {value!r}", value=self._text or say("the end of the file"))
+            self._line, told("a value expected, found {value!r}", value=self._text or told("the end of the file"))
         )
 
     def _object(self, path: Path) -> dict[str, Any]:
@@ -109,16 +109,16 @@ class _Parser:
             if self._kind != "string":
                 raise JsonError(
                     self._line,
-                    say(
+                    told(
                         "a key in double quotes expected, found {value!r}",
-                        value=self._text or say("the end of the file"),
+                        value=self._text or told("the end of the file"),
                     ),
                 )
             key, line = self._scalar(), self._line
             if key in values:
                 raise JsonError(
                     line,
-                    say(
+                    told(
                         "the key {key!r} is written twice (first in line {lines})",
                         key=key,
                         lines=self._lines[*path, key],
@@ -126,9 +126,9 @@ class _Parser:
                 )
             self._step()
             self._lines[(*path, key)] = line
-            self._take(":", say("the key {key!r}", key=key))
+            self._take(":", told("the key {key!r}", key=key))
             values[key] = self._value((*path, key))
-            self._separator("}", say("the value of {key!r}", key=key))
+            self._separator("}", told("the value of {key!r}", key=key))
         self._step()
         return values
 
@@ -139,7 +139,7 @@ class _Parser:
             place = (*path, len(values))
             self._lines[place] = self._line
             values.append(self._value(place))
-            self._separator("]", say("an element of the list"))
+            self._separator("]", told("an element of the list"))
         self._step()
         return values
 
@@ -167,7 +167,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
 
 def _unreadable(text: str, position: int) -> str:
     if text.startswith("/*", position):
-        return say("a comment that begins with /* and doesn't end")
+        return told("a comment that begins with /* and doesn't end")
     if text[position] == '"':
-        return say("a text that isn't closed on its line")
-    return say("{text!r} can't stand here", text=text[position])
+        return told("a text that isn't closed on its line")
+    return told("{text!r} can't stand here", text=text[position])

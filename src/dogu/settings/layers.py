@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import joined, told
 from dogu.settings.json import JsonDocument, JsonError, Path, parse_json_with_comments
 from dogu.settings.keys import KEYS, Combine, Key
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
@@ -72,19 +72,19 @@ def _left_out(file: str, error: JsonError, text: str, *, must_exist: bool) -> Se
     if must_exist:
         raise SettingsError(file, error.line, "", error.message) from error
     if word:
-        why = say(
+        why = told(
             "dogu doesn't start without this file, because {word} in it may be a restriction or name the model",
             word=repr(word[:60]),
         )
-        raise SettingsError(file, error.line, "", f"{error.message}: {why}") from error
-    message = say("{problem}: the whole file is left out", problem=error.message)
+        raise SettingsError(file, error.line, "", joined(": ", (error.message, why))) from error
+    message = told("{problem}: the whole file is left out", problem=error.message)
     return SettingsWarning(Origin(file, error.line), "", message)
 
 
 def flags_layer(overrides: Mapping[str, Any]) -> Layer:
     """Make a layer of the command line's values, given by key; None means that the flag wasn't used."""
     given = {name: value for name, value in overrides.items() if value is not None}
-    layer = Layer(say("command line"))
+    layer = Layer(told("command line"))
     _Reading(layer, JsonDocument(given, {}), None).take_all()
     return layer
 
@@ -95,13 +95,13 @@ def _read_text(file: str, *, must_exist: bool) -> str | None:
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and not must_exist:
             return None
-        why = say("can't be read: {strerror}", strerror=error.strerror) if error.errno else say(error.strerror or "")
+        why = told("can't be read: {strerror}", strerror=error.strerror) if error.errno else error.strerror or ""
         raise SettingsError(file, 0, "", why) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise SettingsError(file, line, "", say("is not UTF-8: save it as UTF-8")) from error
+        raise SettingsError(file, line, "", told("is not UTF-8: save it as UTF-8")) from error
 
 
 class _Reading:
@@ -147,7 +147,7 @@ class _Reading:
 
     def _refuse_as_group(self, path: Path, name: str, value: Any) -> None:
         if value is not None:
-            raise self._fail(path, name, say("takes an object of keys, not {value}", value=shown(value)))
+            raise self._fail(path, name, told("takes an object of keys, not {value}", value=shown(value)))
 
     def _tell_unknown(self, path: Path, name: str, value: Any) -> None:
         is_gemini_file = os.path.basename(os.path.dirname(self._layer.name)) == ".gemini"
@@ -175,12 +175,12 @@ class _Reading:
     def _entries(self, path: Path, name: str, raw: Any) -> dict[str, Any]:
         """Keep the entries that are objects, and where each is written; what is none is told and costs only itself."""
         if not isinstance(raw, dict):
-            self._warn(path, name, say("takes an object with one entry a server, not {value}", value=shown(raw)))
+            self._warn(path, name, told("takes an object with one entry a server, not {value}", value=shown(raw)))
             return {}
         kept: dict[str, Any] = {}
         for alias, entry in cast("dict[str, Any]", raw).items():
             if not isinstance(entry, dict):
-                self._warn((*path, alias), f"{name}.{alias}", say("takes an object, not {value}", value=shown(entry)))
+                self._warn((*path, alias), f"{name}.{alias}", told("takes an object, not {value}", value=shown(entry)))
                 continue
             kept[alias] = entry
             self._layer.places[f"{name}.{alias}"] = self._origin((*path, alias))
@@ -197,7 +197,7 @@ class _Reading:
             return intersect(first, second)
         if first != second:
             raise self._fail(
-                path, name, say("says something else than another spelling of {name} in this file", name=key.name)
+                path, name, told("says something else than another spelling of {name} in this file", name=key.name)
             )
         return second
 
@@ -208,15 +208,15 @@ class _Reading:
             hint = unknown_tool_hint(entry)
             if hint and key.name == "tools.exclude":
                 raise self._fail(
-                    (*path, place), name, say("{entry!r} is no tool: did you mean {hint!r}?", entry=entry, hint=hint)
+                    (*path, place), name, told("{entry!r} is no tool: did you mean {hint!r}?", entry=entry, hint=hint)
                 )
             if hint is not None:
                 more = (
-                    say(": did you mean {hint!r}?", hint=hint)
+                    told(": did you mean {hint!r}?", hint=hint)
                     if hint
-                    else say("; it counts for a discovered tool of this name")
+                    else told("; it counts for a discovered tool of this name")
                 )
-                self._warn((*path, place), name, say("{entry!r} is no built-in tool{more}", entry=entry, more=more))
+                self._warn((*path, place), name, told("{entry!r} is no built-in tool{more}", entry=entry, more=more))
 
     def _expand(self, raw: Any, key: Key, path: Path, name: str) -> Any:
         """Replace `$VAR`, `${VAR}` and `${VAR:-default}` in every text of a file; flags were expanded by the shell."""
@@ -239,12 +239,12 @@ class _Reading:
         if value is not None:
             return value
         if key.restricts:
-            raise self._fail(path, name, say("the environment variable {variable} isn't set", variable=variable))
+            raise self._fail(path, name, told("the environment variable {variable} isn't set", variable=variable))
         deeper = ".".join([name, *(str(part) for part in path[1:])]) if key.combine is Combine.BY_NAME else name
         self._warn(
             path,
             deeper,
-            say(
+            told(
                 "the environment variable {variable} isn't set: {found} stays as it is",
                 variable=variable,
                 found=found[0],

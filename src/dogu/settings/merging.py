@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dogu.language import say
+from dogu.language import told
 from dogu.settings.extensions import FromFile
 from dogu.settings.keys import KEYS, Combine, Key, KeyReach
 from dogu.settings.layers import Layer, Value
@@ -40,7 +40,9 @@ class Merging:
             if key.combine is Combine.BY_NAME:
                 self.places.update(layer.places)
         if waiting:
-            message = say("not used until you trust this folder, because it would allow more than your own settings do")
+            message = told(
+                "not used until you trust this folder, because it would allow more than your own settings do"
+            )
             self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), message))
 
     def _may_set(self, key: Key, found: Value) -> bool:
@@ -54,7 +56,7 @@ class Merging:
             by = self.origins["security.disableYoloMode"]
             set_by = self.origins["tools.approvalMode"]
             raise SettingsError(
-                set_by.file, set_by.line, "tools.approvalMode", say("yolo is switched off by {by}", by=by)
+                set_by.file, set_by.line, "tools.approvalMode", told("yolo is switched off by {by}", by=by)
             )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from dogu.language import say
+
 
 class Origin(msgspec.Struct, frozen=True):
     """Where a value was written: a file and a 1-based line; a flag or a default has line 0."""
@@ -23,7 +25,7 @@ class SettingsWarning(msgspec.Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.origin}: {self.key}: {self.message}" if self.key else f"{self.origin}: {self.message}"
+        return _words(self.origin, self.key, self.message)
 
 
 class SettingsError(Exception):
@@ -39,5 +41,10 @@ class SettingsError(Exception):
         self.message = message
 
     def __str__(self) -> str:
-        where = str(Origin(self.file, self.line))
-        return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+        return _words(Origin(self.file, self.line), self.key, self.message)
+
+
+def _words(origin: Origin, key: str, message: str) -> str:
+    """Say it in the user's language, which may be known only since the files were read: they say which it is."""
+    where = f"{say(origin.file)}:{origin.line}" if origin.line else say(origin.file)
+    return ": ".join(filter(None, (where, key, say(message))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dogu.contract.tool_names import OTHER_NAMES, SHELL_TOOL
-from dogu.language import say
+from dogu.language import told
 
 _BUILT_IN = frozenset(OTHER_NAMES.values())
 
@@ -24,27 +24,27 @@ def tool_entry(entry: str) -> str:
     name = OTHER_NAMES.get(name.strip(), name.strip())
     if not name or any(letter.isspace() for letter in name):
         raise EntryError(
-            say("{entry!r} names no tool: write a tool's name or {shell}(COMMAND)", entry=entry, shell=SHELL_TOOL)
+            told("{entry!r} names no tool: write a tool's name or {shell}(COMMAND)", entry=entry, shell=SHELL_TOOL)
         )
     if not opened:
         return name
     if name != SHELL_TOOL:
         if unknown_tool_hint(name) == SHELL_TOOL:
-            raise EntryError(say("{name!r} is no tool: did you mean {shell!r}?", name=name, shell=SHELL_TOOL))
+            raise EntryError(told("{name!r} is no tool: did you mean {shell!r}?", name=name, shell=SHELL_TOOL))
         raise EntryError(
-            say("only {shell} takes a command in parentheses: write {name!r}", shell=SHELL_TOOL, name=name)
+            told("only {shell} takes a command in parentheses: write {name!r}", shell=SHELL_TOOL, name=name)
         )
     if not rest.endswith(")"):
-        raise EntryError(say("{entry!r} doesn't end with a closing parenthesis", entry=entry))
+        raise EntryError(told("{entry!r} doesn't end with a closing parenthesis", entry=entry))
     words = rest[:-1].split()
     if not words:
         raise EntryError(
-            say("{entry!r} holds no command: write {shell} alone to mean every command", entry=entry, shell=SHELL_TOOL)
+            told("{entry!r} holds no command: write {shell} alone to mean every command", entry=entry, shell=SHELL_TOOL)
         )
     if words[-1] == "*" or words[-1].endswith(":*"):
         meant = " ".join([*words[:-1], words[-1].removesuffix("*").removesuffix(":")]).strip()
         raise EntryError(
-            say(
+            told(
                 "a command in parentheses is a prefix already, without *: write {shell}({meant})",
                 shell=SHELL_TOOL,
                 meant=meant,

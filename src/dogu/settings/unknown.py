@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 
 _RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow", "restrict", "coretool", "toolscore")
 _RESTRICTING_NAMES = ("core", "exclude", "coretools", "excludetools", "permissions")
@@ -55,15 +55,16 @@ def unknown_key_problem(name: str, value: Any, known: Sequence[str], *, is_gemin
     hint = _nearest(name, known)
     for deeper in (name, *_names_within(value, name)):
         if looks_like_a_restriction(deeper, known):
-            meant = hint if hint in _LISTS else say("tools.core or tools.exclude")
-            problem = say(
+            meant = hint if hint in _LISTS else told("tools.core or tools.exclude")
+            problem = told(
                 "{deeper} looks like a restriction, but dogu knows no such key and drops none in silence", deeper=deeper
             )
             return UnknownKey(
-                say("{problem}: did you mean {meant}?", problem=problem, meant=meant), is_restriction=True
+                told("{problem}: did you mean {meant}?", problem=problem, meant=meant), is_restriction=True
             )
     return UnknownKey(
-        say("unknown key{value}", value=say(": did you mean {hint}?", hint=hint) if hint else ""), is_restriction=False
+        told("unknown key{value}", value=told(": did you mean {hint}?", hint=hint) if hint else ""),
+        is_restriction=False,
     )
 
 

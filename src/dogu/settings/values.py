@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import say
+from dogu.language import told
 from dogu.settings.tools import EntryError, tool_entry
 
 EFFORTS = ("none", "low", "medium", "high")
@@ -32,7 +32,7 @@ def text(value: Any) -> str:
     """Take a text."""
     if isinstance(value, str) and "\0" not in value:
         return value
-    raise ValueProblem(say("takes a text, not {value}", value=shown(value)))
+    raise ValueProblem(told("takes a text, not {value}", value=shown(value)))
 
 
 def texts(value: Any) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def texts(value: Any) -> tuple[str, ...]:
         items = cast("list[Any]", value)
         if all(isinstance(item, str) for item in items):
             return tuple(text(item) for item in items)
-    raise ValueProblem(say('takes a list of texts, like ["a", "b"], not {value}', value=shown(value)))
+    raise ValueProblem(told('takes a list of texts, like ["a", "b"], not {value}', value=shown(value)))
 
 
 def text_or_texts(value: Any) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def flag(value: Any) -> bool:
     """Take true or false."""
     if isinstance(value, bool):
         return value
-    raise ValueProblem(say("takes true or false, not {value}", value=shown(value)))
+    raise ValueProblem(told("takes true or false, not {value}", value=shown(value)))
 
 
 def number(least: float, most: float, *, whole: bool = False) -> Callable[[Any], float]:
@@ -71,9 +71,9 @@ def number(least: float, most: float, *, whole: bool = False) -> Callable[[Any],
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and least <= value <= most and (not whole or value == int(value)):
             return int(value) if whole else float(value)
-        kind = say("a whole number") if whole else say("a number")
+        kind = told("a whole number") if whole else told("a number")
         raise ValueProblem(
-            say(
+            told(
                 "takes {kind} from {least:g} to {most:g}, not {value}",
                 kind=kind,
                 least=least,
@@ -92,7 +92,7 @@ def one_of(*choices: str, also: Mapping[str, str] | None = None) -> Callable[[An
     def convert(value: Any) -> str:
         if isinstance(value, str) and _plain(value) in spelled:
             return spelled[_plain(value)]
-        raise ValueProblem(say("takes one of {choices}, not {value}", choices=", ".join(choices), value=shown(value)))
+        raise ValueProblem(told("takes one of {choices}, not {value}", choices=", ".join(choices), value=shown(value)))
 
     return convert
 
@@ -118,8 +118,8 @@ def hosts(value: Any) -> tuple[str, ...]:
     for entry in entries:
         match = re.fullmatch(_HOST, entry)
         if not (match and int(match["port"] or 1) in range(1, 65_536)) and not _is_network(entry):
-            wanted = say('hosts like "example.com", "*.example.com", "example.com:443", "10.0.0.0/8"')
-            raise ValueProblem(say("takes {wanted}, not {entry}", wanted=wanted, entry=shown(entry)))
+            wanted = told('hosts like "example.com", "*.example.com", "example.com:443", "10.0.0.0/8"')
+            raise ValueProblem(told("takes {wanted}, not {entry}", wanted=wanted, entry=shown(entry)))
     return entries
 
 
@@ -141,17 +141,17 @@ def table(value: Any) -> Mapping[str, Any]:
         for name, entry in entries.items():
             if not isinstance(entry, dict):
                 raise ValueProblem(
-                    say("takes an object for each name; {name!r} has {entry}", name=name, entry=shown(entry))
+                    told("takes an object for each name; {name!r} has {entry}", name=name, entry=shown(entry))
                 )
         return entries
-    raise ValueProblem(say("takes an object with one entry a server, not {value}", value=shown(value)))
+    raise ValueProblem(told("takes an object with one entry a server, not {value}", value=shown(value)))
 
 
 def json_object(value: Any) -> Mapping[str, Any]:
     """Take an object, as it is."""
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
-    raise ValueProblem(say("takes an object, not {value}", value=shown(value)))
+    raise ValueProblem(told("takes an object, not {value}", value=shown(value)))
 
 
 def prices(value: Any) -> Mapping[str, Mapping[str, float]]:
@@ -161,7 +161,7 @@ def prices(value: Any) -> Mapping[str, Mapping[str, float]]:
     for model, entry in table(value).items():
         if not {"input", "output"} <= entry.keys() <= {"input", "output", "cached"}:
             example = '{"input": 1.25, "cached": 0.1, "output": 10}'
-            raise ValueProblem(say("takes {example} for each model, not {entry}", example=example, entry=shown(entry)))
+            raise ValueProblem(told("takes {example} for each model, not {entry}", example=example, entry=shown(entry)))
         taken[model] = {"cached": entry["input"], **entry}
         taken[model] = {name: amount(dollars) for name, dollars in taken[model].items()}
     return taken
@@ -172,7 +172,7 @@ def headers(value: Any) -> Mapping[str, str]:
     taken = json_object(value)
     for name, text_ in taken.items():
         if not isinstance(text_, str) or not f"{name}{text_}".isprintable():
-            raise ValueProblem(say("takes an object of texts of one line, not {value}", value=shown(value)))
+            raise ValueProblem(told("takes an object of texts of one line, not {value}", value=shown(value)))
     return taken
 
 

@@ -83,18 +83,9 @@ class Glob(Tool[GlobArgs]):
 
     def _find(self, args: GlobArgs, folder: str, pattern: str) -> FoundFiles:
         from dogu.workspace.glob import GlobPattern, GlobQuery, PathFilter
-        from dogu.workspace.ignore import Ignore
+        from dogu.workspace.ignore.lookup import governing_rules
 
-        real = self._roots.real(folder)
-        root = self._roots.root_of(real)
-        ignore = Ignore(root)
-        top = self._roots.open_directory(root)
-        try:
-            rules = ignore.rules_for(top, self._roots.relative(real))
-        finally:
-            os.close(top)
-        if not args.respect_git_ignore:
-            rules = rules.without_git()
+        ignore, rules = governing_rules(self._roots, folder, respects_git=args.respect_git_ignore)
         ignored = PathFilter(args.ignore, args.case_sensitive) if args.ignore else None
         query = GlobQuery(GlobPattern(pattern, args.case_sensitive), ignored, ignore, rules)
         descriptor = self._roots.open_directory(folder)

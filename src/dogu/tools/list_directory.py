@@ -13,7 +13,7 @@ from dogu.workspace.names import shown_name
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
-    from dogu.workspace.ignore import FolderRules
+    from dogu.workspace.ignore.lookup import FolderRules
 
 MOST_ENTRIES = 2_000
 _IGNORED = {"git": sentence("({count} git-ignored)"), "gemini": sentence("({count} gemini-ignored)")}
@@ -102,16 +102,9 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         return ToolResult("\n\n".join([listing, "\n".join(notes)]) if notes else listing, shown)
 
     def _rules(self, path: str, respect_git_ignore: bool) -> FolderRules:
-        from dogu.workspace.ignore import Ignore
+        from dogu.workspace.ignore.lookup import governing_rules
 
-        real = self._roots.real(path)
-        root = self._roots.root_of(real)
-        descriptor = self._roots.open_directory(root)
-        try:
-            rules = Ignore(root).rules_for(descriptor, self._roots.relative(real))
-        finally:
-            os.close(descriptor)
-        return rules if respect_git_ignore else rules.without_git()
+        return governing_rules(self._roots, path, respects_git=respect_git_ignore)[1]
 
 
 def _entries(descriptor: int) -> _Entries:

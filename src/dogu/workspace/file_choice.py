@@ -11,7 +11,8 @@ import msgspec
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence
 from dogu.workspace.glob import FoundFiles, GlobPattern, GlobQuery, PathFilter, split_base
-from dogu.workspace.ignore import DEFAULT_EXCLUDED, Ignore
+from dogu.workspace.ignore import DEFAULT_EXCLUDED
+from dogu.workspace.ignore.lookup import governing_rules
 from dogu.workspace.roots import Roots
 
 DEFAULT_EXCLUDES = (
@@ -126,16 +127,7 @@ class _Choosing:
 
     def _find(self, folder: str, pattern: str) -> FoundFiles:
         criteria, roots = self._criteria, self._roots
-        real = roots.real(folder)
-        root = roots.root_of(real)
-        ignore = Ignore(root)
-        top = roots.open_directory(root)
-        try:
-            rules = ignore.rules_for(top, roots.relative(real))
-        finally:
-            os.close(top)
-        if not criteria.respect_git_ignore:
-            rules = rules.without_git()
+        ignore, rules = governing_rules(roots, folder, respects_git=criteria.respect_git_ignore)
         named = pattern.split("/")
         defaults = [glob for glob in DEFAULT_EXCLUDES if glob not in named] if criteria.use_default_excludes else []
         query = GlobQuery(

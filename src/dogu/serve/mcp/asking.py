@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
-from dogu.policy.verdict import Decision
+from dogu.runtime.approval import nobody_asked
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.serve.mcp.caller import answer_type_of
 from dogu.serve.mcp.results import writable
@@ -203,14 +203,5 @@ def _form(question: Question) -> mcp_types.ElicitRequestFormParams:
 
 
 def _nobody(question: Question, why: str) -> ToolError:
-    told = f"{question.call.name} needs a person's approval ({question.verdict.reason}) and {why}. Nothing was run. "
-    if question.verdict.gate is Decision.ASK:
-        return ToolError(
-            ErrorKind.NOBODY_TO_ASK,
-            told + "Say what you would have done; no approval mode or rule answers for the user here.",
-        )
-    return ToolError(
-        ErrorKind.NOBODY_TO_ASK,
-        told + "Say what you would have done; the user can allow it by starting `dogu mcp` with --approval-mode, or by "
-        "a rule.",
-    )
+    how = "by starting `dogu mcp` with --approval-mode, or by a rule"
+    return ToolError(ErrorKind.NOBODY_TO_ASK, nobody_asked(question.call.name, question.verdict, why, how))

@@ -1,15 +1,31 @@
-"""Which rules hide one path: for tools that are given a path and don't walk."""
+"""Which rules govern one path: for tools that are given a path, or a folder to walk from."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from dogu.workspace.ignore import Ignore
+from dogu.workspace.ignore import FolderRules, Ignore
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
     from dogu.workspace.ignore import Reason
+
+
+def governing_rules(roots: Roots, path: str, *, respects_git: bool) -> tuple[Ignore, FolderRules]:
+    """Return the rules that hold in a folder inside the roots, and what reads those of the folders below.
+
+    Raises `ToolError` as `roots.real`.
+    """
+    real = roots.real(path)
+    root = roots.root_of(real)
+    ignore = Ignore(root)
+    descriptor = roots.open_directory(root)
+    try:
+        rules = ignore.rules_for(descriptor, roots.relative(real))
+    finally:
+        os.close(descriptor)
+    return ignore, rules if respects_git else rules.without_git()
 
 
 def why_ignored(roots: Roots, path: str) -> Reason:

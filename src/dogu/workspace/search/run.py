@@ -18,6 +18,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
 from dogu.workspace.glob import PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore, PathRules
+from dogu.workspace.ignore.lookup import governing_rules
 from dogu.workspace.roots import Roots
 from dogu.workspace.search.nominate import nominate
 from dogu.workspace.search.program import Engines
@@ -99,12 +100,8 @@ class SearchRun:
         return result
 
     def _search_folder(self, query: SearchQuery, path: str, limits: SearchLimits) -> SearchResult:
-        root, relative = self._place(path)
-        ignore = Ignore(root)
-        with _closing(self._roots.open_directory(root)) as top:
-            rules = ignore.rules_for(top, relative)
-        if not query.respect_git_ignore:
-            rules = rules.without_git()
+        _, relative = self._place(path)
+        ignore, rules = governing_rules(self._roots, path, respects_git=query.respect_git_ignore)
         if rules.reason:
             return SearchResult(notes=[told(_IGNORED[rules.reason], path=path)])
         secrets = SecretFiles(self._roots, path)
