@@ -173,7 +173,7 @@ def test_always_shows_its_rule_and_asks_no_more(program: Program, talk: Talk):
     with FakeGemini([*turns, Turn(text="That is all.")]) as server:
         child = talk(**key(server))
         say(child, "echo twice")
-        child.expect(r"\[a\]lways for run_shell_command\(echo")
+        child.expect(r"\[a\]lways for (?:run_shell_command\(echo|commands-in-the-sandbox)")
         child.send("a")
         child.expect("That is all.")
         child.expect("›")

@@ -117,7 +117,7 @@ def _shown(readable: Sequence[str]) -> list[str]:
     """Show places as they are spelled: a link among them as a link, any other as what it leads to, at both names."""
     words: list[str] = []
     bound: list[str] = []
-    for path in readable:
+    for path in sorted(readable, key=os.path.islink):  # /usr before /bin, which leads into it
         real = os.path.realpath(path)
         if os.path.islink(path) and is_in(real, bound):
             words += ["--symlink", os.readlink(path), path]

@@ -232,11 +232,12 @@ def _entries(folder: str) -> list[tuple[str, bool]]:
         return []
 
 
-def _files(place: str) -> Iterator[str]:
-    """Yield a file, or a folder's files two levels down, links themselves included."""
+def _files(place: str, levels: int = 3) -> Iterator[str]:
+    """Yield a file, or a folder's files some levels down, links themselves included."""
     yield place
     for name, is_folder in _entries(place):
         path = os.path.join(place, name)
-        yield path
-        if is_folder:
-            yield from (os.path.join(path, inside) for inside, _ in _entries(path))
+        if is_folder and levels > 1:
+            yield from _files(path, levels - 1)
+        else:
+            yield path
