@@ -179,7 +179,7 @@ def _place(path: str, text: str, hunk: Hunk) -> Edit:
     """Find the one place a hunk means. Raises `ToolError`: a hunk that could belong in two places is no guess."""
     if not hunk.old:
         return _insertion(path, text, hunk)
-    found = match_edit(text, *_fitted(text, hunk), 1)
+    found = match_edit(text, *_fitted(text, hunk), 1, path=path)
     if isinstance(found, Refusal):
         below = _below_headers(text, hunk)
         if below is not None:
