@@ -80,6 +80,8 @@ that you may.
 Asked because: approval mode default
 asks before a tool of kind execute
 [y]es
+[a]lways for run_shell_command(seq),
+    run_shell_command(exit)
 [e]dit first
 [n]o
 no, with a [r]eason
@@ -174,6 +176,8 @@ seq 30; exit 3
 確認の理由: 承認モード default では、種
 類が「実行」のツールを使う前に確認します
 [y] はい
+[a] run_shell_command(seq),
+    run_shell_command(exit) を常に許可
 [e] 編集して許可
 [n] いいえ
 [r] いいえ（理由を伝える）
@@ -269,6 +273,8 @@ seq 30; exit 3
 확인 이유: 승인 모드 default에서는 실행
 종류의 도구를 쓰기 전에 확인을 요청함
 [y] 예
+[a] 항상 허용: run_shell_command(seq),
+    run_shell_command(exit)
 [e] 편집 후 승인
 [n] 아니요
 [r] 아니요, 이유 전달
@@ -354,7 +360,12 @@ seq 30; exit 3
 数える
 不受限制：它可以写入和访问你能写入和访问的一切。
 需确认的原因：批准模式 default 在使用“执行”类工具之前会询问
-[y] 是  [e] 编辑后批准  [n] 否  [r] 否，并说明原因  [s] 停止
+[y] 是
+[a] 始终允许 run_shell_command(seq), run_shell_command(exit)
+[e] 编辑后批准
+[n] 否
+[r] 否，并说明原因
+[s] 停止
 ›
   gemini-2.5-pro
 """,
@@ -412,7 +423,7 @@ seq 30; exit 3
 数える
 沒有限制：你能寫入和連線的，它都可以。
 需確認的原因：核准模式 default 在使用「執行」類工具之前會詢問
-[y] 是  [e] 編輯後核准  [n] 否  [r] 否，並說明原因  [s] 停止
+[y] 是  [a] 一律允許 run_shell_command(seq), run_shell_command(exit)  [e] 編輯後核准  [n] 否  [r] 否，並說明原因  [s] 停止
 ›
   gemini-2.5-pro
 """,

@@ -168,7 +168,7 @@ rm -rf build && git push --force origin main
 in /tmp/dogu-project/src
 Not confined: it may write and reach all that you may.
 Asked because: approval mode default asks before a tool of kind execute
-[y]es  [e]dit first  [n]o  no, with a [r]eason  [s]top
+[y]es  [a]lways for run_shell_command(rm -rf build), run_shell_command(git push)  [e]dit first  [n]o  no, with a [r]eason  [s]top
 ›
   gemini-2.5-pro
 """,
@@ -182,6 +182,8 @@ that you may.
 Asked because: approval mode default
 asks before a tool of kind execute
 [y]es
+[a]lways for run_shell_command(rm -rf
+    build), run_shell_command(git push)
 [e]dit first
 [n]o
 no, with a [r]eason
@@ -195,7 +197,12 @@ rm -rf build && git push --force origin main
 in /tmp/dogu-project/src
 Not confined: it may write and reach all that you may.
 Asked because: approval mode default asks before a tool of kind execute
-[y]es  [e]dit first  [n]o  no, with a [r]eason  [s]top
+[y]es
+[a]lways for run_shell_command(rm -rf build), run_shell_command(git push)
+[e]dit first
+[n]o
+no, with a [r]eason
+[s]top
 ›
   gemini-2.5-pro
 """,

@@ -26,7 +26,9 @@ from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
 workspace, target, pending = sys.argv[1:]
 writer = AtomicWriter(PendingWrites(pending))
-LocalFiles(Roots(workspace), writer=writer).write(target, sys.stdin.buffer.read(), None)
+files = LocalFiles(Roots(workspace), writer=writer)
+files.protected_reason(target)  # a file with other names is asked about
+files.write(target, sys.stdin.buffer.read(), None)
 """
 
 
