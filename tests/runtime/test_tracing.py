@@ -3,6 +3,7 @@
 import gzip
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,15 @@ from dogu.testing.wire_server import Reply, WireRequest, WireServer
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the otel extra")
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def exporters_end() -> Iterator[None]:
+    """Wait for the exporter's own thread: its retries draw random numbers, which other tests would take for theirs."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith("OtelBatch"):
+            thread.join(30)
 
 
 class Collector:
