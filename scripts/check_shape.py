@@ -18,15 +18,15 @@ from pathlib import Path
 from check_sizes import Function, code_lines
 
 AT_MOST = {
-    "files": 505,
-    "lines": 66_386,
-    "definitions per 1,000 lines of code": 65.2,
-    "modules with one importer, %": 41.1,
-    "imports in functions": 308,
-    "of them of our own modules": 243,
-    "of them repeated in one file": 65,
-    "cycles of files": 5,
-    "cycles of folders": 3,
+    "files": 487,
+    "lines": 65_810,
+    "definitions per 1,000 lines of code": 64.4,
+    "modules with one importer, %": 39.2,
+    "imports in functions": 300,
+    "of them of our own modules": 235,
+    "of them repeated in one file": 61,
+    "cycles of files": 4,
+    "cycles of folders": 2,
 }
 
 
