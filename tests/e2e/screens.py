@@ -212,8 +212,8 @@ class Tmux:
 
     def ended(self) -> int:
         """Wait until what runs in the pane has ended; return its exit status."""
-        # tmux may miss that a child has ended until another one does.
-        status = ["run-shell", "true", ";", "display-message", "-p", "#{pane_dead_status}"]
+        # tmux may miss that a child has ended until another one does, and would wait for that one too: hence -b.
+        status = ["run-shell", "-b", "true", ";", "display-message", "-p", "#{pane_dead_status}"]
         self.until(lambda _: bool(self._tmux(*status).strip()))
         return int(self._tmux(*status))
 
