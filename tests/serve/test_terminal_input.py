@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import anyio
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -105,6 +108,39 @@ def test_at_completes_files_in_the_middle_of_a_sentence(tree: Path):
     assert completed(tree, "見て「@メモ") == ['@"docs/日本語 メモ.md"']
     assert completed(tree, '@"日本語 メ') == ['@"docs/日本語 メモ.md"']
     assert completed(tree, "mail me@READ") == []
+
+
+def test_what_is_typed_while_the_tree_is_first_walked_is_completed_once_it_was(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+):
+    index, walk = FileIndex(str(tree)), FileIndex._walk  # pyright: ignore[reportPrivateUsage]  (the moment in between can't be met otherwise)
+    is_walking, goes_on = threading.Event(), threading.Event()
+
+    def walk_late(self: FileIndex) -> None:
+        is_walking.set()
+        goes_on.wait(30)
+        walk(self)
+
+    monkeypatch.setattr(FileIndex, "_walk", walk_late)
+    with ThreadPoolExecutor() as threads:
+        walked = threads.submit(index.look_again)
+        is_walking.wait(30)
+        found = threads.submit(index.look_for, "domain")
+        goes_on.set()
+        assert found.result(30) == ["src/domain.py"]
+        walked.result(30)
+    assert index.look_for("nothing like it") == []
+
+
+def test_a_command_is_known_by_the_name_that_other_agents_have_for_it(tree: Path):
+    async def say_what(rest: str) -> Said:
+        return Said(f"compacted {rest}")
+
+    commands = SlashCommands([SlashCommand("compact", "make room", say_what), SlashCommand("copy", "copy", say_what)])
+    assert anyio.run(commands.run, "compress the rest") == Said("compacted the rest")
+    assert completed(tree, "/compr", commands) == ["compact"]
+    assert completed(tree, "/co", commands) == ["compact", "copy"]
+    assert completed(tree, "/exi", commands) == [], "what isn't there isn't offered by another name either"
 
 
 def test_slash_completes_commands_and_their_arguments(tree: Path):

@@ -68,6 +68,23 @@ class SlashCommand(msgspec.Struct, frozen=True):
     offers: Callable[[], Awaitable[Sequence[Offer]]] | None = None
 
 
+OTHER_NAMES = {
+    "exit": "quit",
+    "compress": "compact",
+    "status": "stats",
+    "usage": "stats",
+    "cost": "stats",
+    "approvals": "mode",
+    "permissions": "mode",
+    "auth": "connect",
+    "login": "connect",
+    "restore": "undo",
+    "continue": "resume",
+    "shortcuts": "keys",
+    "commands": "help",
+}
+"""What other agents call our commands: known where they are typed, and listed nowhere."""
+
 Source: TypeAlias = Callable[[], Iterable[SlashCommand]]
 
 
@@ -107,7 +124,8 @@ class SlashCommands:
 
     def get(self, name: str) -> SlashCommand | None:
         """Return the command of that name."""
-        return self._commands.get(name) or self._all().get(name)
+        known = self._commands.get(name) or self._all().get(name)
+        return known or self._commands.get(OTHER_NAMES.get(name, ""))
 
     def means(self, text: str) -> bool:
         """Whether a text that begins with a slash is a command, or may be one that is on its way; a path is none."""

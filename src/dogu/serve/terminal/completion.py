@@ -20,7 +20,7 @@ from prompt_toolkit.buffer import CompletionState
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from dogu.agent.slash import SlashCommands
+from dogu.agent.slash import OTHER_NAMES, SlashCommands
 from dogu.serve.terminal.cells import fit, width_of
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import visible_line
@@ -32,6 +32,7 @@ _MOST_FILES = 2_000_000
 _PAUSE_AFTER_S = 0.003
 _STALE_AFTER_S = 20.0
 _MOST_NEAR = 20_000
+_GROWS_S = 0.1
 
 
 class FileIndex:
@@ -42,6 +43,7 @@ class FileIndex:
         self._chunks: list[bytes] = []
         self._walked_at = 0.0
         self._lock = threading.Lock()
+        self._is_whole = threading.Event()
 
     def look_again(self) -> None:
         """Walk the tree unless it was walked just now; blocks."""
@@ -52,7 +54,21 @@ class FileIndex:
                 self._walk()
                 self._walked_at = time.monotonic()
         finally:
+            self._is_whole.set()
             self._lock.release()
+
+    def look_for(self, wanted: str) -> list[str]:
+        """Find in the tree as it is now. While it is walked for the first time, wait for a name that fits; blocks.
+
+        Nobody asks again for what was typed then: without the wait it would look as if there were no such file.
+        """
+        self.look_again()
+        while True:
+            is_whole = self._is_whole.is_set()
+            found = self.find(wanted)
+            if found or is_whole:
+                return found
+            self._is_whole.wait(_GROWS_S)
 
     def find(self, wanted: str, most: int = 50) -> list[str]:
         """Return the paths that fit what was typed, the best first."""
@@ -227,8 +243,7 @@ class InputCompleter(Completer):
         if match is None:
             return
         wanted = match[1] or match[2] or re.sub(r"\\(.)", r"\1", match[3] or "")
-        self._index.look_again()
-        for path in self._index.find(wanted):
+        for path in self._index.look_for(wanted):
             shown = visible_line(path)
             yield Completion(f"@{quoted(path)}", start_position=-len(match[0]), display=shown)
 
@@ -239,15 +254,15 @@ class InputCompleter(Completer):
             for words in command.complete(start) if command is not None else ():
                 yield Completion(words, start_position=-len(start), display=visible_line(words))
             return
-        for command in self._commands:
-            if command.name.startswith(name):
-                text = f"{command.name} " if command.arguments else command.name
-                yield Completion(
-                    text,
-                    start_position=-len(name),
-                    display=visible_line(f"/{command.name}"),
-                    display_meta=visible_line(command.help),
-                )
+        other = next((ours for theirs, ours in OTHER_NAMES.items() if name and theirs.startswith(name)), "")
+        fitting = [command for command in self._commands if command.name.startswith(name)]
+        for command in fitting or [command for command in self._commands if command.name == other]:
+            yield Completion(
+                f"{command.name} " if command.arguments else command.name,
+                start_position=-len(name),
+                display=visible_line(f"/{command.name}"),
+                display_meta=visible_line(command.help),
+            )
 
 
 def quoted(path: str) -> str:
