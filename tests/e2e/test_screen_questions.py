@@ -255,7 +255,6 @@ No sandbox: it can change and reach whatever you can.
                     200: """\
 › several
 
-
 ? Create 0.txt?
 1 +0
   No.
@@ -299,7 +298,6 @@ Over.
 """,
                     40: """\
 › several
-
 
 ? Create 0.txt?
 1 +0
@@ -351,7 +349,6 @@ Over.
 """,
                     80: """\
 › several
-
 
 ? Create 0.txt?
 1 +0

@@ -373,7 +373,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       the last queued message, else
       earlier input
   Ctrl-R
-      search earlier input
+      search earlier input; again:
+      further back; Enter takes it, Esc
+      doesn't
   Tab
       complete a /command or an @file
   ?
@@ -388,6 +390,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   Ctrl-O
       show the last folded result in
       full
+  Ctrl-X
+      write on in your editor (Ctrl-G
+      does, too)
   Ctrl-V
       attach the picture on the
       clipboard
@@ -405,7 +410,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
 ui.keys in ~/.dogu/settings.json changes
 them: showKeys, nextMode, editLast,
 background, showPlan, openLast,
-pasteImage, newLine, suspend
+openEditor, pasteImage, newLine, suspend
 ›
   offline
 """,
@@ -417,13 +422,15 @@ pasteImage, newLine, suspend
   Esc                           close what is open, else cancel what runs
   Esc Esc                       edit the last prompt, or clear the input
   ↑                             the last queued message, else earlier input
-  Ctrl-R                        search earlier input
+  Ctrl-R                        search earlier input; again: further back; Enter
+                                takes it, Esc doesn't
   Tab                           complete a /command or an @file
   ?                             show the keys, in an empty box
   Shift-Tab                     next approval mode
   Ctrl-B                        let the running command go on in the background
   Ctrl-T                        show or hide the plan
   Ctrl-O                        show the last folded result in full
+  Ctrl-X                        write on in your editor (Ctrl-G does, too)
   Ctrl-V                        attach the picture on the clipboard
   Ctrl-Z                        go to the background; fg comes back
   Ctrl-C                        cancel what runs, else clear the input; twice
@@ -431,7 +438,7 @@ pasteImage, newLine, suspend
   Ctrl-D                        leave
   !command                      run it yourself; !!command tells the model, too
 ui.keys in ~/.dogu/settings.json changes them: showKeys, nextMode, editLast,
-background, showPlan, openLast, pasteImage, newLine, suspend
+background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
 ›
   offline
 """,
@@ -443,19 +450,20 @@ background, showPlan, openLast, pasteImage, newLine, suspend
   Esc                           close what is open, else cancel what runs
   Esc Esc                       edit the last prompt, or clear the input
   ↑                             the last queued message, else earlier input
-  Ctrl-R                        search earlier input
+  Ctrl-R                        search earlier input; again: further back; Enter takes it, Esc doesn't
   Tab                           complete a /command or an @file
   ?                             show the keys, in an empty box
   Shift-Tab                     next approval mode
   Ctrl-B                        let the running command go on in the background
   Ctrl-T                        show or hide the plan
   Ctrl-O                        show the last folded result in full
+  Ctrl-X                        write on in your editor (Ctrl-G does, too)
   Ctrl-V                        attach the picture on the clipboard
   Ctrl-Z                        go to the background; fg comes back
   Ctrl-C                        cancel what runs, else clear the input; twice leaves
   Ctrl-D                        leave
   !command                      run it yourself; !!command tells the model, too
-ui.keys in ~/.dogu/settings.json changes them: showKeys, nextMode, editLast, background, showPlan, openLast, pasteImage, newLine, suspend
+ui.keys in ~/.dogu/settings.json changes them: showKeys, nextMode, editLast, background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
 ›
   offline
 """,

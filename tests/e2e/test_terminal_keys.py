@@ -185,3 +185,44 @@ def test_the_plan_is_shown_and_hidden(terminals: Open):
         terminal.until(lambda: terminal.text.count("▶ mend") == 2)
         terminal.send("\x14")
         terminal.until(lambda: terminal.text.count("▶ mend") == 1)
+
+
+def test_ctrl_r_searches_what_was_typed_and_leaves_the_draft_where_it_is_left(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        for prompt in ("first of Two", "second", "third of two"):
+            terminal.say(prompt)
+            terminal.until(f"Heard: {prompt}")
+        terminal.until("›")
+        terminal.send("my draft\x12two")
+        terminal.until(lambda: "› third of two" in terminal.lines[-4:] or "› third of two" in terminal.lines)
+        terminal.until("Search: two")
+        terminal.send("\x12")
+        terminal.until(lambda: any(line == "› first of Two" for line in terminal.lines[-30:]))
+        terminal.send("\x1b")
+        terminal.until("› my draft")
+        terminal.send("\x12no such")
+        terminal.until("Not found: no such")
+        terminal.send("\x07")
+        terminal.until(lambda: "Not found" not in "\n".join(terminal.lines) and "› my draft" in terminal.lines)
+        terminal.send("\x12second\r")
+        terminal.until(lambda: "Search:" not in "\n".join(terminal.lines) and terminal.lines.count("› second") == 2)
+        assert len(server.requests) == 3, "what was found is taken into the box, and sent by the next Enter"
+        terminal.send("\r")
+        terminal.until(lambda: len(server.requests) == 4)
+
+
+def test_a_draft_is_written_on_in_the_users_editor(program: Program, terminals: Open):
+    editor = program.home / "editor"
+    editor.write_text("#!/bin/sh\nprintf ' and more\\nof it\\n' >> \"$1\"\n")
+    editor.chmod(0o755)
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, VISUAL=str(editor))
+        terminal.send("a draft\x18")
+        terminal.until("› a draft and more")
+        terminal.until("  of it")
+        terminal.send("\r")
+        terminal.until("Heard: a draft and more")
+        terminal.until("›")
+        terminal.send("another\x07")
+        terminal.until("› another and more")

@@ -273,14 +273,7 @@ class TerminalConfirm:
     async def _edit(self, question: Question, draft: str) -> tuple[str, bool]:
         """Let the user edit the draft; return it, and whether it was changed and can be done."""
         confirmation, screen = question.confirmation, self._screen
-        try:
-            async with screen.outside():
-                edited = await to_thread.run_sync(self._in_editor, draft, _suffix(question))
-        except OSError as error:
-            editor = visible_line(self._editor)
-            told = say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=error)
-            screen.print(wrapped(told, screen.columns))
-            return draft, False
+        edited = await self.write_on(draft, _suffix(question))
         if edited is None or edited == (confirmation.editable_text or ""):
             self._told(say("Unchanged."))
             return draft, False
@@ -293,6 +286,17 @@ class TerminalConfirm:
         screen.print(draw(revised.display, screen.style, screen.columns))
         self.asked[question.call.call_id] = revised.display
         return edited, True
+
+    async def write_on(self, draft: str, suffix: str = ".md") -> str | None:
+        """Let the user edit a draft; None, and said why, where the editor fails."""
+        try:
+            async with self._screen.outside():
+                return await to_thread.run_sync(self._in_editor, draft, suffix)
+        except (OSError, ValueError) as error:
+            editor = visible_line(self._editor)
+            told = say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=error)
+            self._screen.print(wrapped(told, self._screen.columns))
+            return None
 
     def _in_editor(self, text: str, suffix: str) -> str | None:
         with tempfile.NamedTemporaryFile(

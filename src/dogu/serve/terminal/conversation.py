@@ -146,6 +146,7 @@ class Conversation:
             next_mode=self._next_mode,
             edit_last=self._edit_last,
             background=self._talk.runtime.to_background,
+            write_on=self._confirm.write_on,
             is_busy=lambda: self._scope is not None,
         )
 

@@ -26,6 +26,7 @@ from prompt_toolkit.filters import (
 )
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import ALL_KEYS, Keys
+from prompt_toolkit.search import SearchDirection, accept_search, start_search, stop_search
 
 from dogu.language import say, sentence
 from dogu.serve.terminal.message import clipboard_image
@@ -52,6 +53,7 @@ KEY_ACTIONS = (
     KeyAction("background", "Ctrl-B", sentence("let the running command go on in the background")),
     KeyAction("showPlan", "Ctrl-T", sentence("show or hide the plan")),
     KeyAction("openLast", "Ctrl-O", sentence("show the last folded result in full")),
+    KeyAction("openEditor", "Ctrl-X", sentence("write on in your editor (Ctrl-G does, too)")),
     KeyAction("pasteImage", "Ctrl-V", sentence("attach the picture on the clipboard")),
     KeyAction("newLine", "Ctrl-J", sentence("a new line")),
     KeyAction("suspend", "Ctrl-Z", sentence("go to the background; fg comes back")),
@@ -94,7 +96,7 @@ def key_rows(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
         ("Esc", say("close what is open, else cancel what runs")),
         ("Esc Esc", say("edit the last prompt, or clear the input")),
         ("↑", say("the last queued message, else earlier input")),
-        ("Ctrl-R", say("search earlier input")),
+        ("Ctrl-R", say("search earlier input; again: further back; Enter takes it, Esc doesn't")),
         ("Tab", say("complete a /command or an @file")),
         *((own[action.name], words[action.name]) for action in KEY_ACTIONS if own.get(action.name)),
         ("Ctrl-C", say("cancel what runs, else clear the input; twice leaves")),
@@ -110,6 +112,7 @@ def input_keys(screen: LiveScreen, chosen: Mapping[str, str]) -> KeyBindings:
     at_input = has_focus("input")
     _sending(keys, screen, at_input)
     _editing(keys, screen, at_input)
+    _searching(keys, screen, at_input)
     _completing(keys, screen, at_input)
     _leaving(keys, screen, at_input)
     _escaping(keys, screen, at_input)
@@ -124,6 +127,10 @@ def _acting(keys: KeyBindings, screen: LiveScreen, at_input: Condition, chosen: 
     def is_busy() -> bool:
         return screen.doings.is_busy()  # who does it is known only once the screen runs
 
+    @keys.add("c-g", filter=at_input)
+    def _(event: KeyPressEvent) -> None:
+        event.app.create_background_task(screen.write_in_editor())
+
     acts: dict[str, tuple[Callable[[KeyPressEvent], object], Filter]] = {
         "showKeys": (lambda _: screen.show_keys(), at_input & Condition(screen.has_nothing_typed)),
         "nextMode": (lambda _: screen.doings.next_mode(), at_input & ~has_completions),
@@ -134,6 +141,7 @@ def _acting(keys: KeyBindings, screen: LiveScreen, at_input: Condition, chosen: 
         ),
         "showPlan": (lambda _: screen.doings.show_plan(), at_input),
         "openLast": (lambda _: screen.doings.open_last(), Always()),
+        "openEditor": (lambda event: event.app.create_background_task(screen.write_in_editor()), at_input),
         "pasteImage": (lambda event: event.app.create_background_task(_paste_picture(screen)), at_input),
         "newLine": (lambda _: buffer.insert_text("\n"), at_input),
         "suspend": (_suspend, Always()),
@@ -206,6 +214,37 @@ def _editing(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None
     @keys.add("backspace", filter=at_input & Condition(lambda: _mark(screen) > 0), eager=True)
     def _(_event: KeyPressEvent) -> None:
         buffer.delete_before_cursor(_mark(screen))
+
+
+def _searching(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:
+    """Search what was typed before, as a shell does; leaving the search brings back what stood in the box."""
+    buffer = screen.buffer
+    before = [buffer.document]
+
+    @keys.add("c-r", filter=at_input & ~is_searching)
+    def _(_event: KeyPressEvent) -> None:
+        before[0] = buffer.document
+        buffer.cancel_completion()
+        start_search(direction=SearchDirection.BACKWARD)
+
+    @keys.add("escape", filter=is_searching, eager=True)
+    @keys.add("c-g", filter=is_searching, eager=True)
+    @keys.add("c-c", filter=is_searching, eager=True)
+    @keys.add("<sigint>", filter=is_searching, eager=True)
+    def _(_event: KeyPressEvent) -> None:
+        stop_search()
+        buffer.reset(before[0])
+
+    @keys.add("enter", filter=is_searching, eager=True)
+    @keys.add("tab", filter=is_searching, eager=True)
+    @keys.add("right", filter=is_searching, eager=True)
+    @keys.add("c-e", filter=is_searching, eager=True)
+    def _(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            accept_search()
+            buffer.cursor_position = len(buffer.text)
+        else:
+            stop_search()
 
 
 def _completing(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:

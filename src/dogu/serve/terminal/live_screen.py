@@ -34,6 +34,7 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.controls import SearchBufferControl
 from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.search import SearchDirection, SearchState
 from prompt_toolkit.styles import Style as DrawnStyle
 
 from dogu.language import say
@@ -83,7 +84,7 @@ class LiveScreen:
         self._finds_theme = finds_theme
         self._frame_at = 0.0
         self._is_frame_due = self._is_held = False
-        self._had_panel = False
+        self._had_panel = self._ends_in_gap = False
         self._live_frame: object = None
         self._live: StyleAndTextTuples = []
         self._asking = Asking(style, self._size, self._draw_anew)
@@ -120,6 +121,9 @@ class LiveScreen:
 
     def print(self, text: str) -> None:
         """Print with the next frame."""
+        if self._ends_in_gap and text.startswith("\n"):
+            text = text[1:]  # one gap is enough
+        self._ends_in_gap = not text or text.endswith("\n")
         self._renderer.print(text + "\n")
         self.refresh()
 
@@ -252,6 +256,14 @@ class LiveScreen:
         self.buffer.reset()
         self.doings.submit(message)
 
+    async def write_in_editor(self) -> None:
+        """Let the user write on in their editor."""
+        written = await self.doings.write_on(self.draft.message(self.buffer.text).text)
+        if written is not None:
+            self.buffer.text = written.rstrip("\n")
+            self.buffer.cursor_position = len(self.buffer.text)
+        self._draw_anew()
+
     def take_back(self) -> bool:
         """Put the last message that waits into the input box; False when none does."""
         message = self.doings.unqueue()
@@ -338,7 +350,7 @@ class LiveScreen:
         self._had_panel, self._panel = bool(self._panel), []
 
     def _layout(self) -> Layout:
-        searching = SearchBufferControl(Buffer(name="search"))
+        searching = SearchBufferControl(Buffer(name="search"), ignore_case=True)
         is_searching = Condition(lambda: self._app.layout.is_searching if hasattr(self, "_app") else False)
         self._input = Window(
             BufferControl(self.buffer, search_buffer_control=searching, preview_search=True),
@@ -356,7 +368,7 @@ class LiveScreen:
                 Window(
                     searching,
                     height=1,
-                    get_line_prefix=lambda _line, _wrap: [("", _search_label())],
+                    get_line_prefix=lambda _line, _wrap: [("", self._search_label(searching.buffer.text))],
                 ),
                 is_searching,
             ),
@@ -384,6 +396,11 @@ class LiveScreen:
         queued = self._doings.queued() if self._doings is not None else []
         lines = [self.style.paint(fit(f"  ⏎ {text}", self.columns - 1), "dim") for text in queued[-5:]]
         return _drawn("\n".join(lines))
+
+    def _search_label(self, wanted: str) -> str:
+        state = SearchState(wanted, SearchDirection.BACKWARD, ignore_case=True)
+        found = self.buffer.document_for_search(state).text if wanted else ""
+        return (say("Search:") if wanted.lower() in found.lower() else say("Not found:")) + " "
 
     def _completions_text(self) -> StyleAndTextTuples:
         state = self.buffer.complete_state
@@ -414,7 +431,3 @@ def _text(get_text: Callable[[], StyleAndTextTuples], *, is_always: bool = False
 
 def _drawn(painted: str) -> StyleAndTextTuples:
     return ANSI(painted).__pt_formatted_text__() if painted else []
-
-
-def _search_label() -> str:
-    return say("Search:") + " "

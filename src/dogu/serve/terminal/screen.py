@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -27,7 +27,8 @@ class Doings(msgspec.Struct, frozen=True):
     is under way, for a number of columns and rows; `queued` the messages that wait, `unqueue` takes the last one back.
     `status` is the line at the bottom. `open_last` shows the last result in full, `show_plan` the plan, or hides it.
     `next_mode` takes the next approval mode; `edit_last` goes back to the last prompt. `background` lets the commands
-    that run go on there; False when none can. `is_busy`: something runs.
+    that run go on there; False when none can. `write_on` opens a draft in the user's editor; None where it can't.
+    `is_busy`: something runs.
     """
 
     submit: Callable[[Message], None]
@@ -42,6 +43,7 @@ class Doings(msgspec.Struct, frozen=True):
     next_mode: Callable[[], None]
     edit_last: Callable[[], None]
     background: Callable[[], bool]
+    write_on: Callable[[str], Awaitable[str | None]]
     is_busy: Callable[[], bool]
 
 
