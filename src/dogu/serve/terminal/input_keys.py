@@ -129,7 +129,7 @@ def _acting(keys: KeyBindings, screen: LiveScreen, at_input: Condition, chosen: 
 
     @keys.add("c-g", filter=at_input)
     def _(event: KeyPressEvent) -> None:
-        event.app.create_background_task(screen.write_in_editor())
+        event.app.create_background_task(_write_in_editor(screen))
 
     acts: dict[str, tuple[Callable[[KeyPressEvent], object], Filter]] = {
         "showKeys": (lambda _: screen.show_keys(), at_input & Condition(screen.has_nothing_typed)),
@@ -141,7 +141,7 @@ def _acting(keys: KeyBindings, screen: LiveScreen, at_input: Condition, chosen: 
         ),
         "showPlan": (lambda _: screen.doings.show_plan(), at_input),
         "openLast": (lambda _: screen.doings.open_last(), Always()),
-        "openEditor": (lambda event: event.app.create_background_task(screen.write_in_editor()), at_input),
+        "openEditor": (lambda event: event.app.create_background_task(_write_in_editor(screen)), at_input),
         "pasteImage": (lambda event: event.app.create_background_task(_paste_picture(screen)), at_input),
         "newLine": (lambda _: buffer.insert_text("\n"), at_input),
         "suspend": (_suspend, Always()),
@@ -158,6 +158,14 @@ def _calling(act: Callable[[KeyPressEvent], object]) -> Callable[[KeyPressEvent]
         act(event)
 
     return call
+
+
+async def _write_in_editor(screen: LiveScreen) -> None:
+    buffer = screen.buffer
+    written = await screen.doings.write_on(screen.draft.message(buffer.text).text)
+    if written is not None:
+        buffer.text = written.rstrip("\n")
+        buffer.cursor_position = len(buffer.text)
 
 
 def _to_background(screen: LiveScreen) -> None:

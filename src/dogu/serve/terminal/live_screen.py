@@ -256,14 +256,6 @@ class LiveScreen:
         self.buffer.reset()
         self.doings.submit(message)
 
-    async def write_in_editor(self) -> None:
-        """Let the user write on in their editor."""
-        written = await self.doings.write_on(self.draft.message(self.buffer.text).text)
-        if written is not None:
-            self.buffer.text = written.rstrip("\n")
-            self.buffer.cursor_position = len(self.buffer.text)
-        self._draw_anew()
-
     def take_back(self) -> bool:
         """Put the last message that waits into the input box; False when none does."""
         message = self.doings.unqueue()
