@@ -113,7 +113,7 @@ def test_at_completes_files_in_the_middle_of_a_sentence(tree: Path):
 def test_what_is_typed_while_the_tree_is_first_walked_is_completed_once_it_was(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    index, walk = FileIndex(str(tree)), FileIndex._walk  # pyright: ignore[reportPrivateUsage]  (the moment in between can't be met otherwise)
+    index, walk = FileIndex(str(tree)), FileIndex._walk
     is_walking, goes_on = threading.Event(), threading.Event()
 
     def walk_late(self: FileIndex) -> None:
