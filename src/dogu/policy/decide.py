@@ -150,7 +150,7 @@ def _are_contained_allowed(rules: Rules) -> bool:
 
 def _parsed(facts: CallFacts) -> ParsedText | None:
     """The call's text for bash, to be parsed once; None for other calls."""
-    if facts.command is None or facts.shell == "cmd":
+    if facts.command is None or facts.shell != "bash":
         return None
     from dogu.policy.commands.judge import ParsedText
 
@@ -162,10 +162,10 @@ def judge_text(
 ) -> Judgement:
     """Judge the call's text as the shell that would read it."""
     text = facts.command or ""
-    if facts.shell == "cmd":
-        from dogu.policy.commands.cmd_exe import judge_for_cmd
+    if facts.shell != "bash":
+        from dogu.policy.commands.cmd_exe import judge_for_cmd, judge_for_powershell
 
-        return judge_for_cmd(text, core, exclude)
+        return (judge_for_cmd if facts.shell == "cmd" else judge_for_powershell)(text, core, exclude)
     from dogu.policy.commands.judge import judge_command
 
     return judge_command(parsed or text, core, exclude)

@@ -13,6 +13,7 @@ from dogu.policy.verdict import Decision
 
 KEPT = "kept"
 """The source of a rule that outlives the session, in its folder."""
+_WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:|[\w.-]+)\\[\w.]")
 _ENTRY = r"(?s)\s*(?P<name>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<words>.*)\))?\s*"
 
 
@@ -122,7 +123,7 @@ def _words(text: str) -> tuple[tuple[str, ...], bool]:
     from dogu.workspace.shell_syntax import CommandKind, NotBashError, UnprovenError, parse
 
     try:
-        commands = parse(text).commands
+        commands = [] if _WINDOWS_PATH.match(text) else parse(text).commands
     except (NotBashError, UnprovenError):
         commands = []
     if len(commands) == 1 and commands[0].kind is CommandKind.SIMPLE and not commands[0].assignments:

@@ -8,7 +8,8 @@ import pytest
 
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
-from dogu.policy.commands.cmd_exe import judge_for_cmd
+from dogu.policy.commands.cmd_exe import judge_for_cmd, judge_for_powershell
+from dogu.policy.commands.narrow import narrow_rule
 from dogu.policy.decide import decide
 from dogu.policy.explain import explain
 from dogu.policy.mode import ApprovalMode
@@ -16,28 +17,94 @@ from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts
 from policy.judging import entries
 
-HARD = [
+UNKNOWN = [
+    "for /f %i in (%X%) do del %i",
+    "%COMSPEC% /c del x",
+    "echo %PATH:a=& del x%",
+    "call %1",
+    "call :label",
+    "dir\ndel x",
+    "dir)",
+    "(del x",
+    "dir ^",
+    "del^",
+    "npm x ^& del y",
+    "echo ^%PATH^% | cmd",
+    "bin/del x",
+    "cmd /v:on /c echo !X!",
+    'cmd /c "C:\\a b\\del.exe"',
+    "f^or x",
+    "rem x & del x",
+    ":x & del x",
+    "copy\\del x",
+    'git a"b""c" d',
+    "del && ",
+    "start /x del",
+    "powershell dir`del",
+    "cd %CD%",
+    "for %i in (a b) do %i",
+    "for %i in (a b) do cmd /c %i",
+    "for %i in (a b) do for /f %j in ('%i') do echo x",
+]
+"""What can't be known: refused under a list of what may run, asked about otherwise."""
+
+OTHERS = [
     "dir && del x",
     "dir & del x",
+    "dir || del x",
     "dir | del x",
     "(del x)",
     "@del x",
-    "for %i in (x) do del %i",
+    ",;= del x",
+    "(dir & (del x)) > nul",
+    "for %i in (x) do @del %i",
+    "for /f \"tokens=1\" %i in ('del x') do dir",
+    'for /f "usebackq" %i in (`del x`) do dir',
     "if exist x del x",
+    "if not exist x (dir) else (del x)",
+    'if /i "%OS%"=="x" del x',
+    "if %ERRORLEVEL% NEQ 0 del x",
+    "if errorlevel 1 del x",
     "d^el x",
-    "%COMSPEC% /c del x",
-    'd""el x',
     "call del x",
-    "start del x",
+    "start /b del x",
+    'start "del" /wait /d src del x',
     "cmd /c del x",
-    "powershell -c del x",
-    "dir\ndel x",
-    "dir > x & del y",
-    "dir `del x`",
-    "dir;del x",
-    "dir,del x",
-    "",
+    'cmd.exe /d /s /c "dir & del x"',
+    "2>nul del x",
+    "dir > nul & del y",
+    "dir 2>&1 & erase y",
+    'dir "a & b" & DEL y',
+    'dir "a\\" & del y',
+    "dir ^& & del y",
+    "dir 100% & del 5%",
+    "dir & C:\\Windows\\System32\\del.exe x",
+    'bash -c "del x"',
+    "npx del",
 ]
+"""What runs `del` besides `dir` or instead of it, and is seen to."""
+
+PLAIN = [
+    "dir",
+    "dir /s/b & dir",
+    "DIR && dir | dir || dir",
+    "dir > nul 2>&1",
+    "@dir",
+    "(dir)",
+    "dir &",
+    "for %i in (a b) do dir",
+    "for /l %i in (1,1,3) do @dir",
+    "for /f %i in ('dir') do dir",
+    "if exist x dir",
+    'dir "a & b"',
+    "dir 100% sure",
+    "dir %20%3A",
+    'dir "%USERPROFILE%\\x"',
+    "call dir",
+    'start "" /b dir',
+    "rem anything",
+]
+"""What runs `dir` and nothing else."""
 
 
 def gate(command: str, core: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> str:
@@ -45,11 +112,25 @@ def gate(command: str, core: Sequence[str] | None = None, exclude: Sequence[str]
     return str(judge_for_cmd(command, rules.shell_core(), rules.shell_exclude()).gate)
 
 
-@pytest.mark.parametrize("command", HARD)
+@pytest.mark.parametrize("command", UNKNOWN)
 def test_what_cannot_be_known_is_refused_under_a_list_and_asked_about_without(command: str) -> None:
-    assert gate(command, ["dir"]) == "deny"
+    assert gate(command, ["dir", "git", "npm", "echo", "cmd", "for", "del", "cd"]) in ("deny", "ask")
+    assert gate(command, ["*"], ["shutdown"]) == "ask"
+    assert gate(command, ["*"], ["del"]) in ("deny", "ask")
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_every_command_of_a_line_is_found_wherever_it_stands(command: str) -> None:
+    assert gate(command, ["dir", "cmd", "bash"]) in ("deny", "ask")
     assert gate(command, ["*"], ["del"]) == "deny"
-    assert gate(command) == "ask"
+    assert gate(command) == "allow"
+
+
+@pytest.mark.parametrize("command", PLAIN)
+def test_a_line_of_nothing_but_allowed_commands_passes(command: str) -> None:
+    assert gate(command, ["dir"]) == "allow"
+    assert gate(command, ["*"], ["del"]) == "allow"
+    assert gate(command, ["echo"]) == ("allow" if command.startswith("rem") else "deny")
 
 
 @pytest.mark.parametrize(
@@ -60,12 +141,14 @@ def test_an_excluded_program_is_refused_by_any_spelling_of_its_name(command: str
     assert gate(command, ["*"], ["Del"]) == "deny"
 
 
-def test_under_a_list_of_exclusions_another_name_may_be_the_same_thing() -> None:
-    assert gate("erase x", ["*"], ["del"]) == "ask"
-    assert gate("ri x", None, ["Remove-Item"]) == "ask"
+def test_an_alias_is_excluded_with_its_command() -> None:
+    assert gate("erase x", ["*"], ["del"]) == gate("del x", ["*"], ["erase"]) == "deny"
+    assert gate("rmdir x", ["*"], ["rd"]) == gate("chdir x", ["*"], ["cd"]) == "deny"
 
 
-@pytest.mark.parametrize("command", ["git status", "GIT status", "git.exe status", "git log --oneline"])
+@pytest.mark.parametrize(
+    "command", ["git status", "GIT status", "git.exe status", "git log --oneline", "git.cmd log", '"git" log']
+)
 def test_plain_words_of_an_allowed_program_pass(command: str) -> None:
     assert gate(command, ["git"]) == "allow"
     assert gate(command, ["npm"]) == "deny"
@@ -73,9 +156,10 @@ def test_plain_words_of_an_allowed_program_pass(command: str) -> None:
 
 
 def test_arguments_that_run_or_write_are_asked_about_as_elsewhere() -> None:
-    assert gate("git log --output=f", ["git"]) == "ask"
-    assert gate("git status > x", ["git"]) == gate("type f >> %USERPROFILE%\\x.bat", ["type"]) == "ask"
+    assert gate("git log --output=f", ["git"]) == gate("cd x && git log", ["cd", "git"]) == "ask"
+    assert gate("git status > x", ["git"]) == gate('type f >> "%USERPROFILE%\\x.bat"', ["type"]) == "ask"
     assert gate("npm x > y", ["git"]) == "deny"
+    assert gate("git -C C:\\x status", ["git"]) == gate("echo del x | cmd", ["echo", "cmd"]) == "ask"
     assert gate("C:\\x\\git status", ["git"]) == "deny"
     assert gate("git push", ["git log"]) == "deny"
     assert gate("git log x", ["git log"]) == "allow"
@@ -86,5 +170,27 @@ def test_the_shell_that_reads_the_command_decides_how_it_is_judged() -> None:
     for shell, decision in {"bash": "deny", "cmd": "allow"}.items():
         facts = CallFacts(SHELL_TOOL, Kind.EXECUTE, "GIT status", shell=shell)
         assert str(decide(facts, rules, ApprovalMode.YOLO).decision) == decision
+    always = narrow_rule(CallFacts(SHELL_TOOL, Kind.EXECUTE, "GIT.exe status && dir", shell="cmd"))
+    assert always is not None
+    assert [part.words for part in always.parts] == [("git", "status"), ("dir",)]
+    facts = CallFacts(SHELL_TOOL, Kind.EXECUTE, "dir /s & git status -s", shell="cmd")
+    assert str(decide(facts, Rules(allowed=(always, *always.parts)), ApprovalMode.DEFAULT).decision) == "allow"
+    assert narrow_rule(CallFacts(SHELL_TOOL, Kind.EXECUTE, "git status > %X%", shell="cmd")) is None
     assert str(explain("GIT status", rules, ApprovalMode.YOLO, "windows").gate) == "allow"
     assert str(explain("GIT status", rules, ApprovalMode.YOLO, "posix").gate) == "deny"
+
+
+def test_a_rule_for_a_program_of_a_folder_means_that_one() -> None:
+    assert gate(".\\build.bat x", [".\\build.bat"]) == gate(".\\BUILD x", ["./build.bat"]) == "allow"
+    assert gate("build.bat x", [".\\build.bat"]) == gate("..\\build.bat x", [".\\build.bat"]) == "deny"
+
+
+def test_of_powershell_plain_words_alone_are_known() -> None:
+    def judged(command: str, *core: str) -> str:
+        rules = Rules.from_lists(entries(core) if core else None, None)
+        return str(judge_for_powershell(command, rules.shell_core(), ()).gate)
+
+    assert judged("git log --oneline", "git") == judged("Get-ChildItem -Recurse src", "get-childitem") == "allow"
+    for command in ("git log; del x", "git $(del x)", "git log | iex", "& git log", "git log > x", "curl x"):
+        assert judged(command, "git", "iex", "curl") == "deny"
+        assert judged(command) == "ask"

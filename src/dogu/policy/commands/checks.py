@@ -128,7 +128,7 @@ def _copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         found = check_value("folder", words[index])
         if found is not None:
             yield Danger(index, *found)
-    if reading.operands and words[0].text.rpartition("/")[2] in ("mv", "gmv"):
+    if reading.operands and words[0].text.rpartition("/")[2] in ("mv", "gmv", "move"):
         for index in reading.operands[:-1]:
             if check_value("place", words[index]) is not None and words[index].value is not None:
                 yield Danger(

@@ -1,81 +1,346 @@
-"""The gate of a command for Windows' cmd.exe: what is plain enough is known, the rest refused or asked about.
+r"""The gate of a command for Windows' shells: cmd.exe by its own grammar, PowerShell where it is plain enough.
 
-cmd.exe reads its texts by rules of its own (`%`, `^`, `&`, quotes that aren't), which nothing here follows: only a text
-of plain words is judged. Under any list the rest is refused; without lists it is asked about.
+The counterpart of `judge`, over the same lists, the same table of programs and the same verdicts. Names count in any
+letter case and without `.exe`, `\` and `/` part folders alike, `erase` is `del`. A program of the current folder
+can't stand in for one of the path's: the environment that commands get says so (`NoDefaultCurrentDirectoryInExePath`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from dogu.language import told
-from dogu.policy.commands.dangers import dangers_of
-from dogu.policy.commands.effects import Hints
+import msgspec
+
+from dogu.language import joined, told
+from dogu.policy.commands.dangers import dangers_of, program_called
+from dogu.policy.commands.effects import Danger, Effect, Hints
+from dogu.policy.commands.elsewhere import Elsewhere
+from dogu.policy.commands.inner import ShellText, Tool
+from dogu.policy.commands.judge import judge_command
+from dogu.policy.commands.lists import Lists, shortened
+from dogu.policy.commands.table import Program
+from dogu.policy.commands.text_checks import may_hide
+from dogu.policy.commands.values import writes_product
+from dogu.policy.commands.variables import is_read_by_programs, is_shells_own
+from dogu.policy.commands.wrappers import inner_commands
 from dogu.policy.rule import Rule
-from dogu.policy.verdict import Decision, JudgedCommand, Judgement
-from dogu.workspace.shell_syntax import Word
+from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest
+from dogu.workspace.shell_syntax import CommandKind, Part, PartKind, Redirect, Script, UnprovenError, Word
+from dogu.workspace.shell_syntax.cmd_exe import BUILTINS, parse_cmd
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.:/\\+=-]+(?:[ \t]+[A-Za-z0-9_.:/\\+=-]+)*")
-_WRITING = re.compile(r"([^<>|&()^\"\n]+?)\s*>{1,2}\s*([^<>|&()^\"\s]+)")
-_ENDING = re.compile(r"\.(?:exe|com|bat|cmd)$")
-# What runs or defines other commands; programs that do are asked about by their rows.
-_RUN_OTHERS = frozenset(
-    "call cmd command echo. for forfiles if path powershell pwsh prompt runas set setx start wsl wmic bash sh assoc "
-    "ftype mklink schtasks at reg rundll32 regsvr32 mshta cscript wscript msiexec certutil bitsadmin conhost pushd "
-    "popd".split()
+_ENDING = re.compile(r"\.(?:exe|com|bat|cmd)\Z")
+_SYSTEM_FOLDER = re.compile(r"c:\\windows\\(?:system32\\|syswow64\\|sysnative\\)?(?=[^\\]+\Z)")
+_SAME = {"erase": "del", "rmdir": "rd", "mkdir": "md", "rename": "ren", "chdir": "cd", "pwsh": "powershell"}
+_TABLE = "cmd:"
+"""Before the names of programs that Windows has, or cmd itself, and other systems have otherwise."""
+_NOTHING = frozenset(("nul", "nul:", "con", "con:", "\\\\.\\nul"))
+_PLAIN_PATH = re.compile(r"[\w.:\\/@+*?=~ ()-]+")
+_STEERING = frozenset(
+    "path pathext comspec prompt nodefaultcurrentdirectoryinexepath psmodulepath __compat_layer systemroot windir "
+    "temp tmp userprofile appdata localappdata homepath homedrive cd errorlevel date time random".split()
 )
-
-_NOTHING_KNOWN = Hints(lambda _: False, lambda _: True)
+_MOST_WRAPPERS = 20
+_POWERSHELL_PLAIN = re.compile(r"[\w./\\:=+-]+(?:[ \t]+[\w./\\:=+*-]+|[ \t]+'[^'\n`]*')*", re.ASCII)
+_POWERSHELL_WORD = re.compile(r"'([^']*)'|(\S+)")
+# PowerShell's own words and names for its cmdlets, which stand before programs of that name.
+_POWERSHELL_OWN = frozenset(
+    "cat cd chdir clear cls copy cp curl del diff dir echo erase fc for foreach function if kill ls man md mkdir mount "
+    "move mv popd ps pushd pwd rd ren return rm rmdir sc set sleep sort start switch tee throw trap try type wget "
+    "where while write".split()
+)  # fmt: skip
+_POWERSHELL_LOOKS = frozenset(
+    "get-childitem get-content get-location get-item test-path resolve-path get-date get-process get-host "
+    "select-string get-filehash write-output write-host".split()
+)
 
 
 def judge_for_cmd(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
-    """Judge a text for cmd.exe against the commands that alone may run (None: any) and those that may not."""
-    named = _named(text, exclude)
-    if named is not None:
-        return Judgement(Decision.DENY, told("it names what {rule} excludes", rule=named.text))
-    redirected = _WRITING.fullmatch(text.strip())
-    if redirected is not None:
-        judged = judge_for_cmd(redirected[1], core, exclude)
-        written = Judgement(Decision.ASK, told("it writes to {target}", target=redirected[2]), judged.commands)
-        return written if judged.gate is Decision.ALLOW else judged
-    words = text.split() if _PLAIN.fullmatch(text.strip()) else []
-    name = _ENDING.sub("", words[0].lower()) if words else ""
-    if not words or name in _RUN_OTHERS:
-        if core is not None or exclude:
-            return Judgement(
-                Decision.DENY, told("it can't be known what cmd.exe would run of it, and a list restricts commands")
-            )
-        return Judgement(Decision.ASK, told("it can't be known what cmd.exe would run of it"))
-    if exclude:
-        return Judgement(Decision.ASK, told("under another name it may be what a list excludes"))
-    return _by_core([name, *words[1:]], core)
+    """Judge a line for cmd.exe against the commands that alone may run (None: any) and those that may not."""
+    unreadable = _unreadable(text)
+    if unreadable is not None:
+        return unreadable
+    judge = _Judge(core, exclude)
+    try:
+        judge.script(parse_cmd(text))
+    except (UnprovenError, RecursionError) as error:
+        judge.give_up(told("it can't be proven what cmd.exe would run of it: {error}", error=str(error)), text)
+    if may_hide(text):
+        judge.note(Decision.ASK, told("it holds control characters that could hide what it does"))
+    return judge.judgement()
 
 
-def _by_core(words: list[str], core: tuple[Rule, ...] | None) -> Judgement:
-    rule = next((rule for rule in core or () if _begins(rule, words)), None)
-    if core is not None and rule is None:
-        reason = told("{name} is not among the commands allowed", name=words[0])
-        return Judgement(Decision.DENY, reason, [JudgedCommand(tuple(words), Decision.DENY, reason)])
-    if rule is not None:
-        covered = len(rule.words or ())
-        dangers = dangers_of(words[0], [Word.literal(word) for word in words], _NOTHING_KNOWN, covered)
-        danger = next((each for each in dangers if each.index >= covered), None)
-        if danger is not None:
-            reason = told("{command}: {reason}", command=words[0], reason=danger.reason)
-            return Judgement(Decision.ASK, reason, [JudgedCommand(tuple(words), Decision.ASK, reason, rule.text)])
-    reason = told("allowed by {rule}", rule=rule.text) if rule else told("nothing forbids it")
-    return Judgement(Decision.ALLOW, reason, [JudgedCommand(tuple(words), Decision.ALLOW, reason, rule and rule.text)])
+def judge_for_powershell(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
+    """Judge a text for PowerShell, of which plain words alone are known: a program with arguments, a cmdlet that looks.
+
+    All else is asked about, under a list of allowed commands refused.
+    """
+    unreadable = _unreadable(text)
+    if unreadable is not None:
+        return unreadable
+    judge = _Judge(core, exclude)
+    words = [Word.literal(each[1] or each[2]) for each in _POWERSHELL_WORD.finditer(text)]
+    name = words[0].text.lower() if words else ""
+    is_plain = _POWERSHELL_PLAIN.fullmatch(text.strip()) is not None
+    is_program = program_called(program_for_windows(name) or "") is not None and name not in _POWERSHELL_OWN
+    is_split = any(re.match(r"-[^\s]*[.:]", word.text) for word in words[1:])  # `-a.b` reaches a program as two words
+    if not is_plain or is_split or not (is_program or name in _POWERSHELL_LOOKS):
+        judge.give_up(told("it can't be proven what PowerShell would run of it"), text)
+    else:
+        judge.command(words)
+    return judge.judgement()
 
 
-def _begins(rule: Rule, words: Sequence[str]) -> bool:
-    wanted = rule.words or ()
-    is_program = bool(wanted) and _ENDING.sub("", wanted[0].lower()) == words[0]
-    return is_program and list(wanted[1:]) == list(words[1 : len(wanted)])
+def _unreadable(text: str) -> Judgement | None:
+    if not text.strip():
+        return Judgement(Decision.DENY, told("the command is empty"), is_unreadable=True)
+    if re.search("[\ud800-\udfff\x00]", text):
+        reason = told("the command holds a character that no command line can")
+        return Judgement(Decision.DENY, reason, is_unreadable=True)
+    return None
+
+
+class _Judge:
+    """Collects what is thought of each command of one line."""
+
+    def __init__(self, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> None:
+        self._core = Lists(None if core is None else tuple(map(_for_windows, core)), ())
+        self._exclude = tuple(_folded(_for_windows(rule)) for rule in exclude)
+        self._restricts = core is not None or bool(exclude)
+        self._commands: list[JudgedCommand] = []
+        self._notes: list[tuple[Decision, str]] = []
+        self._has_moved = False
+        self._wrappers = 0
+
+    def give_up(self, reason: str, text: str) -> None:
+        """Take note that it can't be known what the text runs; naming what is excluded is enough to refuse it."""
+        named = _named(text, self._exclude)
+        if named is not None:
+            self.note(Decision.DENY, told("it names what {rule} excludes", rule=named.text))
+        self.note(self._core.unknown, reason)
+
+    def note(self, decision: Decision, reason: str) -> None:
+        """Take note of what belongs to the text as a whole."""
+        self._notes.append((decision, reason))
+
+    def judgement(self) -> Judgement:
+        """Return what is thought of all of it."""
+        gate = strictest(*(each.verdict for each in self._commands), *(decision for decision, _ in self._notes))
+        if gate is Decision.ALLOW:
+            return Judgement(gate, told("every command in it is allowed"), self._commands)
+        reasons = [reason for decision, reason in self._notes if decision is gate]
+        reasons += [
+            told("{command}: {reason}", command=shortened(" ".join(each.words)), reason=each.reason)
+            for each in self._commands
+            if each.verdict is gate
+        ]
+        return Judgement(gate, joined("; ", dict.fromkeys(reasons[:3])), self._commands)
+
+    def script(self, script: Script) -> None:
+        """Judge the commands of a line, and of the lines that they hold."""
+        for command in script.commands:
+            self._redirects(command.redirects)
+            for word in command.words:
+                for part in word.expansions():
+                    if part.script is not None:
+                        self.script(part.script)
+            if command.kind is CommandKind.SIMPLE:
+                self.command(command.words)
+
+    def _redirects(self, redirects: Sequence[Redirect]) -> None:
+        if self._core.core is None:
+            return
+        for redirect in redirects:
+            target = redirect.target
+            is_nothing = target.value is not None and target.value.lower() in _NOTHING
+            if redirect.operator in (">&", "<&", "<") or is_nothing:
+                continue
+            if not (self._core.names_any("tee") and writes_product(_as_elsewhere(target))):
+                self.note(Decision.ASK, told("it writes to {target}", target=target.text))
+
+    def command(self, words: Sequence[Word]) -> None:
+        """Judge one command by its words, then what it would run besides itself."""
+        name = program_for_windows(words[0].value) if words else None
+        if name is None or words[0].value is None:
+            if words:
+                self._add(words, self._core.unknown, told("the name of the program is computed"))
+            return
+        called = [Word.literal(name), *words[1:]]
+        verdict, reason, rule = self._by_lists(name, called)
+        bare = name.rpartition("\\")[2]
+        elsewhere = [Word.literal(bare), *_like_elsewhere(bare, called[1:])]
+        if verdict is Decision.ALLOW and self._restricts:
+            found = (each for each in self._dangers(bare, elsewhere, rule) if self._core.leave_open(each, rule))
+            danger = min(found, key=lambda each: each.index, default=None)
+            if danger is not None:
+                verdict, reason = Decision.ASK, danger.reason
+        self._add(words, verdict, reason, rule)
+        if bare not in BUILTINS and not _is_windows_own(bare):
+            self._inner(bare, elsewhere)
+
+    def _by_lists(self, name: str, called: Sequence[Word]) -> tuple[Decision, str, Rule | None]:
+        if self._exclude:
+            folded = [Word.literal(each.text.lower()) if each.value is not None else each for each in called]
+            excluding = Lists(None, self._exclude)
+            verdict, reason, rule = excluding.verdict_on(name.replace("\\", "/"), folded)
+            if rule is not None:
+                return verdict, reason, rule
+        return self._core.verdict_on(name, called)
+
+    def _dangers(self, name: str, words: Sequence[Word], rule: Rule | None) -> Iterator[Danger]:
+        if name == "cd" and len(words) == 1:  # says where it is
+            return
+        if name[1:] == ":":
+            yield Danger(1, Effect.REACHES, told("it leaves the workspace"))
+        self._has_moved = self._has_moved or name in ("cd", "pushd") or name[1:] == ":"
+        if name == "git" and self._has_moved and self._core.core is not None and len(words) > 1:
+            yield Danger(1, Effect.RUNS, told("another folder may hold a repository whose configuration runs programs"))
+        if name == "cmd":  # what is behind `/c` is judged by itself; without it, standard input is read
+            if not any(part.script is not None for word in words for part in word.parts):
+                yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+            return
+        if name in ("set", "setx"):
+            yield from _setting(words)
+        covered = len(rule.words) if rule is not None and rule.words is not None else 1
+        in_table = f"{_TABLE}{name}" if _is_windows_own(name) else name
+        if in_table == name in BUILTINS:
+            yield Danger(1, Effect.RUNS, told("it isn't known what {name} does", name=name))
+        yield from dangers_of(in_table, words, Hints(_is_no_option, _holds_output), covered)
+
+    def _inner(self, name: str, words: Sequence[Word]) -> None:
+        if self._wrappers >= _MOST_WRAPPERS:
+            self.note(self._core.unknown, told("commands run commands too deep to follow"))
+            return
+        self._wrappers += 1
+        for inner in inner_commands(name, words):
+            match inner:
+                case ShellText():
+                    self._text(name, inner)
+                case Elsewhere():
+                    self.note(
+                        Decision.ASK if self._restricts else Decision.ALLOW,
+                        told("what it would run elsewhere can't be known"),
+                    )
+                case Tool():
+                    self._tool(inner.words)
+                case _:
+                    self.command(inner)
+        self._wrappers -= 1
+
+    def _tool(self, words: Sequence[Word]) -> None:
+        """What a project's runner starts: refused when excluded; under a list of allowed commands a question."""
+        if self._core.core is None:
+            self.command(words)
+        elif not self._is_listed(words):
+            shown = shortened(" ".join(word.text for word in words))
+            self.note(Decision.ASK, told("it runs {command}, which no rule allows", command=shown))
+
+    def _is_listed(self, words: Sequence[Word]) -> bool:
+        inner = _Judge(self._core.core, ())
+        inner.command(words)
+        return inner.judgement().gate is Decision.ALLOW
+
+    def _text(self, name: str, inner: ShellText) -> None:
+        """A text for bash, which Git for Windows brings."""
+        if inner.value is None:
+            if self._restricts:
+                self.note(Decision.ASK, told("what {name} would run can't be known", name=name))
+            return
+        judged = judge_command(inner.value, self._core.core, self._exclude)
+        self._commands.extend(judged.commands)
+        self.note(judged.gate, judged.reason)
+
+    def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
+        shown = tuple(word.text for word in words) or ("",)
+        self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
+
+
+def _for_windows(rule: Rule) -> Rule:
+    """The rule with its program's name as names are compared here."""
+    if not rule.words:
+        return rule
+    return msgspec.structs.replace(rule, words=(program_for_windows(rule.words[0]) or rule.words[0], *rule.words[1:]))
+
+
+def _folded(rule: Rule) -> Rule:
+    return msgspec.structs.replace(rule, words=tuple(word.lower() for word in rule.words)) if rule.words else rule
+
+
+def program_for_windows(value: str | None) -> str | None:
+    r"""The name that a rule means: small letters, no `.exe`, `\` between folders, none of Windows' own."""
+    if not value:
+        return None
+    name = value.lower().replace("/", "\\").rstrip(" ")
+    name = _SYSTEM_FOLDER.sub("", name)
+    bare = _ENDING.sub("", name)
+    return _SAME.get(bare, bare)
+
+
+def block_for_windows(name: str) -> Program | None:
+    """What the table holds of a program, as Windows has it."""
+    return program_called(f"{_TABLE}{name}") or program_called(name)
 
 
 def _named(text: str, exclude: Sequence[Rule]) -> Rule | None:
     """The rule whose program the text names anywhere, in any letter case, whatever cmd.exe would make of it."""
     unescaped = re.sub(r'[\^"]', "", text).lower()
-    names = {_ENDING.sub("", word) for word in re.split(r"[^a-z0-9_.-]+", unescaped)}
-    return next((rule for rule in exclude if rule.words and _ENDING.sub("", rule.words[0].lower()) in names), None)
+    names = {program_for_windows(word) for word in re.split(r"[^a-z0-9_.-]+", unescaped)}
+    return next((rule for rule in exclude if rule.words and rule.words[0].rpartition("\\")[2] in names), None)
+
+
+def _is_windows_own(name: str) -> bool:
+    return program_called(f"{_TABLE}{name}") is not None
+
+
+def _is_no_option(word: Word) -> bool:
+    """Whether it begins with what can only be a folder of the user's."""
+    first = word.parts[0] if word.parts else None
+    return first is not None and first.kind is PartKind.VARIABLE and not first.text.startswith("%")
+
+
+def _holds_output(word: Word) -> bool:
+    return any(part.text.startswith("%") for part in word.expansions())
+
+
+def _like_elsewhere(name: str, words: Sequence[Word]) -> list[Word]:
+    r"""The words as the table knows them: paths with `/`, and, for Windows' own programs, options with `-`."""
+    if not _is_windows_own(name):
+        return [_as_elsewhere(word) for word in words]
+    found: list[Word] = []
+    for word in words:
+        text = word.value
+        if text is None or not re.match(r"/(?=[A-Za-z0-9?+-])", text):
+            found.append(_as_elsewhere(word))
+            continue
+        # `/s/b` are two options, but in a value (`/d:1/2/03`)
+        pieces = re.findall(r"/[^/:]*(?::.*)?", text)
+        found += [Word.literal(re.sub(r"^/(-?)([^:]*):?", _as_option, piece)) for piece in pieces]
+    return found
+
+
+def _as_option(match: re.Match[str]) -> str:
+    return f"-{match[1]}{match[2].lower()}" + ("=" if match[0].endswith(":") else "")
+
+
+def _as_elsewhere(word: Word) -> Word:
+    """A path as other systems write it: what leads elsewhere by its drive or `\\\\` begins with `/`."""
+    first = word.parts[0] if word.parts else None
+    if first is not None and first.kind is PartKind.VARIABLE and not first.text.startswith("%"):
+        return Word((Part(PartKind.VARIABLE, "HOME", quoted=True), *word.parts[1:]), word.raw)
+    text = word.value
+    if text is None or "://" in text or not _PLAIN_PATH.fullmatch(text):
+        return word
+    text = re.sub(r"(^|=)([A-Za-z]):(?=[\\/.\w]|$)", r"\1/\2:/", text) if "\\" in text or re.match(
+        r"[A-Za-z]:", text) else text  # fmt: skip
+    return Word.literal(text.replace("\\", "/"))
+
+
+def _setting(words: Sequence[Word]) -> Iterator[Danger]:
+    """A variable that is set: cmd reads `set NAME=VALUE` to the end of the line."""
+    operands = [word for word in words[1:] if not re.match(r"-[ap]\Z", word.text)]
+    if words[0].text == "set" and len(operands) < 2 and not any("=" in word.text for word in operands):
+        return
+    name = operands[0].text.partition("=")[0] if operands and operands[0].value is not None else None
+    if name is None or name.lower() in _STEERING or is_shells_own(name.upper()) or is_read_by_programs(name.upper()):
+        shown = name or operands[0].text if operands else ""
+        yield Danger(1, Effect.RUNS, told("it sets {names}, which can change what runs", names=shown))

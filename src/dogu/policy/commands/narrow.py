@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dogu.contract.tool_names import SHELL_TOOL
+from dogu.policy.commands.cmd_exe import block_for_windows, program_for_windows
 from dogu.policy.commands.shell_texts import SHELLS
-from dogu.policy.commands.table import find_program
+from dogu.policy.commands.table import Program, find_program
 from dogu.policy.decide import judge_text
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import CallFacts, Decision
-from dogu.workspace.shell_syntax import Command, CommandKind, NotBashError, UnprovenError, parse
+from dogu.workspace.shell_syntax import Command, CommandKind, NotBashError, UnprovenError, Word, parse
+from dogu.workspace.shell_syntax.cmd_exe import parse_cmd
 
 _WITH_MORE = {("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run"), ("docker", "compose"), ("uv", "run")}
 _MOST_PARTS = 5
+_Find = Callable[[str], Program | None]
 _NO_OPERANDS = frozenset(("-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 
 
@@ -25,64 +30,77 @@ def narrow_rule(facts: CallFacts) -> Rule | None:
         return None
     if facts.command is None:
         return Rule(facts.tool, Decision.ALLOW, source="session")
-    found = _by_lengths(facts, [_words(each) for each in _commands(facts.command)])
+    if facts.shell == "powershell":
+        return None
+    is_bash = facts.shell == "bash"
+    find = find_program if is_bash else block_for_windows
+    found = _by_lengths(facts, [_words(each, find) for each in _commands(facts.command, is_bash=is_bash)], find)
     if found is None:
         return None
     return found[0] if len(found) == 1 else Rule(SHELL_TOOL, Decision.ALLOW, source="session", parts=found)
 
 
-def _by_lengths(facts: CallFacts, commands: list[list[str]]) -> tuple[Rule, ...] | None:
+def _by_lengths(facts: CallFacts, commands: list[list[str]], find: _Find) -> tuple[Rule, ...] | None:
     if not commands or not all(commands):
         return None
     for is_whole in (False, True):
-        rules = tuple(dict.fromkeys(_rule(each, is_whole=is_whole) for each in commands))
+        rules = tuple(dict.fromkeys(_rule(each, find, is_whole=is_whole) for each in commands))
         if len(rules) <= _MOST_PARTS and judge_text(facts, rules, ()).gate is Decision.ALLOW:
             return rules
     return None
 
 
-def _rule(words: list[str], *, is_whole: bool) -> Rule:
-    length = 0 if is_whole else _narrow_length(words)
+def _rule(words: list[str], find: _Find, *, is_whole: bool) -> Rule:
+    length = 0 if is_whole else _narrow_length(words, find)
     kept = tuple(words[:length] if length else words)
     return Rule(SHELL_TOOL, Decision.ALLOW, kept, "session", is_whole=not length)
 
 
-def _narrow_length(words: list[str]) -> int:
+def _narrow_length(words: list[str], find: _Find) -> int:
     """How many words say what the command does, whatever stands behind them; 0 where none do short of all."""
-    block = find_program(words[0])
+    block = find(words[0])
     if block is not None and block.is_harmless:
         return 1
-    named = _named_length(words)
+    named = _named_length(words, find)
     return 0 if block is not None and " ".join(words[1:named]) in block.lasting else named
 
 
-def _named_length(words: list[str]) -> int:
+def _named_length(words: list[str], find: _Find) -> int:
     """How many of the words name the program and what it is told to do; 0 where it has no subcommands."""
-    block = find_program(words[0])
+    block = find(words[0])
     has_subcommands = (block is not None and block.has_subcommands) or words[0] in ("make", "just")
     if not has_subcommands or len(words) < 2 or words[1].startswith("-"):
         return 0
     return min(len(words), 3 if (words[0], words[1]) in _WITH_MORE else 2)
 
 
-def _commands(text: str) -> list[Command]:
+def _commands(text: str, *, is_bash: bool) -> list[Command]:
     """The simple commands that the text is a chain of; nothing when it is anything else."""
     try:
-        commands = parse(text).commands
+        commands = parse(text).commands if is_bash else _for_windows(parse_cmd(text).commands)
     except (NotBashError, UnprovenError):
         return []
     is_chain = all(each.kind is CommandKind.SIMPLE and each.function is None for each in commands)
     return commands if is_chain else []
 
 
-def _words(command: Command) -> list[str]:
+def _words(command: Command, find: _Find) -> list[str]:
     """The command's words, all of them known; nothing where one isn't, or where what it runs comes from elsewhere."""
     values = [word.value for word in command.words]
     if not values or None in values or command.assignments:
         return []
     words = [value or "" for value in values]
-    block = find_program(words[0])
+    block = find(words[0])
     reads_code = words[0] in SHELLS or (block is not None and block.bare is not None)
     if reads_code and (len(words) == 1 or _NO_OPERANDS.intersection(words) or command.redirects or command.piped_from):
         return []  # what it would run stands in no word that a rule could hold
     return words
+
+
+def _for_windows(commands: list[Command]) -> list[Command]:
+    """The commands under the names that rules for cmd.exe have."""
+    for each in commands:
+        name = program_for_windows(each.words[0].value) if each.words else None
+        if name is not None:
+            each.words[0] = Word.literal(name)
+    return commands
