@@ -1,7 +1,7 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make. `make test-fast` is for each save,
 # `make conformance` and `make foreign` for what speaks to others' programs: npm installs them, once a machine.
 .DELETE_ON_ERROR:
-.PHONY: llama run install release first-hour test test-fast conformance posix foreign setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
+.PHONY: llama run install release first-hour test test-fast conformance posix windows foreign setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -93,6 +93,10 @@ ray: setup-dev
 # Without what only Linux has, as on macOS. A short form of it is in `unit` (tests/e2e/test_posix.py).
 posix: setup-dev
 	scripts/posix.sh
+
+# By Windows' own Python under Wine, which the first run sets up in .windows.
+windows: setup-dev
+	scripts/windows.sh
 
 conformance: setup-dev
 	$(PYTEST) -m conformance

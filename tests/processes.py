@@ -28,6 +28,8 @@ class Found:
 
 def hear_signals() -> None:
     """Undo what `&` in a script and `nohup` did: programs inherit which signals are ignored, and tests send them."""
+    if os.name == "nt":
+        return
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in (getattr(signal, name) for name in _MAY_BE_IGNORED):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -35,7 +37,12 @@ def hear_signals() -> None:
 
 
 def running_in(folder: str | os.PathLike[str]) -> list[Found]:
-    """Return the living processes that belong to a folder or to one below it; never this one."""
+    """Return the living processes that belong to a folder or to one below it; never this one.
+
+    None on Windows, where job objects end them with who started them.
+    """
+    if os.name == "nt":
+        return []
     wanted = os.fsencode(os.path.realpath(folder))
     own = os.getpid()
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]

