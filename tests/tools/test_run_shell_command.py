@@ -229,6 +229,29 @@ async def test_a_cloned_repository_stays_and_its_programs_go(confined: Confined,
     assert not (tmp_path / "root" / "b" / ".git" / "config").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv .git g2",
+        "cp -r .git g2 && git config -f g2/config core.pager less && rm -rf .git",
+        "cp -r .git g2 && git config -f g2/config core.pager less && rm -f .git/config",
+    ],
+)
+async def test_the_last_copy_of_a_repository_s_settings_stays(confined: Confined, tmp_path: Path, command: str) -> None:
+    await run_tool(confined(False), command="git init -q . && git remote add origin https://example.com/a")
+    await run_tool(confined(False), command=command)
+    places = [tmp_path / "root" / name / "config" for name in (".git", "g2")]
+    assert any(place.exists() and "example.com" in place.read_text() for place in places)
+
+
+async def test_lines_that_a_rebase_would_run_are_told(confined: Confined) -> None:
+    await run_tool(confined(False), command="git init -q .")
+    todo = ".git/rebase-merge/git-rebase-todo"
+    result = told(await run_tool(confined(False), command=f"mkdir .git/rebase-merge; echo 'exec ./x' > {todo}; ls -R"))
+    assert "This changed what runs later" in result
+    assert "git-rebase-todo" in result.split("This changed what runs later")[1]
+
+
 async def test_in_plan_mode_a_command_reads_and_writes_nothing(confined: Confined, tmp_path: Path) -> None:
     if Sandbox.detect(SandboxSettings(network=False)).step is not Step.BUBBLEWRAP:
         pytest.skip("only bubblewrap holds all")

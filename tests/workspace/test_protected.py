@@ -11,6 +11,9 @@ from dogu.workspace.protected import protected_reason, secret_reason
         ".github/workflows/x.yml", ".devcontainer/devcontainer.json", "bare.git/hooks/update", ".git /config",
         ".git./config", "git~1/config", ".git::$INDEX_ALLOCATION/config", ".gi\u200dt/config", ".git\u200b/config",
         "\uff0egit/config", "x\\.git\\config", ".gitmodules", ".config/git/config", ".ripgreprc", ".claude/settings.json",
+        ".agent/rules/x.md", ".newagent/commands/deploy.md", "sub/.newagent/mcp.json", ".other/hooks.json", "WARP.md",
+        ".idx/dev.nix", ".gitpod.yml", ".vs/tasks.vs.json", "a.sublime-project", ".dir-locals-2.el", ".mvn/jvm.config",
+        ".bazelrc", "prek.toml", ".simple-git-hooks.json", ".pi/x", ".cursorrules", ".foorules.md",
     ],
 )  # fmt: skip
 def test_what_runs_later_is_protected_in_any_spelling(path: str):
@@ -30,6 +33,12 @@ def test_what_runs_later_is_protected_in_any_spelling(path: str):
         "...",
         "a.git.txt",
         ".env",
+        "./rules/x.md",
+        "../commands/x.py",
+        "src/rules/x.md",
+        "agents/settings.json",
+        ".storybook/main.ts",
+        ".prettierrc",
     ],
 )
 def test_an_ordinary_file_is_not_protected(path: str):

@@ -21,7 +21,8 @@ _CI = sentence("a build server runs it")
 _PACKAGES = sentence("a package manager takes programs and addresses from it")
 _VERSION_CONTROL = sentence("version control runs hooks and programs named there")
 
-# A row is one or more parts of a path, side by side, anywhere in it; a folder stands for all that is in it.
+# A row is one or more parts of a path, side by side, anywhere in it; a folder stands for all that is in it. `*` is any
+# letters, `+` some.
 _PROTECTED: dict[str, str] = {
     ".git": _VERSION_CONTROL,
     "*.git/hooks": _VERSION_CONTROL,
@@ -39,6 +40,10 @@ _PROTECTED: dict[str, str] = {
     ".lefthook.*": _VERSION_CONTROL,
     "lefthook-local.*": _VERSION_CONTROL,
     ".overcommit.yml": _VERSION_CONTROL,
+    ".simple-git-hooks.*": _VERSION_CONTROL,
+    "simple-git-hooks.*": _VERSION_CONTROL,
+    "prek.toml": _VERSION_CONTROL,
+    "hk.pkl": _VERSION_CONTROL,
     ".gemini": _OTHER_AGENT,
     ".dogu": _OTHER_AGENT,
     ".claude": _OTHER_AGENT,
@@ -86,6 +91,27 @@ _PROTECTED: dict[str, str] = {
     ".crush": _OTHER_AGENT,
     "opencode.json": _OTHER_AGENT,
     "opencode.jsonc": _OTHER_AGENT,
+    # Agents nobody has heard of yet keep their rules, programs and permissions under these names.
+    ".+/rules": _STEERS,
+    ".+/skills": _STEERS,
+    ".+/workflows": _STEERS,
+    ".+/prompts": _STEERS,
+    ".+/agents": _OTHER_AGENT,
+    ".+/commands": _OTHER_AGENT,
+    ".+/hooks": _OTHER_AGENT,
+    ".+/hooks.json": _OTHER_AGENT,
+    ".+/mcp.json": _OTHER_AGENT,
+    ".+/mcp_*.json": _OTHER_AGENT,
+    ".+/permissions.json": _OTHER_AGENT,
+    ".+/settings.json": _OTHER_AGENT,
+    ".+/settings.local.json": _OTHER_AGENT,
+    ".rules": _STEERS,
+    ".*rules.md": _STEERS,
+    "warp.md": _STEERS,
+    "jules.md": _STEERS,
+    "copilot-instructions.md": _STEERS,
+    ".pi": _OTHER_AGENT,
+    ".rovodev": _OTHER_AGENT,
     ".mcp": _OTHER_AGENT,
     "mcp.json": _OTHER_AGENT,
     ".sweagent": _OTHER_AGENT,
@@ -95,15 +121,23 @@ _PROTECTED: dict[str, str] = {
     ".run": _RUNS_ON_OPEN,
     ".zed": _RUNS_ON_OPEN,
     ".fleet": _RUNS_ON_OPEN,
+    ".vs": _RUNS_ON_OPEN,
+    ".idx": _RUNS_ON_OPEN,
+    ".replit": _RUNS_ON_OPEN,
+    ".gitpod*": _RUNS_ON_OPEN,
+    ".helix": _RUNS_ON_OPEN,
+    "*.sublime-project": _RUNS_ON_OPEN,
     ".devcontainer": _RUNS_ON_OPEN,
     ".devcontainer.json": _RUNS_ON_OPEN,
     ".vimrc": _RUNS_ON_OPEN,
     ".nvimrc": _RUNS_ON_OPEN,
     ".nvim.lua": _RUNS_ON_OPEN,
     ".exrc": _RUNS_ON_OPEN,
+    ".lvimrc": _RUNS_ON_OPEN,
+    ".nvim": _RUNS_ON_OPEN,
     ".emacs": _RUNS_ON_OPEN,
     ".emacs.d": _RUNS_ON_OPEN,
-    ".dir-locals.el": _RUNS_ON_OPEN,
+    ".dir-locals*.el": _RUNS_ON_OPEN,
     ".rprofile": _INTERPRETER,
     ".renviron": _INTERPRETER,
     ".ghci": _INTERPRETER,
@@ -169,6 +203,8 @@ _PROTECTED: dict[str, str] = {
     ".yarn/releases": _PACKAGES,
     ".yarn/plugins": _PACKAGES,
     ".pnp.cjs": _PACKAGES,
+    ".mvn": _PACKAGES,
+    ".bazelrc": _PACKAGES,
     ".github": _CI,
     ".gitea": _CI,
     ".forgejo": _CI,
@@ -257,20 +293,16 @@ _IGNORABLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u
 
 def protected_reason(path: str) -> str | None:
     """Say why writing to `path` must be asked in every mode, or None."""
-    pattern = _row(path, _PROTECTED)
-    return pattern and told(
-        "{name} decides what runs later: {reason}.", name=pattern.removeprefix("*"), reason=_PROTECTED[pattern]
-    )
+    found = _row(path, _PROTECTED)
+    return found and told("{name} decides what runs later: {reason}.", name=found[1], reason=_PROTECTED[found[0]])
 
 
 def secret_reason(path: str) -> str | None:
     """Say why the content of `path` shouldn't be shown to a model without asking, or None."""
     if re.fullmatch(_NO_SECRET, _plain(path.rsplit("/", 1)[-1])):
         return None
-    pattern = _row(path, _SECRET)
-    return pattern and told(
-        "{name} is for people only: {reason}.", name=pattern.removeprefix("*"), reason=_SECRET[pattern]
-    )
+    found = _row(path, _SECRET)
+    return found and told("{name} is for people only: {reason}.", name=found[1], reason=_SECRET[found[0]])
 
 
 def secret_content_reason(content: bytes) -> str | None:
@@ -280,17 +312,20 @@ def secret_content_reason(content: bytes) -> str | None:
     return None
 
 
-def _row(path: str, rows: dict[str, str]) -> str | None:
+def _row(path: str, rows: dict[str, str]) -> tuple[str, str] | None:
+    """Return the row that a path is of, and what to call the place."""
     folder, _, name = path.replace("\\", "/").rpartition("/")
     plain = f"{_plain_folder(folder)}/{_plain(name)}"
     if not _any_of(tuple(rows)).search(plain):
         return None
-    return next(pattern for pattern in rows if _any_of((pattern,)).search(plain))
+    pattern = next(pattern for pattern in rows if _any_of((pattern,)).search(plain))
+    match = _any_of((pattern,)).search(plain) if "+" in pattern else None
+    return pattern, match[0].strip("/") if match else pattern.removeprefix("*")
 
 
 @cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    names = "|".join(re.escape(pattern).replace(r"\*", "[^/]*") for pattern in patterns)
+    names = "|".join(re.escape(pattern).replace(r"\*", "[^/]*").replace(r"\+", "[^/.][^/]*") for pattern in patterns)
     return re.compile(rf"(?:^|/)(?:{names})(?:/|$)")
 
 

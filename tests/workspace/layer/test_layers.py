@@ -369,3 +369,53 @@ async def test_no_way_leads_what_runs_later_past_the_question(command: str, plac
     await place.run(command)
     assert not (place.root / ".git" / "hooks" / "pre-commit").exists()
     assert place.asked
+
+
+REPOSITORY = (
+    "git init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m 1 && git remote add origin /x"
+    " && git -c user.name=a -c user.email=b commit -q --allow-empty -m 2 && git worktree add -q wt && git stash list"
+    " && git tag v1 && git -c user.name=a -c user.email=b rebase -q HEAD~1 && git bisect start -q; git notes list"
+)
+IN_REPOSITORIES = {
+    "lines to run in an interrupted rebase": (
+        "mkdir .git/rebase-merge; echo 'exec touch x' > .git/rebase-merge/git-rebase-todo",
+        "This changed what runs later: {root}/.git/rebase-merge/git-rebase-todo",
+    ),
+    "a worktree led to another repository": (
+        "echo ../../../evil > .git/worktrees/wt/commondir",
+        "put back what runs later: {root}/.git/worktrees/wt/commondir",
+    ),
+    "what no git is known to write": ("echo x > .git/new-place", "This changed what runs later: {root}/.git/new-place"),
+    "programs for a repository among packages": (
+        "git init -q node_modules/r && git -C node_modules/r config core.fsmonitor ./x",
+        "put back what runs later: {root}/node_modules/r/.git/config",
+    ),
+    "a link in place of settings": (
+        "mv .git/config c && echo '[core]' > c && ln -s ../c .git/config",
+        "put back what runs later: {root}/.git/config",
+    ),
+    "its owner's rights for whoever runs it": ("cp /bin/true t; chmod u+s t", "This changed what runs later: {root}/t"),
+}
+
+
+@pytest.mark.parametrize("case", IN_REPOSITORIES)
+async def test_what_starts_programs_in_a_repository_is_put_back_or_told(place: Place, case: str) -> None:
+    command, expected = IN_REPOSITORIES[case]
+    ordinary = await place.run(REPOSITORY)
+    assert "runs later" not in ordinary
+    assert (place.root / ".git" / "worktrees" / "wt" / "commondir").read_text() == "../..\n"
+    assert expected.format(root=place.root) in await place.run(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "at"),
+    [
+        ("mv .git g2", "g2"),
+        ("mv .git g2 && mkdir .git", "g2"),
+        ("cp -r .git g3 && git config -f g3/config core.pager less && rm -rf .git", "g3"),
+    ],
+)
+async def test_the_last_copy_of_a_repository_s_settings_stays(place: Place, command: str, at: str) -> None:
+    await place.run("git init -q . && git remote add origin https://example.com/a")
+    await place.run(command)
+    assert "example.com" in (place.root / at / "config").read_text()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from glob import escape as glob_escape
 from glob import glob
@@ -18,13 +18,10 @@ from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.ending import Ending
 from dogu.workspace.layer.make import Layer, Layers, clear_dead, make
 from dogu.workspace.process.jobs import Jobs
-from dogu.workspace.protected import protected_reason
-from dogu.workspace.sandbox.git_settings import is_harmless
-from dogu.workspace.sandbox.watch import SKIPPED, is_put_back
+from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.sandbox.work import repositories
 from dogu.workspace.staged import CommandChanges, CommitReport, StagedChange
 
-_MOST_BYTES = 1 << 20  # of git settings that are looked into
 # What goes on after its command has ended must see others' changes, and they its: `&` alone, and what starts daemons.
 _GOES_ON = re.compile(
     r"(?<![&<>|\d])&(?![&>\d])|\b(?:nohup|setsid|disown|daemonize|start-stop-daemon|tmux|screen|pg_ctl|coproc)\b"
@@ -39,10 +36,6 @@ _WAITS = re.compile(
     r"|\b(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve)\b|\b(?:serve_forever|inf(?:inity)?)\b"
 )
 _RENAMES = re.compile(r"\bgit\b[^|;&\n]*\s(?:mv|worktree\s+move|submodule)\b|\brename\w*\b")  # where `mv` would copy
-_RUNS_IN_GIT = re.compile(
-    r"(?:modules/.+/|worktrees/[^/]+/)?(?:config|config\.worktree|modules\.config)"
-    r"|(?:modules/.+/)?(?:hooks|hooks/.+(?<!\.sample)|info/attributes|commondir|objects/info/alternates)"
-)
 
 
 class CommandLayers:
@@ -166,59 +159,6 @@ class CommandLayers:
 def _sessions(folder: str) -> str:
     """Where the sessions lie whose layers may be dead ones: those of killed processes stay behind."""
     return glob_escape(os.path.dirname(os.path.dirname(folder)))
-
-
-def runs_later(changes: Sequence[StagedChange], roots: Sequence[str]) -> tuple[list[StagedChange], list[StagedChange]]:
-    """Return, of the changes, those to places that no command has to do with, and the others that run later."""
-    foreign: list[StagedChange] = []
-    others: list[StagedChange] = []
-    for change in changes:
-        root = next((root for root in roots if change.path.startswith(f"{root.rstrip('/')}/")), "/")
-        counting = [path for each, path in _files_of(change, root) if _counts(each, path)]
-        if counting:
-            (foreign if any(map(is_put_back, counting)) else others).append(change)
-    taken = [change.path for change in foreign if change.moved_from]
-    foreign += [change for change in changes if any(change.path.startswith(f"{path}/") for path in taken)]
-    return foreign, others
-
-
-def _files_of(change: StagedChange, root: str) -> Iterator[tuple[StagedChange, str]]:
-    """Yield what a change puts there, with its path as seen from the root: all that lies in a folder that is moved."""
-    place = f"/{os.path.relpath(change.path, root)}"
-    if change.moved_from:
-        for above, _folders, names in os.walk(change.moved_from):
-            for name in names:
-                source = os.path.join(above, name)
-                inside = os.path.relpath(source, change.moved_from)
-                yield StagedChange(os.path.join(change.path, inside), source), os.path.join(place, inside)
-    elif change.source and (os.path.islink(change.source) or not os.path.isdir(change.source)):
-        yield change, place
-
-
-def _counts(change: StagedChange, path: str) -> bool:
-    """Whether a file decides what runs later; `path` is as seen from its root."""
-    name = os.path.basename(path)
-    if not SKIPPED.isdisjoint(path.split("/")):
-        return False
-    if name == ".git":  # a worktree's or a submodule's, new, which leads to a repository of the same workspace
-        named = os.fsdecode(_content(change.source)[len(b"gitdir: ") :].strip())
-        named = os.path.normpath(os.path.join(os.path.dirname(change.path), named))
-        return os.path.lexists(change.path) or "/.git/" not in f"{named}/"
-    is_settings = name == "config" and os.path.lexists(os.path.join(os.path.dirname(change.source), "HEAD"))
-    if "/.git/" in path or is_settings:
-        if not is_settings and not _RUNS_IN_GIT.fullmatch(path.partition("/.git/")[2]):
-            return False
-        is_known = name in ("config", "config.worktree", "modules.config")
-        return not (is_known and is_harmless(_content(change.source), _content(change.path)))
-    return protected_reason(path) is not None
-
-
-def _content(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(_MOST_BYTES)
-    except OSError:
-        return b""
 
 
 def _is_of(change: StagedChange, layer: Layer) -> bool:

@@ -18,10 +18,11 @@ from dogu.contract.confirmation import Answer, Confirmation
 from dogu.contract.display import markdown_of
 from dogu.language import told
 from dogu.workspace.layer.changes import changes_in
-from dogu.workspace.layer.command import CommandLayers, runs_later
+from dogu.workspace.layer.command import CommandLayers
 from dogu.workspace.layer.ending import Ending, Settled
 from dogu.workspace.layer.make import Layers
 from dogu.workspace.layer.shown import Shown, shown
+from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.staged import CommitReport, StagedChange
 from dogu.workspace.truncation import middle_left_out
 

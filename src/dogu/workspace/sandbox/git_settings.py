@@ -1,12 +1,14 @@
-"""Which settings of a git repository name no program: what a new or changed `.git/config` may hold unasked.
+"""What of a git repository's own files starts programs: which settings name none, which places git reads none from.
 
-A list of what is harmless, since git's settings that start something are dozens and grow. Pure.
-Source: git-config(1).
+Lists of what is harmless, since what starts something are dozens of settings and places, and they grow. Pure.
+Source: git-config(1), gitrepository-layout(5).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from enum import Enum
 
 _HARMLESS = re.compile(
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|"
@@ -17,9 +19,49 @@ _HARMLESS = re.compile(
     r"|remote\..*\.(?:fetch|push|tagopt|prune|promisor|partialclonefilter|mirror)"
     r"|submodule\.(?:active|recurse)|submodule\..*\.active"
 )
+# Places in `.git`; a submodule's and a worktree's lie deeper.
+_SETTINGS = r"(?:.+/)?(?:config|config\.worktree|modules\.config)"
+_LINK = r"worktrees/[^/]+/commondir"
+_TODO = r"(?:.+/)?(?:rebase-merge/git-rebase-todo(?:\.backup)?|rebase-merge/done|sequencer/todo)"
+_STARTS = (
+    r"(?:modules/.+/)?(?:hooks|hooks/.+(?<!\.sample)|info/attributes|objects/info/(?:http-)?alternates)"
+    r"|(?:.+/)?commondir"
+)
+_ORDINARY = (
+    r"(?:modules/.+/)?(?:worktrees/[^/]+/)?(?:(?:objects|refs|logs|reftable|lfs|annex|svn|rr-cache|rebase-merge|"
+    r"rebase-apply|sequencer|NOTES_MERGE_WORKTREE|filter-repo|fsmonitor--daemon)/.+|[A-Z][A-Z_]*|(?:sharedindex|index)(?:\..+)?|"
+    r"packed-refs|shallow|description|gitdir|locked|gc\.\w+|info/(?:exclude|refs|grafts|sparse-checkout)|hooks/.+\.sample|"
+    r"(?:.+/)?[\w.-]+\.lock|fsmonitor--daemon\.ipc|branches(?:/.+)?)"
+)
+_RUNS_A_LINE = rb"(?m)^\s*(?:exec|x)\b"
 _ADDRESS = re.compile(r"remote\..*\.(?:url|pushurl)|submodule\..*\.url")
 _STARTS_NOTHING = re.compile(r"(?:https?|ssh|git|file)://[^-].*|[\w.@-]+:(?!:).*|[./][^:]*|\w[^:]*")
 _SECTION = re.compile(r"\[\s*(?P<name>[\w.-]+)\s*(?:\"(?P<sub>(?:[^\"\\]|\\.)*)\")?\s*\](?P<rest>.*)")
+
+
+class Effect(Enum):
+    """What a changed place in a repository does: nothing of its own, what isn't known, or start programs of its own."""
+
+    NONE = "none"
+    UNKNOWN = "unknown"
+    STARTS = "starts"
+
+
+def effect_of(inside: str, read: Callable[[], bytes], known: Iterable[bytes] = ()) -> Effect:
+    """Say what a file does, by its path inside `.git`; its content is read only where that decides.
+
+    `known` are the settings that the user's own repositories have: who copies them adds nothing.
+    """
+    if re.fullmatch(_SETTINGS, inside):
+        new = read()
+        return Effect.NONE if any(is_harmless(new, old) for old in (b"", *known)) else Effect.STARTS
+    if re.fullmatch(_LINK, inside) and read().strip() == b"../..":
+        return Effect.NONE
+    if re.fullmatch(_TODO, inside):  # `rebase --exec` leaves its own lines here, so that they are told and stay
+        return Effect.UNKNOWN if re.search(_RUNS_A_LINE, read()) else Effect.NONE
+    if re.fullmatch(_STARTS, inside):
+        return Effect.STARTS
+    return Effect.NONE if re.fullmatch(_ORDINARY, inside) else Effect.UNKNOWN
 
 
 def is_harmless(new: bytes, old: bytes = b"") -> bool:

@@ -299,7 +299,10 @@ class Sandbox(msgspec.Struct, frozen=True):
 _LIMITS: dict[Step, tuple[str, ...]] = {
     Step.BUBBLEWRAP: (
         sentence("What runs later and isn't there yet (a new .vscode) can be made; it is put back afterwards."),
-        sentence("What a background job makes later, or deep below the workspace, is told at most."),
+        sentence(
+            "What a background job makes later, or deep below the workspace, is told at most; among packages "
+            "(node_modules, .venv) only git's settings are looked at."
+        ),
         sentence("A socket that another program makes in a tools' folder while a command runs can be reached."),
         sentence("Programs can see which other processes run."),
     ),

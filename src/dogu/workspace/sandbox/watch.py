@@ -12,24 +12,41 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from functools import lru_cache
 
 from dogu.workspace.protected import protected_reason
 from dogu.workspace.sandbox import putting_back
+from dogu.workspace.sandbox.git_settings import Effect, effect_of
 from dogu.workspace.sandbox.work import repositories
+from dogu.workspace.staged import StagedChange
 
 MOST_FOLDERS = 400
 DEEPEST = 3
 _SETTLED_NS = 100_000_000  # two changes within a clock's tick leave one time stamp
-SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "target", "vendor", ".venv", "venv"})
+_UNREAD = b"\xff"  # what can't be read may say anything
+_MOST_BYTES = 1 << 20  # of git's settings that are looked into
+_SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "target", "vendor", ".venv", "venv"})
 _IN_GIT = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
+_TODO = "rebase-merge/git-rebase-todo"  # what `git rebase --continue` runs
 # No command has to do with these: what becomes of them is undone. The rest (a build server's, say) also comes with a
 # branch that is checked out, and is told.
 _PUT_BACK = frozenset(
     {".gemini", ".dogu", ".vscode", ".idea", ".zed", ".fleet", ".run", ".vimrc", ".nvimrc", ".exrc", ".nvim.lua"}
     | {".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"}
     | {".mcp.json", ".agents", ".windsurf", ".kiro", ".roo", ".qwen", ".opencode", ".devcontainer", ".githooks"}
-    | {".zlogin", ".envrc", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".claude", ".codex", ".cursor"}
+    | {
+        ".zlogin",
+        ".envrc",
+        ".gdbinit",
+        ".lldbinit",
+        ".dir-locals.el",
+        ".dir-locals-2.el",
+        ".emacs",
+        ".claude",
+        ".codex",
+        ".cursor",
+    }
 )
 
 _ENDINGS = (".yml", ".yaml", ".toml", ".json", ".jsonc", ".md", ".code-workspace", "customize.py")
@@ -84,22 +101,27 @@ class Watch:
     def put_back(self, before: dict[str, Signature], after: dict[str, Signature]) -> list[str]:
         """Undo what a command did to places that no command has to do with; return their paths, sorted.
 
-        New settings of a repository that start nothing (a clone's) stay.
+        New settings of a repository that start nothing (a clone's) stay, and so does the last copy of any.
         """
         undone: list[str] = []
+        is_last = any(path.endswith("/config") for path in before.keys() - after.keys())
         for path in changes(before, after):
-            if not is_put_back(path) or self.starts_nothing(path, after[path]):
-                continue
-            if path not in before:
-                if not (stat.S_ISDIR(after[path][3]) and _is_in_git(path)):
-                    undone += [path] if putting_back.remove(path, self._places) else []
-            elif path in self._contents and self._contents[path][0] == before[path]:
-                signature, content = self._contents[path]
-                undone += [path] if putting_back.write(path, self._places, content, signature[3]) else []
+            is_copy = is_last and path not in before and not _is_in_git(path) and path.endswith("/config")
+            if is_put_back(path) and not is_copy and not self.starts_nothing(path, after[path]):
+                undone += [path] if self._undo(path, before.get(path), after[path]) else []
         for path in sorted(after.keys() - before.keys(), reverse=True):  # folders that have become empty
             if stat.S_ISDIR(after[path][3]) and is_put_back(path) and not _is_in_git(path):
                 undone += [path] if putting_back.remove(path, self._places) else []
         return sorted(undone)
+
+    def _undo(self, path: str, before: Signature | None, after: Signature) -> bool:
+        if before is None:
+            is_folder_in_git = stat.S_ISDIR(after[3]) and _is_in_git(path)
+            return not is_folder_in_git and putting_back.remove(path, self._places)
+        known = self._contents.get(path)
+        if known is None or known[0] != before:
+            return False
+        return putting_back.write(path, self._places, known[1], before[3])
 
     @property
     def _places(self) -> list[str]:
@@ -107,16 +129,19 @@ class Watch:
 
     def starts_nothing(self, path: str, signature: Signature) -> bool:
         """Whether this is what `git init`, `clone` and `remote add` leave: settings that start nothing."""
-        if not _is_in_git(path) or os.path.basename(path) not in ("config", ".git") or not stat.S_ISREG(signature[3]):
+        name = os.path.basename(path)
+        if not stat.S_ISREG(signature[3]):
             return False
-        if os.path.basename(path) == ".git":  # a worktree's or a submodule's; what it names is looked at by itself
+        if name == ".git":  # a worktree's or a submodule's; what it names is looked at by itself
             content = putting_back.read(path, self._places) or b""
             named = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(content[8:].strip())))
             return path not in self._contents and "/.git/" in f"{named}/"
-        from dogu.workspace.sandbox.git_settings import is_harmless
-
-        content, known = putting_back.read(path, self._places), self._contents.get(path)
-        return content is not None and is_harmless(content, known[1] if known else b"")
+        inside = _inside_git(path)
+        if not inside:
+            return False
+        content = putting_back.read(path, self._places)
+        known = [old for place, (_, old) in self._contents.items() if os.path.basename(place) == name]
+        return content is not None and effect_of(inside, lambda: content, known) is Effect.NONE
 
     def _protected(self, root: str) -> Iterator[str]:
         waiting = deque([(root, 0)])
@@ -165,9 +190,13 @@ def changes(before: dict[str, Signature], after: dict[str, Signature]) -> list[s
 def fixed_places(roots: Sequence[str]) -> list[str]:
     """Return the places right in the roots that no command needs to write, those that exist: for read-only mounts."""
     paths = [os.path.join(root, name) for root in roots for name in _FIXED]
-    for repository in [*(os.path.join(root, ".git") for root in roots), *repositories(roots)]:
+    for repository in _git_folders(roots):
         paths += _fixed_in_git(repository) if os.path.isdir(repository) else [repository]
     return [path for path in paths if os.path.exists(path) and not os.path.islink(path)]
+
+
+def _git_folders(roots: Sequence[str]) -> list[str]:
+    return [*(os.path.join(root, ".git") for root in roots), *repositories(roots)]
 
 
 def _fixed_in_git(repository: str) -> Iterator[str]:
@@ -175,7 +204,7 @@ def _fixed_in_git(repository: str) -> Iterator[str]:
     yield from (os.path.join(repository, name) for name in (*_IN_GIT, "modules.config"))
     for name, is_folder in _entries(os.path.join(repository, "worktrees")):
         if is_folder:
-            yield os.path.join(repository, "worktrees", name, "config.worktree")
+            yield from (os.path.join(repository, "worktrees", name, file) for file in ("config.worktree", "commondir"))
     waiting = [os.path.join(repository, "modules")]
     while waiting:
         folder = waiting.pop()
@@ -191,9 +220,102 @@ def _is_in_git(path: str) -> bool:
     return "/.git/" in path or path.endswith("/.git")
 
 
+def _inside_git(path: str) -> str:
+    """Return a path as a repository has it, "" for what lies in none: `config` beside a HEAD is a bare one's."""
+    if "/.git/" in path:
+        return path.partition("/.git/")[2]
+    name = os.path.basename(path)
+    return name if name == "config" and os.path.lexists(os.path.join(os.path.dirname(path), "HEAD")) else ""
+
+
 def is_put_back(path: str) -> bool:
     """Whether a place is one that no command has to do with: what becomes of it is undone."""
+    if path.endswith(_TODO):
+        return False
     return _is_in_git(path) or os.path.basename(path) == "config" or not _PUT_BACK.isdisjoint(path.lower().split("/"))
+
+
+def runs_later(changes: Sequence[StagedChange], roots: Sequence[str]) -> tuple[list[StagedChange], list[StagedChange]]:
+    """Return, of the changes, those to places that no command has to do with, and the others that run later."""
+    foreign: list[StagedChange] = []
+    others: list[StagedChange] = []
+    known = [_content(os.path.join(place, "config")) for place in _git_folders(roots)]
+    gone = {change.moved_from or change.path for change in changes if change.moved_from or not change.source}
+    is_last = any(path.endswith(("/.git", "/.git/config")) for path in gone)  # what has gone there may be here now
+    for change in changes:
+        root = next((root for root in roots if change.path.startswith(f"{root.rstrip('/')}/")), "/")
+        does = {_what_it_does(each, path, known, is_last=is_last) for each, path in _files_of(change, root)}
+        if _Does.FOREIGN in does:
+            foreign.append(change)
+        elif _Does.RUNS_LATER in does:
+            others.append(change)
+    taken = [change.path for change in foreign if change.moved_from]
+    foreign += [change for change in changes if any(change.path.startswith(f"{path}/") for path in taken)]
+    return foreign, others
+
+
+class _Does(Enum):
+    NOTHING = 0
+    RUNS_LATER = 1
+    FOREIGN = 2
+
+
+def _what_it_does(change: StagedChange, path: str, known: Sequence[bytes], *, is_last: bool) -> _Does:
+    """Say what a changed file does later; `path` is as seen from its root."""
+    name = os.path.basename(path)
+    if name == ".git":  # a worktree's or a submodule's, new, which leads to a repository of the same workspace
+        named = os.fsdecode(_content(change.source)[len(b"gitdir: ") :].strip())
+        named = os.path.normpath(os.path.join(os.path.dirname(change.path), named))
+        is_ordinary = "/.git/" in f"{named}/" and not os.path.lexists(change.path)
+        return _Does.NOTHING if is_ordinary else _Does.FOREIGN
+    inside = _inside_git(path) or os.path.basename(_inside_git(change.source))
+    if inside:
+        does = effect_of(inside, lambda: _content(change.source, _UNREAD), [_content(change.path), *known])
+        is_copy = is_last and "/.git/" not in path
+        return (
+            _Does.NOTHING
+            if does is Effect.NONE
+            else _Does.RUNS_LATER
+            if does is Effect.UNKNOWN or is_copy
+            else _Does.FOREIGN
+        )
+    if not _SKIPPED.isdisjoint(path.split("/")):
+        return _Does.NOTHING
+    if protected_reason(path) is None:
+        return _Does.RUNS_LATER if _gains_rights(change) else _Does.NOTHING
+    return _Does.FOREIGN if is_put_back(path) else _Does.RUNS_LATER
+
+
+def _gains_rights(change: StagedChange) -> bool:
+    """Whether a file has come to run with its owner's or group's rights, whoever starts it."""
+    try:
+        new = os.lstat(change.source).st_mode
+        old = os.lstat(change.path).st_mode if os.path.lexists(change.path) else 0
+    except OSError:
+        return False
+    return stat.S_ISREG(new) and bool(new & ~old & (stat.S_ISUID | stat.S_ISGID))
+
+
+def _files_of(change: StagedChange, root: str) -> Iterator[tuple[StagedChange, str]]:
+    """Yield what a change puts there, with its path as seen from the root: all that lies in a folder that is moved."""
+    place = f"/{os.path.relpath(change.path, root)}"
+    if change.moved_from:
+        for above, _folders, names in os.walk(change.moved_from):
+            for name in names:
+                source = os.path.join(above, name)
+                inside = os.path.relpath(source, change.moved_from)
+                yield StagedChange(os.path.join(change.path, inside), source), os.path.join(place, inside)
+    elif change.source and (os.path.islink(change.source) or not os.path.isdir(change.source)):
+        yield change, place
+
+
+def _content(path: str, otherwise: bytes = b"") -> bytes:
+    """Return a plain file's beginning; `otherwise` for a link and what else isn't one."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            return file.read(_MOST_BYTES)
+    except OSError:
+        return otherwise
 
 
 def _sorted_out(folder: str) -> tuple[list[str], list[str]]:
@@ -207,10 +329,10 @@ def _sorted_out(folder: str) -> tuple[list[str], list[str]]:
             protected.append(path)
         elif name.lower() == ".git":
             # A file in its place names another folder, whose settings then count.
-            protected += [os.path.join(path, inside) for inside in _IN_GIT] if is_folder else [path]
+            protected += [os.path.join(path, inside) for inside in (*_IN_GIT, _TODO)] if is_folder else [path]
         elif _may_be_protected(name) and _is_protected(os.path.basename(folder), name):
             protected.append(path)
-        elif is_folder and name not in SKIPPED:
+        elif is_folder and name not in _SKIPPED:
             folders.append(path)
     return protected, folders
 
