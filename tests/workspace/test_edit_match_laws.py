@@ -105,8 +105,16 @@ def result_of(text: str, found: Edit) -> str:
     return "".join([*out, text[at:]])
 
 
+BESIDE_QUOTED_CODE = Case(
+    "    a = 'y'\n    word1x = “値” & 1\n    call(x)\n",
+    "    a = 'y'\n    word1x = “値” & 1\n",
+    "    a = 'y'\n    word1x = “値” & 1\n    other1x = “値” & 1\n",
+)
+
+
 @settings(max_examples=300)
 @given(cases(), st.sampled_from(sorted(GARBLINGS)))
+@example(BESIDE_QUOTED_CODE, "straight quotes")
 def test_a_garbling_of_both_strings_gives_back_the_intended_text_or_a_refusal(case: Case, name: str) -> None:
     assume(case.new)
     garble = GARBLINGS[name]

@@ -18,6 +18,7 @@ _PAIRS = ({"“", "”"}, {"‘", "’"})
 _OPENS_AFTER = frozenset("([{<“‘-–—/=")
 _UNSEEN = frozenset("\u00a0\u2007\u2009\u202f\u2010\u2011")  # what nobody tells from a blank or a hyphen
 _CODE_SIGNS = frozenset("'\"-`")
+_QUOTES = frozenset("'\"`")
 _STATEMENT = re.compile(
     r"[;{]\s*$|^\s*[\w.\[\]\"']+\s*(?:[-+*/|&]?=|:=)\s|\w\([^)]*\)\s*$|^\s*(?:return|import|from|const|let|var)\s|=>"
 )
@@ -51,10 +52,16 @@ class CharacterMap:
         self._words = place.words
         quotes = [at for at, char in enumerate(place.old) if char == "'"]
         self._are_apostrophes = all(_is_apostrophe(place.old, at) for at in quotes)
+        self._curly_in_code = _curly_in_code(place)
 
     def apply(self, body: str, before: str = "", line: str | None = None) -> str:
-        """Return a line of the model's, or what follows `before` in the `line`, in the file's characters."""
+        """Return a line of the model's, or what follows `before` in the `line`, in the file's characters.
+
+        Raises `UncleanError` where that isn't known: straight quotes where lines like code have typographic ones.
+        """
         is_code = _is_code(body if line is None else line)
+        if is_code and not self._curly_in_code.isdisjoint(body):
+            raise UncleanError("a new line has straight quotes where the file's lines have typographic ones")
         if self._form is not None:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
@@ -110,6 +117,19 @@ class CharacterMap:
 def _is_code(line: str) -> bool:
     """Whether the line is a statement rather than text or a comment: its quotes and hyphens are ASCII."""
     return not has_comment(line) and _STATEMENT.search(line) is not None
+
+
+def _curly_in_code(place: Place) -> set[str]:
+    """Return the straight quotes that stand for typographic ones in a line like code which has no straight ones."""
+    found: set[str] = set()
+    for unit in place.units:
+        char = place.old[unit.old_start : unit.old_end]
+        if place.text[unit.start : unit.end] in _CURLY.get(char, ""):
+            end = place.text.find("\n", unit.end)
+            line = place.text[place.text.rfind("\n", 0, unit.start) + 1 : end if end >= 0 else None]
+            if _is_code(line) and not _QUOTES.intersection(line):
+                found.add(char)
+    return found
 
 
 def _surroundings(text: str, at: int) -> str:
