@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.app.extending import skill_tools
+from dogu.app.extending import skill_tools, unmatched_skills
 from dogu.app.foundation import memory_file
 from dogu.app.mcp_servers import offer_on_demand
 from dogu.app.sandboxed import command_surroundings
@@ -19,6 +19,7 @@ from dogu.language import told
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
+from dogu.settings.tools import unknown_tool_hint
 
 if TYPE_CHECKING:
     from dogu.app.foundation import Foundation
@@ -96,7 +97,7 @@ async def add_tools(base: Foundation, services: SessionServices, more: Iterable[
         registry.register_unless(why_missing(rules, tool.name), tool)
     for tool in (*skill_tools(options, settings, workspace.roots, base.policy), *more):
         registry.register(tool)
-    start.notes.add(*await _discover(base))
+    start.notes.add(*unmatched_skills(options, settings), *await _discover(base))
 
 
 def of_use(base: Foundation, web: Web) -> Callable[[AnyTool], bool]:
@@ -129,7 +130,7 @@ async def _discover(base: Foundation) -> tuple[str, ...]:
     settings, registry, workspace = base.start.settings, base.executor.registry, base.workspace
     tools = settings.tools
     if not tools.discovery_command:
-        return ()
+        return _unmatched(base)
     from dogu.runtime.discovery.command import CommandRunner, discover
     from dogu.workspace.environment import command_environment
 
@@ -144,10 +145,26 @@ async def _discover(base: Foundation) -> tuple[str, ...]:
         excluded = base.policy.rules.is_excluded(tool.name)
         why = base.policy.rules.why_missing(tool.name) if excluded else ""
         registry.register_unless(why, tool, is_discovered=True)
-    if settings.mcp.servers or settings.mcp.server_command:  # more tools come: what matches none of them is told then
-        return found.problems
-    names = {tool.name for tool in registry} | registry.kept_out
-    return (*found.problems, *base.policy.rules.unmatched(names))
+    return (*found.problems, *_unmatched(base))
+
+
+def _unmatched(base: Foundation) -> tuple[str, ...]:
+    """Say which entries of the rules match no tool, unless MCP servers will bring more: then it is said later.
+
+    Where nothing is discovered, the settings have told of a name alone that is no built-in tool's.
+    """
+    settings, registry, rules = base.start.settings, base.executor.registry, base.policy.rules
+    if settings.mcp.servers or settings.mcp.server_command:
+        return ()
+    if not (rules.exclude or rules.asked or rules.allowed or rules.files):
+        return ()
+    from dogu.policy.unmatched import KnownTools, unmatched
+
+    found = unmatched(rules, KnownTools(frozenset(tool.name for tool in registry) | registry.kept_out))
+    are_told = not settings.tools.discovery_command
+    return tuple(
+        each.sentence for each in found if each.is_in_file or not are_told or unknown_tool_hint(each.entry[1]) is None
+    )
 
 
 def built_in_tools(settings: Settings, parts: ToolServices) -> Iterable[AnyTool]:

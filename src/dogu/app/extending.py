@@ -14,7 +14,7 @@ import msgspec
 
 from dogu.app.options import Options, Start
 from dogu.contract.errors import ToolError
-from dogu.language import say
+from dogu.language import say, told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.runtime.calls import ToolAnswer, ToolCall
@@ -58,6 +58,16 @@ def skills_of(options: Options, settings: Settings) -> Skills | None:
     from dogu.agent.extensions.skills import SkillFolder, Skills
 
     return Skills([SkillFolder(folder, is_project) for folder, is_project in places], chosen.disabled)
+
+
+def unmatched_skills(options: Options, settings: Settings) -> list[str]:
+    """Say which skills are disabled and aren't there: each was meant for something."""
+    if not settings.extensions.skills.disabled:
+        return []
+    skills = skills_of(options, settings)
+    names = skills.unmatched() if skills is not None else sorted(settings.extensions.skills.disabled)
+    source = f"skills.disabled ({settings.origins['skills.disabled']})"
+    return [told("The entry {entry!r} of {source} names no skill.", entry=name, source=source) for name in names]
 
 
 def skill_tools(options: Options, settings: Settings, roots: Roots, policy: Policy) -> list[AnyTool]:
@@ -234,7 +244,9 @@ def _hooks_found(options: Options, settings: Settings) -> tuple[list[Hook], list
     files = tuple(HookFile(file.origin.file, file.is_project, file.value) for file in chosen.files)
     hooks, problems = read_hooks(files)
     disabled = {*chosen.disabled, *(name for file in files for name in disabled_names(file))}
+    unmatched = sorted(disabled - {name for hook in hooks for name in (hook.name, hook.command)})
     hooks = [hook for hook in hooks if hook.name not in disabled and hook.command not in disabled]
+    problems += [told("{name!r} is disabled, and there is no such hook", name=name) for name in unmatched]
     return hooks, [*(say("Hooks: {problem}", problem=problem) for problem in problems), *_new_hooks(hooks, options)]
 
 
@@ -243,11 +255,11 @@ def _hook_place(settings: Settings, root: str, folder: str) -> HookPlace:
     from dogu.workspace.environment import command_environment
 
     session_id = os.path.basename(folder)
-    told = {f"{name}_PROJECT_DIR": root for name in ("GEMINI", "CLAUDE", "DOGU")}
-    told |= {"GEMINI_SESSION_ID": session_id, "GEMINI_CWD": root, "DOGU_SESSION_ID": session_id}
+    variables = {f"{name}_PROJECT_DIR": root for name in ("GEMINI", "CLAUDE", "DOGU")}
+    variables |= {"GEMINI_SESSION_ID": session_id, "GEMINI_CWD": root, "DOGU_SESSION_ID": session_id}
 
     def environment() -> Mapping[str, str]:
-        return command_environment(os.environ, settings.shell.environment, settings.shell.withheld) | told
+        return command_environment(os.environ, settings.shell.environment, settings.shell.withheld) | variables
 
     return HookPlace(root, environment, session_id, os.path.join(folder, RECORD_NAME))
 

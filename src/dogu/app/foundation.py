@@ -32,7 +32,7 @@ from dogu.runtime.journal import Journal
 from dogu.runtime.registry import ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.runtime import Commands, Runtime
-from dogu.settings import Settings, SettingsError, Trust
+from dogu.settings import Origin, Settings, SettingsError, Trust
 from dogu.workspace.files import LocalFiles
 from dogu.workspace.pending_writes import recover
 from dogu.workspace.roots import Roots
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from dogu.workspace.memory_file import MemoryFile
     from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.sandbox.ladder import Sandbox
+
+_LISTS = ("core", "exclude", "confirmationRequired", "allowed")
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -217,13 +219,15 @@ def rules_of(options: Options, settings: Settings, *, is_attended: bool = True) 
     Raises `SettingsError` for what isn't understood.
     """
     tools = settings.tools
+    places = {name: str(place) for name, place in tools.places.items()}
+    origins = {name.removeprefix("tools."): str(place) for name, place in settings.origins.items()}
+    places |= {name: origins[name] for name in _LISTS if name in origins}
     try:
-        places = {entry: str(place) for entry, place in tools.places.items()}
-        if "tools.core" in settings.origins:
-            places["coreTools"] = str(settings.origins["tools.core"])
         rules = Rules.from_lists(tools.core, tools.exclude, tools.allowed, places, tools.asked)
     except RestrictionError as error:
-        raise SettingsError("settings", 0, "tools", f"{error.entry}: {error}") from error
+        name = next((name for name in _LISTS if f"{name}.{error.entry}" in tools.places), "")
+        origin = tools.places.get(f"{name}.{error.entry}", Origin("settings"))
+        raise SettingsError(origin.file, origin.line, f"tools.{name}".rstrip("."), str(error)) from error
     from_files = rules_from_files(options, settings, is_attended=is_attended)
     return msgspec.structs.replace(rules, files=from_files, runs_unknown=settings.sandbox.mode == "off")
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from dogu.language import told
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
 
@@ -34,6 +35,10 @@ async def mcp_servers(
     """
     settings = base.start.settings
     mcp = settings.mcp
+    out: dict[str, str] = {}
+    if mcp.servers or mcp.server_command or mcp.allowed or mcp.excluded:
+        out, problems = _kept_out(settings)
+        base.start.notes.add(*problems)
     if not mcp.servers and not mcp.server_command:
         yield None
         return
@@ -48,7 +53,8 @@ async def mcp_servers(
     elicit = recorded_elicitations(base.executor.approval.elicit, record)
     sample = recorded_sampling(sample, record) if sample is not None else None
     host = host_of(settings, runtime.roots, base.start.options.state_folder, elicit, sample)
-    async with mcp_tools(entries, runtime, host, wait_s=_HEADLESS_WAIT_S if waits else 0) as servers:
+    wait_s = _HEADLESS_WAIT_S if waits else 0
+    async with mcp_tools(entries, runtime, host, wait_s=wait_s, kept_out=out) as servers:
         yield servers
 
 
@@ -63,6 +69,29 @@ def entries_of(settings: Settings) -> tuple[list[ServerEntry], list[str]]:
         return f"{mcp.places[name]}: mcpServers.{name}" if name in mcp.places else ""
 
     return read_entries(mcp.servers, mcp.server_command, mcp.allowed, mcp.excluded, where)
+
+
+def _kept_out(settings: Settings) -> tuple[dict[str, str], list[str]]:
+    """Say by alias why a server is kept out, and which entries of the lists name none."""
+    from dogu.runtime.discovery.mcp.entries import kept_out
+
+    mcp = settings.mcp
+
+    def source(key: str) -> str:
+        key = key if settings.values["admin.mcp.enabled"] else "admin.mcp.enabled"
+        return f"{key} ({settings.origins[key]})" if key in settings.origins else key
+
+    aliases = (*mcp.servers, *(("mcp",) if mcp.server_command else ()))
+    out, unmatched = kept_out(aliases, mcp.allowed, mcp.excluded)
+    whys = {
+        alias: told("the MCP server {alias} is kept out by {lists}.", alias=alias, lists=tuple(map(source, keys)))
+        for alias, keys in out.items()
+    }
+    problems = [
+        told("The entry {entry!r} of {source} names no MCP server.", entry=entry, source=source(key))
+        for key, entry in unmatched
+    ]
+    return whys, problems
 
 
 def host_of(

@@ -99,7 +99,7 @@ def _with(judged: Judgement, by_files: Judged) -> Judgement:
 
 def _is_among(facts: CallFacts, rules: tuple[Rule, ...], text: ParsedText | None) -> bool:
     """Whether the rules name the tool, or may name a part of its command."""
-    own = tuple(rule for rule in rules if rule.tool == facts.tool)
+    own = tuple(rule for rule in rules if rule.names(facts.tool))
     if any(rule.words is None for rule in own):
         return True
     return bool(own) and facts.command is not None and judge_text(facts, None, own, text).gate is not Decision.ALLOW
@@ -136,7 +136,7 @@ def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode, text: ParsedT
 
 
 def _is_allowed(facts: CallFacts, rules: Rules, text: ParsedText | None) -> bool:
-    own = [rule for rule in rules.allowed if rule.tool == facts.tool]
+    own = [rule for rule in rules.allowed if rule.names(facts.tool)]
     if any(rule.words is None for rule in own):
         return True
     if facts.command is None or not own:

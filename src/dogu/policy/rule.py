@@ -7,14 +7,21 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from dogu.contract.tool_names import CONTAINED_COMMANDS, OTHER_NAMES, SHELL_TOOL
+from dogu.contract.tool_names import (
+    CONTAINED_COMMANDS,
+    OTHER_NAMES,
+    SHELL_TOOL,
+    may_mean_tool,
+    means_tool,
+    server_and_tool,
+)
 from dogu.language import joined, told
 from dogu.policy.verdict import Decision
 
 KEPT = "kept"
 """The source of a rule that outlives the session, in its folder."""
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:|[\w.-]+)\\[\w.]")
-_ENTRY = r"(?s)\s*(?P<name>[A-Za-z_][A-Za-z0-9_.:-]*)(?:\((?P<words>.*)\))?\s*"
+_ENTRY = r"(?s)\s*(?P<name>[A-Za-z_][A-Za-z0-9_.:*-]*)(?:\((?P<words>.*)\))?\s*"
 
 
 class RestrictionError(Exception):
@@ -40,6 +47,11 @@ class Rule(msgspec.Struct, frozen=True):
     is_unclear: bool = False
     parts: tuple[Rule, ...] = ()
     is_whole: bool = False
+
+    def names(self, tool: str) -> bool:
+        """Whether it is about this tool; what restricts, in every spelling that the tool may be meant by."""
+        means = means_tool if self.decision is Decision.ALLOW else may_mean_tool
+        return means(self.tool, tool)
 
     @property
     def text(self) -> str:
@@ -83,6 +95,9 @@ class Rule(msgspec.Struct, frozen=True):
                 entry, told("{entry!r} is neither a tool's name nor {tool}(COMMAND)", entry=entry, tool=SHELL_TOOL)
             )
         name = OTHER_NAMES.get(match["name"], match["name"])
+        if "*" in name and not server_and_tool(name)[0]:
+            message = told("{entry!r}: a * stands for the tools of a server, as in mcp_SERVER_*", entry=entry)
+            raise RestrictionError(entry, message)
         if match["words"] is None:
             return cls(name, decision, source=source)
         if name != SHELL_TOOL:

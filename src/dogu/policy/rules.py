@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dogu.contract.tool_names import BUILT_IN_NAMES, SHELL_TOOL
+from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import told
 from dogu.policy.rule import RestrictionError, Rule, check_examples
 from dogu.policy.verdict import Decision
 
 if TYPE_CHECKING:
     from dogu.policy.file_rules import FileRule
+
+ALLOWED = "tools.allowed"
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -42,17 +44,22 @@ class Rules(msgspec.Struct, frozen=True):
     ) -> Rules:
         """Make rules of the settings' lists. Raises `RestrictionError` for an entry that isn't understood.
 
-        `places` says where an entry of `excludeTools` is written, and under `coreTools` where that list is.
+        `places` says where an entry is written, as `LIST.ENTRY`, and under `core` where that list is: the lists are
+        `core`, `exclude`, `allowed` and `confirmationRequired`, as the settings' keys in `tools` are.
         """
         written = places or {}
+
+        def rules(entries: Iterable[str], decision: Decision, name: str, key: str) -> tuple[Rule, ...]:
+            return tuple(
+                Rule.parse(entry, decision, _written(name, written, f"{key}.{entry}", key)) for entry in entries
+            )
+
         return cls(
-            None if core is None else tuple(Rule.parse(entry, Decision.ALLOW, "core") for entry in core),
-            tuple(
-                Rule.parse(entry, Decision.DENY, _written("excludeTools", written, entry)) for entry in exclude or ()
-            ),
-            tuple(_allowed(entry) for entry in allowed or ()),
-            _written("coreTools", written, "coreTools"),
-            tuple(Rule.parse(entry, Decision.ASK, "asked") for entry in asked),
+            None if core is None else rules(core, Decision.ALLOW, "coreTools", "core"),
+            rules(exclude or (), Decision.DENY, "excludeTools", "exclude"),
+            tuple(_allowed(entry, written) for entry in allowed or ()),
+            _written("coreTools", written, "core"),
+            rules(asked, Decision.ASK, "tools.confirmationRequired", "confirmationRequired"),
         )
 
     def tool_exists(self, name: str) -> bool:
@@ -74,29 +81,10 @@ class Rules(msgspec.Struct, frozen=True):
             return told("{tool} is not among the tools of {source}", tool=name, source=self.core_source)
         return ""
 
-    def unmatched(self, names: Collection[str]) -> list[str]:
-        """Say which entries that exclude a tool match none: neither the names nor a tool of dogu's own."""
-        from difflib import get_close_matches
-
-        told_of: list[str] = []
-        for rule in self.exclude:
-            if rule.words is None and rule.tool not in BUILT_IN_NAMES and rule.tool not in names:
-                near = get_close_matches(rule.tool, names, n=1, cutoff=0.6)
-                hint = told(" Did you mean {near!r}?", near=near[0]) if near else ""
-                told_of.append(
-                    told(
-                        "The entry {entry!r} of {source} matches no tool, so it excludes nothing.{hint}",
-                        entry=rule.tool,
-                        source=rule.source,
-                        hint=hint,
-                    )
-                )
-        return told_of
-
     def _excluded_by(self, name: str) -> str:
         """What excludes the tool as a whole: the entry's source or the file's rule; '' for a tool that isn't."""
         for rule in self.exclude:
-            if rule.tool == name and rule.words is None:
+            if rule.words is None and rule.names(name):
                 return rule.source or "excludeTools"
         rule = next((rule for rule in self.files if rule.names(name)), None)
         return rule.source if rule is not None and rule.excludes(name) else ""
@@ -112,17 +100,19 @@ class Rules(msgspec.Struct, frozen=True):
         return tuple(rule for rule in self.exclude if rule.tool == SHELL_TOOL and rule.words is not None)
 
 
-def _written(name: str, places: Mapping[str, str], entry: str) -> str:
-    return f"{name} ({places[entry]})" if entry in places else name
+def _written(name: str, places: Mapping[str, str], *keys: str) -> str:
+    """Return the list's name, with where the entry is written, or else the list."""
+    place = next((places[key] for key in keys if key in places), "")
+    return f"{name} ({place})" if place else name
 
 
-def _allowed(entry: str | Mapping[str, Any]) -> Rule:
+def _allowed(entry: str | Mapping[str, Any], places: Mapping[str, str]) -> Rule:
     """An entry may carry examples: `{"rule": "...", "match": [...], "not_match": [...]}`."""
     if isinstance(entry, str):
-        return Rule.parse(entry, Decision.ALLOW, "allowed")
+        return Rule.parse(entry, Decision.ALLOW, _written(ALLOWED, places, f"allowed.{entry}"))
     text = entry.get("rule")
     if not isinstance(text, str) or entry.keys() - {"rule", "match", "not_match"}:
         raise RestrictionError(str(dict(entry)), 'a rule is {"rule": ..., "match": [...], "not_match": [...]}')
-    rule = Rule.parse(text, Decision.ALLOW, "allowed")
+    rule = Rule.parse(text, Decision.ALLOW, ALLOWED)
     check_examples([rule], entry.get("match", ()), entry.get("not_match", ()))
     return rule

@@ -20,7 +20,7 @@ class ToolSettings(msgspec.Struct, frozen=True):
     `default`, `auto_edit`, `yolo`. Commands are empty when not set. `edit_format` is one of `auto`, `replace`, `patch`,
     `lines`. `policies` name files and folders of rules, by the settings file that does, `admin_policies` those above
     them. "Always" is an answer unless it `always_is_disabled`, and outlives the session if it `always_is_kept`.
-    `places` says where each entry of `exclude` is written.
+    `places` says where each entry of the lists is written, as `exclude.ENTRY`.
     """
 
     core: tuple[str, ...] | None
@@ -199,7 +199,7 @@ def settings_of(merging: Merging, trust: Trust) -> Settings:
     """Hand every value to the group it belongs to."""
     value = merging.values
     return Settings(
-        tools=_tool_settings(value, _places(merging, "tools.exclude.")),
+        tools=_tool_settings(value, _places(merging, "tools.")),
         shell=ShellSettings(
             timeout_s=value["tools.shell.timeout"],
             inactivity_timeout_s=value["tools.shell.inactivityTimeout"],

@@ -20,6 +20,7 @@ from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 4_000_000
 _MOST_NAMED = 8
+_TOOL_LISTS = ("tools.core", "tools.exclude", "tools.allowed", "tools.confirmationRequired")
 _VARIABLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})"
 _BY_SPELLING = {spelling: key for key in KEYS for spelling in (key.name, *key.also)}
 _GROUPS = {spelling[:dot] for spelling in _BY_SPELLING for dot, letter in enumerate(spelling) if letter == "."}
@@ -219,12 +220,12 @@ class _Reading:
         return second
 
     def _check_tool_names(self, key: Key, path: Path, name: str, value: Any) -> None:
-        if not key.name.startswith("tools.") or key.name.rpartition(".")[2] not in ("core", "exclude", "allowed"):
+        if key.name not in _TOOL_LISTS:
             return
         for place, entry in enumerate(value):
             self._layer.places[f"{key.name}.{entry}"] = self._origin((*path, place))
             hint = unknown_tool_hint(entry)
-            if hint and key.name == "tools.exclude":
+            if hint and key.name in ("tools.exclude", "tools.confirmationRequired"):
                 raise self._fail(
                     (*path, place), name, told("{entry!r} is no tool: did you mean {hint!r}?", entry=entry, hint=hint)
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dogu.contract.tool_names import BUILT_IN_NAMES, OTHER_NAMES, SHELL_TOOL
+from dogu.contract.tool_names import BUILT_IN_NAMES, OTHER_NAMES, SHELL_TOOL, server_and_tool
 from dogu.language import told
 
 
@@ -54,7 +54,7 @@ def tool_entry(entry: str) -> str:
 def unknown_tool_hint(entry: str) -> str | None:
     """Return the built-in tool that a name misspells ("" when none is near); None for a known or a discovered one."""
     name = entry.partition("(")[0]
-    if name in BUILT_IN_NAMES or "__" in name:
+    if name in BUILT_IN_NAMES or server_and_tool(name)[0]:
         return None
     from difflib import get_close_matches
 

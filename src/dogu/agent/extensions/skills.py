@@ -39,13 +39,17 @@ class Skills:
 
     def __init__(self, folders: Sequence[SkillFolder], disabled: Sequence[str] = ()) -> None:
         self._folders = tuple(folders)
-        self._disabled = frozenset(disabled)
+        self._disabled = frozenset(name.strip().casefold() for name in disabled)
         self._read: dict[str, tuple[tuple[int, ...], Skill | str]] = {}
 
     def all(self) -> list[Skill]:
         """Return the skills that can be activated, sorted by name."""
         found = {skill.name: skill for skill in self._entries() if isinstance(skill, Skill)}
         return [found[name] for name in sorted(found) if name not in self._disabled]
+
+    def unmatched(self) -> list[str]:
+        """Return what is disabled and isn't there, sorted."""
+        return sorted(self._disabled - {skill.name for skill in self._entries() if isinstance(skill, Skill)})
 
     def problems(self) -> list[str]:
         """Say what is wrong with the skills that can't be used, each with file and line."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -187,37 +186,3 @@ async def test_a_list_that_never_ends_is_cut_and_told(tmp_path: Path, fault: str
 async def test_a_list_that_is_no_list_is_told(tmp_path: Path):
     async with opened(tmp_path, "list-no-list") as runtime:
         assert "no list" in note_of(runtime)
-
-
-async def test_a_servers_tool_is_excluded_by_either_of_its_names(tmp_path: Path):
-    """Gemini CLI's settings name a server's tool as the server does; a restriction is never dropped."""
-    _exclude(tmp_path, "good__echo", "echo")
-    async with opened(tmp_path, "none") as runtime:
-        assert not {tool.name for tool in runtime.registry} & {"good__echo", "bad__echo"}
-        for name, entry in (("good__echo", "good__echo"), ("bad__echo", "echo")):
-            error = (await result_of(runtime, name)).error
-            assert error is not None
-            assert error.kind is ErrorKind.REFUSED
-            assert f"{entry} is excluded by excludeTools ({tmp_path}/home/.gemini/settings.json:1)" in error.message
-        assert not [note for note in runtime.notes if "matches no tool" in note]
-
-
-async def test_an_entry_that_excludes_nothing_is_told_once_all_servers_have_answered(tmp_path: Path):
-    _exclude(tmp_path, "good__echoo", "save_memory", "apply_patch")
-    async with opened(tmp_path, "none") as runtime:
-        told = [note for note in runtime.notes if "matches no tool" in note]
-        assert len(told) == 1
-        assert "'good__echoo'" in told[0]
-        assert "Did you mean 'good__echo'?" in told[0]
-
-
-async def test_nothing_is_said_of_an_entry_while_a_server_has_not_answered(tmp_path: Path):
-    _exclude(tmp_path, "bad__something")
-    async with opened(tmp_path, "exit-at-start") as runtime:
-        assert not [note for note in runtime.notes if "matches no tool" in note]
-
-
-def _exclude(folder: Path, *entries: str) -> None:
-    settings = folder / "home" / ".gemini" / "settings.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({"excludeTools": entries}))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
-from typing import Protocol
+from typing import Protocol, cast
 
 import anyio
 from anyio import to_thread
 
 from dogu.contract import Content, ErrorKind, ToolError, ToolResult
 from dogu.contract.tool_names import BUILT_IN_NAMES
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rule import Rule
@@ -32,15 +32,20 @@ _AFTER_THE_PROMPT_S = 0.5
 
 @asynccontextmanager
 async def mcp_tools(
-    entries: Sequence[ServerEntry], runtime: Holder, host: Host, *, wait_s: float
+    entries: Sequence[ServerEntry],
+    runtime: Holder,
+    host: Host,
+    *,
+    wait_s: float,
+    kept_out: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[McpServers]:
     """Keep the servers of the entries running while the context is open, their tools in the runtime's registry.
 
     Waits `wait_s` for their tools; with 0 not at all, and the SDK is loaded a moment later, when the first prompt has
     been drawn. What comes later is added when it comes. What goes wrong is added to `Runtime.notes`. An entry's
-    `cwd` is relative to the primary root.
+    `cwd` is relative to the primary root. `kept_out` says by alias why other servers aren't there.
     """
-    servers = McpServers(entries, runtime, host, delay_s=0 if wait_s > 0 else _AFTER_THE_PROMPT_S)
+    servers = McpServers(entries, runtime, host, kept_out or {}, delay_s=0 if wait_s > 0 else _AFTER_THE_PROMPT_S)
     body_error: list[BaseException] = []
     try:
         async with anyio.create_task_group() as group:
@@ -82,8 +87,19 @@ class Holder(Protocol):
 class McpServers:
     """The servers of one runtime, and whose tools are whose."""
 
-    def __init__(self, entries: Sequence[ServerEntry], runtime: Holder, host: Host, *, delay_s: float = 0) -> None:
+    def __init__(
+        self,
+        entries: Sequence[ServerEntry],
+        runtime: Holder,
+        host: Host,
+        kept_out: Mapping[str, str] | None = None,
+        *,
+        delay_s: float = 0,
+    ) -> None:
         self._delay_s = delay_s
+        self._kept_out = kept_out or {}
+        self._left_out: dict[str, list[McpTool]] = {}
+        self._unmatched: set[tuple[str, str]] = set()
         self._servers = [McpServer(entry, runtime.roots[0], host, self) for entry in entries]
         self._runtime = runtime
         self._tools: dict[str, list[McpTool]] = {}
@@ -128,14 +144,16 @@ class McpServers:
         async with anyio.create_task_group() as group:
             for server in self._servers:
                 group.start_soon(server.run)
+            await self._all_settled()
+            self._tell_unmatched()
 
     async def wait(self, wait_s: float) -> None:
         """Wait until every server is listed or has failed, `wait_s` at most; the slow ones are told."""
         if wait_s <= 0:
             return
         with anyio.move_on_after(wait_s) as scope:
-            for server in self._servers:
-                await server.settled.wait()
+            await self._all_settled()
+        self._tell_unmatched()
         if scope.cancelled_caught:
             slow = [server.entry.alias for server in self._servers if not server.settled.is_set()]
             self.tell(
@@ -145,6 +163,10 @@ class McpServers:
                     slow=", ".join(slow),
                 )
             )
+
+    async def _all_settled(self) -> None:
+        for server in self._servers:
+            await server.settled.wait()
 
     def __iter__(self) -> Iterator[McpServer]:
         return iter(self._servers)
@@ -206,13 +228,14 @@ class McpServers:
         self._withdraw()
         problems: list[str] = []
         tools: dict[str, McpTool] = {}
+        left_out: list[McpTool] = []
         for row in rows:
             try:
                 tool = McpTool(server, row, self._approved)
-                if not server.entry.takes(tool.remote_name):
+                if server.entry.why_not(tool.remote_name):
+                    left_out.append(tool)
                     continue
-                if tool.name in tools or tool.name in self._runtime.registry:
-                    raise DeclarationError(told("there is a tool named {name!r} already", name=tool.name))
+                self._check_name(tool.name, tools)
             except DeclarationError as error:
                 problems.append(told("MCP server {alias}: a tool was left out: {error}.", alias=alias, error=error))
                 continue
@@ -226,8 +249,18 @@ class McpServers:
                     )
                 )
         self._tools[alias] = list(tools.values())
+        self._left_out[alias] = left_out
         self._publish()
+        for sentence in server.entry.unmatched(_names_in(rows)):
+            self.tell(sentence)
         self._tell_unmatched()
+        self._tell_problems(alias, problems)
+
+    def _check_name(self, name: str, tools: Mapping[str, McpTool]) -> None:
+        if name in tools or name in self._runtime.registry:
+            raise DeclarationError(told("there is a tool named {name!r} already", name=name))
+
+    def _tell_problems(self, alias: str, problems: list[str]) -> None:
         for problem in problems[:_MOST_PROBLEMS_TOLD]:
             self.tell(problem)
         if len(problems) > _MOST_PROBLEMS_TOLD:
@@ -240,7 +273,10 @@ class McpServers:
             )
 
     def _why_missing(self, name: str) -> str:
-        server = self.get(name.partition("__")[0]) if "__" in name else None
+        alias = name.partition("__")[0] if "__" in name else ""
+        if alias in self._kept_out:
+            return self._kept_out[alias]
+        server = self.get(alias) if alias else None
         if server is None or not server.problem:
             return ""
         return (
@@ -257,38 +293,52 @@ class McpServers:
             for tool in tools:
                 self._runtime.registry.unregister(tool.name)
 
-    def _why_excluded(self, tool: McpTool) -> str:
-        """Say why the lists keep a tool out: by its name here, or by the server's own, which other clients go by."""
+    def _why_excluded(self, server: McpServer, tool: McpTool) -> str:
+        """Say which lists keep a tool out: those of its server's entry, and those of all tools."""
         rules = self._runtime.policy.rules
-        for name in (tool.name, *({tool.remote_name} - BUILT_IN_NAMES)):
-            if rules.is_excluded(name):
-                return rules.why_missing(name)
-        return ""
+        names = (tool.name, *({tool.remote_name} - BUILT_IN_NAMES))  # the server's own, which other clients go by
+        own = server.entry.why_not(tool.remote_name)
+        whys = [told("{tool} is {why}", tool=tool.name, why=own)] if own else []
+        whys += [rules.why_missing(name) for name in names if rules.is_excluded(name)][:1]
+        return joined(", ", whys)
 
     def _tell_unmatched(self) -> None:
-        """Once all servers have answered: an entry of excludeTools that excludes nothing was meant for something."""
-        if any(server.entry.alias not in self._tools for server in self._servers):
+        """Tell which entries match no tool: of a server that has answered, or of none, once all have settled."""
+        rules = self._runtime.policy.rules
+        if not (rules.exclude or rules.asked or rules.allowed or rules.files):
             return
-        tools = [tool for found in self._tools.values() for tool in found]
+        from dogu.policy.unmatched import KnownTools, unmatched
+
         names = {tool.name for tool in self._runtime.registry} | self._runtime.registry.kept_out
-        names |= {tool.remote_name for tool in tools}
-        for problem in self._runtime.policy.rules.unmatched(names):
-            self.tell(problem)
+        names |= {tool.name for tools in self._tools.values() for tool in tools}
+        servers = {
+            server.entry.alias: server.entry.alias in self._tools or (False if server.settled.is_set() else None)
+            for server in self._servers
+        }
+        for each in unmatched(rules, KnownTools(frozenset(names), servers)):
+            if each.entry not in self._unmatched:
+                self._unmatched.add(each.entry)
+                self.tell(each.sentence)
 
     def _publish(self) -> None:
         """Register all tools in the order of the settings, whichever server was first to answer."""
-        policy = self._runtime.policy
+        policy, registry = self._runtime.policy, self._runtime.registry
         for server in self._servers:
-            for tool in self._tools.get(server.entry.alias, []):
-                why = self._why_excluded(tool)
-                self._runtime.registry.register_unless(why, tool, is_discovered=True)
+            alias = server.entry.alias
+            for tool in (*self._tools.get(alias, []), *self._left_out.get(alias, [])):
+                why = self._why_excluded(server, tool)
+                registry.register_unless(why, tool, is_discovered=True)
                 if why:
                     continue
-                rule = Rule(
-                    tool.name, Decision.ALLOW, source=told("trust of the MCP server {alias}", alias=server.entry.alias)
-                )
-                if server.entry.trust and rule not in policy.rules.allowed:
+                rule = Rule(tool.name, Decision.ALLOW, source=told("trust of the MCP server {alias}", alias=alias))
+                if server.entry.allows(tool.remote_name) and rule not in policy.rules.allowed:
                     policy.remember(rule)
+
+
+def _names_in(rows: list[object]) -> list[str]:
+    """The names of all tools that a server declares, those that can't be used among them."""
+    named = [cast("dict[str, object]", row).get("name") for row in rows if isinstance(row, dict)]
+    return [name for name in named if isinstance(name, str)]
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:

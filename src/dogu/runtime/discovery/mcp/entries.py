@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from dogu.contract.tool_names import may_mean_tool, means_tool
 from dogu.language import told
 
 _CALL_TIMEOUT_S = 600.0
@@ -47,11 +48,52 @@ class ServerEntry(msgspec.Struct, frozen=True):
     exclude_tools: tuple[str, ...] = ()
     protocol: str = ""
     oauth: OAuthEntry = OAuthEntry()
+    allowed_tools: tuple[str, ...] = ()
+    places: Mapping[str, str] = {}
 
-    def takes(self, tool: str) -> bool:
-        """Whether the entry lets this tool of the server in; `name(...)` counts as `name`."""
-        included = self.include_tools is None or tool in [_bare(name) for name in self.include_tools]
-        return included and tool not in [_bare(name) for name in self.exclude_tools]
+    def why_not(self, tool: str) -> str:
+        """Say why the entry keeps this tool of the server out; '' where it lets it in."""
+        if any(self._excludes(name, tool) for name in self.exclude_tools):
+            return told("excluded by {source}", source=self._written("excludeTools"))
+        if self.include_tools is not None and not any(self._includes(name, tool) for name in self.include_tools):
+            return told("not among {source}", source=self._written("includeTools"))
+        return ""
+
+    def allows(self, tool: str) -> bool:
+        """Whether calls of this tool need no approval."""
+        return self.trust or any(self._includes(name, tool) for name in self.allowed_tools)
+
+    def unmatched(self, tools: Sequence[str]) -> Iterator[str]:
+        """Say which names of its lists are none of the tools that the server has."""
+        for name in self.exclude_tools:
+            if not any(self._excludes(name, tool) for tool in tools):
+                yield self._told_of(name, "excludeTools", told("so it excludes nothing"), tools)
+        for key, names in (("includeTools", self.include_tools or ()), ("alwaysAllow", self.allowed_tools)):
+            for name in names:
+                if not any(self._includes(name, tool) for tool in tools):
+                    yield self._told_of(name, key, told("so it lets nothing in"), tools)
+
+    def _excludes(self, name: str, tool: str) -> bool:
+        """Whether a name excludes the tool, in any spelling; `name(...)` counts as `name`."""
+        return _bare(name) == tool or may_mean_tool(_bare(name), f"{self.alias}__{tool}")
+
+    def _includes(self, name: str, tool: str) -> bool:
+        return _bare(name) in (tool, "*") or means_tool(_bare(name), f"{self.alias}__{tool}")
+
+    def _written(self, key: str) -> str:
+        name = f"mcpServers.{self.alias}.{key}"
+        return f"{name} ({self.places[key]})" if key in self.places else name
+
+    def _told_of(self, name: str, key: str, effect: str, tools: Sequence[str]) -> str:
+        near = get_close_matches(name, tools, n=1, cutoff=0.6)
+        hint = told(" Did you mean {near!r}?", near=near[0]) if near else ""
+        return told(
+            "The entry {entry!r} of {source} matches no tool, {effect}.{hint}",
+            entry=name,
+            source=self._written(key),
+            effect=effect,
+            hint=hint,
+        )
 
 
 class _RawOAuth(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
@@ -80,6 +122,8 @@ class _Raw(msgspec.Struct, rename="camel", kw_only=True):
     disabled: bool = False
     protocol: str = ""
     oauth: _RawOAuth = _RawOAuth()
+    enabled: bool = True
+    always_allow: list[str] = []
 
 
 class EntryError(ValueError):
@@ -102,7 +146,26 @@ _TRANSPORTS = {
     "streamable-http": "url",
     "streamableHttp": "url",
 }
-_RESTRICTING = re.compile("includ|exclud|allow|deny|denied|block|forbid|restrict|disable|only|filter", re.IGNORECASE)
+# Other programs' spellings of those keys.
+_SPELLINGS = {
+    "enabledTools": "includeTools",
+    "allowedTools": "includeTools",
+    "disabledTools": "excludeTools",
+    "deniedTools": "excludeTools",
+    "autoApprove": "alwaysAllow",
+    "httpHeaders": "headers",
+    "serverUrl": "url",
+    "transport": "type",
+    "transportType": "type",
+}
+# Keys that restrict nothing, and mean nothing here: labels, times to start, and ways to log in of other programs.
+_HARMLESS = frozenset(
+    "$schema //  _comment comment name title description displayName icon iconUrl version gallery extension metadata "
+    "note notes author homepage repository tags category inputs dev startupTimeout startupTimeoutSec "
+    "startupTimeoutMs initTimeout connectTimeout toolTimeoutSec authProviderType targetAudience targetServiceAccount "
+    "scopes oauthResource bearerTokenEnvVar envHttpHeaders envVars envFile headersHelper watchPaths debug logLevel "
+    "isActive isBuiltIn autoStart autostart required tcp registryUrl provider providerUrl logoUrl longRunning".split()
+)
 
 
 def _nowhere(_alias: str, _key: str) -> str:
@@ -118,8 +181,8 @@ def read_entries(
 ) -> tuple[list[ServerEntry], list[str]]:
     """Return the servers to start, in the order they were written, and what is wrong with the others.
 
-    `server_command` is one more server, named `mcp`. `allowed` None: every one. A key that isn't known is told; one
-    that looks like a restriction costs its server, because nothing may be let in that was meant to stay out.
+    `server_command` is one more server, named `mcp`. `allowed` None: every one. A key that isn't known costs its server
+    unless it is known to be harmless, because nothing may be let in that was meant to stay out.
     """
     entries: list[ServerEntry] = []
     problems: list[str] = []
@@ -127,14 +190,10 @@ def read_entries(
     if server_command:
         rows.setdefault("mcp", _split(server_command))
     for alias, row in rows.items():
-        if (allowed is not None and alias not in allowed) or alias in excluded:
+        if _is_kept_out(alias, allowed, excluded):
             continue
-        for key, message in _unknown_keys(row):
-            problems.append(
-                _told(told("MCP server {alias}: {what}.", alias=repr(alias), what=message), where(alias, key))
-            )
         try:
-            entry = _entry(alias, row)
+            entry = _entry(alias, row, where)
             if entry is None:
                 continue
             if any(entry.alias == other.alias for other in entries):
@@ -151,23 +210,66 @@ def read_entries(
     return entries, problems
 
 
+def kept_out(
+    aliases: Iterable[str], allowed: Sequence[str] | None, excluded: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
+    """Return which lists keep a server out, by the name it would have in tools' names, and the entries that name none.
+
+    Lists and entries are given by key: `mcp.allowed`, `mcp.excluded`.
+    """
+    names = [*aliases]
+    out: dict[str, tuple[str, ...]] = {}
+    for alias in names:
+        lists = {"mcp.excluded": _is_kept_out(alias, None, excluded), "mcp.allowed": _is_kept_out(alias, allowed, ())}
+        if any(lists.values()):
+            out[valid_alias(alias)] = tuple(key for key, is_out in lists.items() if is_out)
+    known = {name.casefold() for name in names}
+    written = [("mcp.allowed", entry) for entry in allowed or ()] + [("mcp.excluded", entry) for entry in excluded]
+    return out, [(key, entry) for key, entry in written if entry.strip().casefold() not in known]
+
+
+def _is_kept_out(alias: str, allowed: Sequence[str] | None, excluded: Sequence[str]) -> bool:
+    """Whether the lists keep a server out; letter case means nothing in them, as in Gemini CLI."""
+    name = alias.casefold()
+    return (allowed is not None and name not in {each.strip().casefold() for each in allowed}) or name in {
+        each.strip().casefold() for each in excluded
+    }
+
+
 def _told(sentence: str, place: str) -> str:
     return f"{place}: {sentence}" if place else sentence
 
 
-def _unknown_keys(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Give the keys that aren't known, with what to say of them."""
-    for key in row:
-        if key in _KEYS or _RESTRICTING.search(key):
+def _spelled(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry with its keys as they are spelled here. Raises `EntryError` for one that may restrict.
+
+    What isn't known to be harmless may keep something out, and nothing may be let in that was meant to stay out.
+    """
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        first, *rest = key.split("_") if not key.startswith("_") else (key,)
+        camel = first + "".join(word[:1].upper() + word[1:] for word in rest)
+        name = _SPELLINGS.get(camel, camel)
+        if name in _HARMLESS:
             continue
-        near = get_close_matches(key, _KEYS, n=1, cutoff=0.7)
-        if near:
-            yield (
-                key,
-                told("the key {key} isn't known and has no effect: {near} may be meant", key=repr(key), near=near[0]),
-            )
-        else:
-            yield key, told("the key {key} isn't known and has no effect", key=repr(key))
+        if name not in _KEYS:
+            near = get_close_matches(name, [*_KEYS, *_SPELLINGS], n=1, cutoff=0.7)
+            hint = told(": did you mean {near!r}?", near=near[0]) if near else ""
+            message = told("the key {key!r} isn't known and may restrict it{hint}", key=key, hint=hint)
+            raise EntryError(key, message)
+        found[name] = _both(name, found[name], value, key) if name in found else value
+    return found
+
+
+def _both(name: str, first: Any, second: Any, key: str) -> Any:
+    """Join what two spellings of one key say. Raises `EntryError` where only one of them can be meant."""
+    if first == second:
+        return first
+    if name == "excludeTools" and isinstance(first, list) and isinstance(second, list):
+        return [*cast("list[Any]", first), *cast("list[Any]", second)]
+    if name == "includeTools" and isinstance(first, list) and isinstance(second, list):
+        return [each for each in cast("list[Any]", first) if each in second]
+    raise EntryError(key, told("{key!r} says something else than another spelling of {name!r}", key=key, name=name))
 
 
 def valid_alias(alias: str) -> str:
@@ -176,14 +278,12 @@ def valid_alias(alias: str) -> str:
     return f"_{plain}" if plain[:1].isdigit() or plain[:1] == "-" else plain
 
 
-def _entry(alias: str, row: Mapping[str, Any]) -> ServerEntry | None:
+def _entry(alias: str, row: Mapping[str, Any], where: Where) -> ServerEntry | None:
     """Make the entry; None for one that is switched off. Raises `EntryError`."""
-    for key in row:
-        if key not in _KEYS and _RESTRICTING.search(key):
-            raise EntryError(key, told("{key} looks like a restriction, and is none that dogu knows", key=repr(key)))
-    raw = _converted(row)
-    if raw.disabled:
+    raw = _converted(_spelled(row))
+    if raw.disabled or not raw.enabled:
         return None
+    lists = {_SPELLINGS.get(key, key): where(alias, key) for key in row}
     _check_way(raw)
     _check_values(alias, raw)
     is_http = raw.type in ("http", "streamable-http", "streamableHttp")
@@ -209,6 +309,8 @@ def _entry(alias: str, row: Mapping[str, Any]) -> ServerEntry | None:
             raw.oauth.redirect_uri,
             raw.oauth.enabled,
         ),
+        allowed_tools=tuple(raw.always_allow),
+        places={key: place.partition(": ")[0] for key, place in lists.items() if key.endswith("Tools") and place},
     )
 
 
