@@ -23,8 +23,49 @@ _COMPARES = frozenset("-eq -ne -lt -le -gt -ge -v".split())
 _INTEGERS = frozenset("RANDOM SRANDOM HISTCMD OPTIND SECONDS LINENO BASHPID EPOCHSECONDS".split())
 _POSITIONAL = frozenset("1 2 3 4 5 6 7 8 9 @ * _".split())
 _CODE = re.compile(r"\$[({\[]|`")
+_ARGUMENT_SETS = re.compile(r"(?<![\w-])[A-Za-z_]\w*(?:\[[^\]]*\])?\s*(?:\+\+|--|(?:<<|>>|[-+*/%&^|])?=(?!=))")
+_SETTING = re.compile(
+    r"(?P<before>[^\s,;?:&|^<>=!~*/%(+-]*)\s*(?:\+\+|--|(?:<<|>>|[-+*/%&^|])=|(?<![<>=!])=(?!=))"
+    r"|(?<=\+\+|--)\s*(?P<after>[^\s,;?:&|^<>=!~*/%()+-]+)"
+)
+_SUBSCRIPT_OF = re.compile(r"[A-Za-z_]\w*\[(.*?)\](?:\+?=|$)", re.DOTALL)
+_SUBSCRIPTED = re.compile(r"\[([^\[\]]*)\]")
+_GIVES_DEFAULT = re.compile(r"(?:\[[^\]]*\])?:?=")
 _LISTS_NAMES = ("!@", "!*", "![@]", "![*]")
 _OFFSET = re.compile(r":[^-=+?]", re.DOTALL)
+
+
+def names_set(command: Command) -> Iterator[str]:
+    """Yield the names that a command sets without an assignment or a builtin; "" is one that can't be known.
+
+    A loop, a coprocess and a redirection name theirs; `${name:=...}` and arithmetic, wherever it stands, set theirs.
+    """
+    if command.kind in (CommandKind.LOOP, CommandKind.COPROCESS):
+        yield command.name
+    yield from (each.name for each in command.redirects if each.name)
+    for word in command.all_words():
+        for part in word.expansions():
+            if part.kind is PartKind.VARIABLE and _GIVES_DEFAULT.match(part.operator.removeprefix("!")):
+                yield "" if part.operator[:1] == "!" else part.text
+    for text, _ in _evaluated(command, _Kept(frozenset(), has_arrays=False)):
+        yield from _set_in(text)
+
+
+def _set_in(text: str) -> Iterator[str]:
+    """Names that an arithmetic text sets; "" where an expansion may stand for one."""
+    for _ in range(8):  # subscripts are arithmetic of their own
+        inner = _SUBSCRIPTED.findall(text)
+        if not inner:
+            break
+        for each in inner:
+            yield from _set_in(each)
+        text = _SUBSCRIPTED.sub("", text)
+    for match in _SETTING.finditer(text):
+        name = match["before"] or match["after"] or ""
+        if _NAME.fullmatch(name):
+            yield name
+        elif name and not name.isalnum():
+            yield ""
 
 
 def second_order_danger(script: Script) -> str:
@@ -94,9 +135,9 @@ def _unproven(commands: Sequence[Command]) -> set[str]:
 
 def _holds_code(command: Command) -> bool:
     """Whether text that would be run, if bash read it, is handed on as data."""
-    return any(
-        part.kind is PartKind.LITERAL and _CODE.search(part.text) for word in command.words for part in word.parts
-    )
+    declares = bool(command.words) and command.words[0].text in _SETS
+    texts = [part.text for word in command.words for part in word.parts if part.kind is PartKind.LITERAL]
+    return any(_CODE.search(text) or (not declares and _ARGUMENT_SETS.search(text)) for text in texts)
 
 
 def _given(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
@@ -124,13 +165,22 @@ def _given_by_builtins(command: Command) -> Iterator[tuple[str, Sequence[Part] |
         for word in command.words[1:]:
             match = re.match(r"([A-Za-z_][A-Za-z0-9_]*)\+?=", word.text)
             if match:
-                yield match[1], word.parts
+                yield match[1], _behind(word.parts, match.end())
+
+
+def _behind(parts: Sequence[Part], count: int) -> Sequence[Part]:
+    """The parts without the first characters, which are literal."""
+    first = parts[0]
+    if count >= len(first.text):
+        return parts[1:]
+    return [Part(PartKind.LITERAL, first.text[count:], first.quoted), *parts[1:]]
 
 
 def _is_harmless(part: Part, sources: set[str]) -> bool:
     match part.kind:
         case PartKind.LITERAL:
-            return _HARMLESS_TEXT.fullmatch(part.text) is not None
+            sources.update(_NAME.findall(part.text))  # a name's value is read as arithmetic in its turn
+            return _HARMLESS_TEXT.fullmatch(part.text) is not None and not _ARGUMENT_SETS.search(part.text)
         case PartKind.ARITHMETIC:
             return True
         case PartKind.COMMAND:
@@ -160,7 +210,7 @@ def _evaluated(command: Command, kept: _Kept) -> Iterator[tuple[str, Sequence[Pa
             yield from _evaluated_part(part, kept)
     for each in command.assignments:
         if each.name not in kept.maps:
-            yield (each.subscript.text.partition("[")[2] if each.subscript else ""), ()
+            yield (each.subscript.text.partition("[")[2].rpartition("]")[0] if each.subscript else ""), ()
             yield (_subscripts(each.value.raw) if each.is_array else ""), ()
     if command.kind is CommandKind.CONDITION:
         yield from _evaluated_operands(command)
@@ -194,7 +244,8 @@ def _evaluated_words(command: Command, kept: _Kept) -> Iterator[tuple[str, Seque
     elif program in _TAKES_NAMES or any(word.text in _TAKES_NAMES_AFTER.get(program, ()) for word in words):
         for word in words:
             is_map = word.text.partition("[")[0] in kept.maps
-            yield ("" if is_map else _subscripts(f"{word.text.partition('=')[0]}=")), _name_parts(word)
+            subscript = _SUBSCRIPT_OF.match(word.text)
+            yield ("" if is_map or subscript is None else subscript[1]), _name_parts(word)
     if program in _SETS and kept.has_arrays:  # a value in parentheses is read a second time
         yield from (("", [part for part in word.parts if part.kind is PartKind.VARIABLE]) for word in words)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from dogu.language import joined, told
-from dogu.policy.commands.arithmetic import second_order_danger
+from dogu.policy.commands.arithmetic import names_set, second_order_danger
 from dogu.policy.commands.dangers import dangers_of, program_called, redirect_danger
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.elsewhere import Elsewhere
@@ -32,6 +32,7 @@ from dogu.policy.commands.variables import (
     function_in_place,
     is_read_by_programs,
     is_shells_own,
+    name_reason,
     prints_a_word,
 )
 from dogu.policy.commands.wrappers import inner_commands
@@ -166,13 +167,13 @@ class _Judge:
         for command in script.commands:
             self._expansions(command, depth)
             self._redirects(command)
+            for reason in filter(None, map(name_reason, names_set(command))):
+                self._ask_if_restricted(reason)
             match command.kind:
                 case CommandKind.SIMPLE:
                     self._simple(command, depth)
                 case CommandKind.CONDITION | CommandKind.ARITHMETIC:
                     self._keyword(command)
-                case CommandKind.LOOP if is_shells_own(command.name) or is_read_by_programs(command.name):
-                    self._ask_if_restricted(told("the loop sets {name}", name=command.name))
                 case _:
                     pass
 

@@ -36,7 +36,8 @@ _LOOKS = frozenset(
     )
 )
 _ENDS = (";", "+")
-_OTHER_FILES = frozenset(("makefile", "inside", "script"))
+_OTHER_PROJECTS = frozenset(("other_project",))
+_OTHER_FILES = _OTHER_PROJECTS | {"makefile", "inside", "script"}
 _GOES_OUT = frozenset("url repository remote host package js_package py_package asked own_host database".split())
 """Values that other machines get to see."""
 _GIVE_CODE = frozenset(("sed", "awk", "python_code", "node_code"))
@@ -76,6 +77,9 @@ class Reading:
     def dangers(self) -> Iterator[Danger]:
         """Yield what needs a rule of its own, or a question, in the words' order."""
         program, words = self._program, self._words
+        for at, word in enumerate(words[1:] if not program.at_is_text else (), 1):
+            if (word.value or word.prefix).startswith("@"):  # many programs read more of their words from such a file
+                yield self._not_known(at, word.text)
         if program.is_harmless or program.check == "compiler" or (len(words) > 1 and words[1].value in program.looks):
             return
         if self.only_shows_itself():
@@ -110,17 +114,20 @@ class Reading:
             yield from self._operand(at, word)
 
     def other_tasks(self, covered: int) -> Iterator[Danger]:
-        """Yield what else a runner of tasks is told to do, where the rule names a task: it means that one."""
+        """Yield what else is to be done, or for which other project, where the rule names more than the program.
+
+        A rule that names a task means that one, of the project it was given for.
+        """
         words = self._words
-        if not self._program.runs_tasks or not any(at < covered for at in self.operands):
-            return
-        for at in self.operands:
+        names_task = self._program.runs_tasks and any(at < covered for at in self.operands)
+        for at in self.operands if names_task else ():
             if at >= covered and "=" not in words[at].text:
                 reason = told("{word} is another task than the rule names", word=words[at].text[:30])
                 yield Danger(at, Effect.RUNS, reason)
-        for name, at, _ in self.taken:
+        elsewhere = _OTHER_FILES if names_task else _OTHER_PROJECTS
+        for name, at, _ in self.taken if covered > 1 else ():
             option = self._grammar.options.get(name)
-            if at >= covered and option is not None and option.kind in _OTHER_FILES:
+            if at >= covered and option is not None and option.kind in elsewhere:
                 reason = told("{option} takes tasks from elsewhere than the rule means", option=name)
                 yield Danger(at, Effect.RUNS, reason)
 
@@ -266,7 +273,7 @@ class Reading:
         kind = self._grammar.kind_of(self._operands)
         self._operands += 1
         self.operands.append(at)
-        if kind in ("command", "script", "go_run"):  # what stands behind it is its own
+        if kind in ("command", "script", "go_run", "format"):  # what stands behind it is its own
             self._only_operands = True
             if kind == "script" and self._gives_code:
                 kind = "any"

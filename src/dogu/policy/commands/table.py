@@ -62,6 +62,7 @@ class Program:
         self.bare = EFFECTS.get(self.text("bare"))
         self.looks = frozenset(self.text("looks").split())
         self.is_harmless = bool(block.get("harmless"))
+        self.at_is_text = bool(block.get("at_is_text"))
         self.is_tool = bool(block.get("tool"))
         self.runs_tasks = bool(block.get("tasks"))
         self.lasting = frozenset(self.text("lasting").split(", "))

@@ -13,6 +13,7 @@ from dogu.language import told
 from dogu.policy.commands.effects import Effect
 from dogu.policy.commands.patterns import is_a, kind, pattern
 from dogu.policy.commands.scripts import is_harmless_awk, is_harmless_sed, without_arithmetic
+from dogu.policy.commands.variables import name_reason
 from dogu.workspace.protected import protected_reason, secret_reason
 from dogu.workspace.shell_syntax import PartKind, Word
 
@@ -134,6 +135,18 @@ def _header(word: Word) -> Finding | None:
     return (Effect.REACHES, told("sends data")) if is_file else None
 
 
+def _query(word: Word) -> Finding | None:
+    """A part of an address: `NAME=TEXT`, or a file's text behind an `@`."""
+    known = word.value if word.value is not None else word.prefix
+    is_file = "@" in known.partition("=")[0] or (word.value is None and "=" not in known)
+    return (Effect.REACHES, told("sends data")) if is_file else None
+
+
+def _fetched(word: Word) -> Finding | None:
+    """A file that curl writes, in whose name `#1` stands for a part of the address."""
+    return (Effect.WRITES, told("it writes to {target}", target=word.text[:40])) if "#" in word.text else _product(word)
+
+
 def _repository(word: Word) -> Finding | None:
     if _REMOTE_HELPER.match(word.text):
         return Effect.RUNS, told("the address names a program to run")
@@ -246,6 +259,13 @@ def _argument(word: Word) -> Finding | None:
     return (Effect.RUNS, told("runs code that is typed")) if word.value in ("tinker", "shell") else None
 
 
+def _name(word: Word) -> Finding | None:
+    """A variable that a builtin gives a value."""
+    name = re.match(r"[A-Za-z_]\w*|[0-9]+$", word.text)
+    reason = name_reason(name[0] if name and (word.is_plain or word.prefix.startswith(f"{name[0]}[")) else "")
+    return (Effect.RUNS, reason) if reason and (name is None or name[0] != "REPLY") else None
+
+
 def _definition(word: Word) -> Finding | None:
     return (Effect.RUNS, told("gives a name another meaning")) if "=" in word.text else None
 
@@ -257,10 +277,13 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "folder": _folder,
     "source": _source,
     "inside": _inside,
+    "other_project": _inside,
     "url": _url,
     "loopback": _loopback,
     "header": _header,
     "repository": _repository,
+    "query": _query,
+    "fetched": _fetched,
     "sed": _sed,
     "awk": _awk,
     "surplus": _surplus,
@@ -277,12 +300,13 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "script": _script,
     "argument": _argument,
     "definition": _definition,
+    "name": _name,
     "sent": _sent,
 }
 """Kinds that a pattern can't say: where a path leads, what a script holds."""
 
 KINDS = frozenset(_CHECKS) | frozenset(
-    "any rest text file number pattern ref repository host package command module sql config".split()
+    "any rest format text file number pattern ref repository host package command module sql config".split()
 )
 """Every kind that the table may name, but for those that have a pattern."""
 

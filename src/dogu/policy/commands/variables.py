@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dogu.language import told
+from dogu.policy.commands.arithmetic import names_set
 from dogu.policy.commands.patterns import is_a, values_of
 from dogu.workspace.shell_syntax import Assignment, Command, CommandKind, Part, PartKind, Script, Word
 
@@ -38,6 +39,13 @@ def assignment_reason(each: Assignment, program: str, *, is_passed_on: bool) -> 
     if not is_passed_on and not is_read_by_programs(each.name):
         return ""
     return reason
+
+
+def name_reason(name: str) -> str:
+    """Say why a name mustn't be given just any value; '' when it may. "" is a name that can't be known."""
+    if name and not is_shells_own(name) and not is_read_by_programs(name):
+        return ""
+    return told("it sets {names}, which can change what runs", names=name or "...")
 
 
 def is_shells_own(name: str) -> bool:
@@ -84,7 +92,9 @@ class Known:
             self._values.setdefault(command.name, []).extend(command.words or [_ANYTHING])
         if command.words and command.kind is not CommandKind.ARITHMETIC:
             self._note_builtin(command.words)
-        self._unknown.update(_set_by_expressions(command))
+        named = set(names_set(command)) - ({command.name} if command.kind is CommandKind.LOOP else set())
+        self._is_open = self._is_open or "" in named
+        self._unknown |= named
 
     def _note_builtin(self, words: Sequence[Word]) -> None:
         """Builtins that set what they are told to by name."""
@@ -139,22 +149,13 @@ class Known:
         return name in ("echo", "printf") and not command.redirects
 
 
-def _set_by_expressions(command: Command) -> Iterator[str]:
-    """Names that arithmetic or `${name:=...}` may set."""
-    for part in (part for word in command.all_words() for part in word.expansions()):
-        if "=" in part.operator or part.kind is PartKind.ARITHMETIC:
-            yield from re.findall(r"[A-Za-z_]\w*", part.text + part.operator)
-    for word in command.words if command.kind is CommandKind.ARITHMETIC else ():
-        yield from re.findall(r"[A-Za-z_]\w*", word.text)
-
-
 def _begins_plainly(value: Word, quoted: bool) -> bool:
     if value.has_tilde:
         return True
     if value.is_plain and (value.has_glob is False or value.prefix):
         text = value.prefix if value.has_glob else value.text
-        return not text.startswith("-") and (quoted or not re.search(r"\s-|[*?\[]", value.text))
-    return bool(value.prefix) and not value.prefix.startswith("-") and quoted
+        return not text.startswith(("-", "@")) and (quoted or not re.search(r"\s-|[*?\[]", value.text))
+    return bool(value.prefix) and not value.prefix.startswith(("-", "@")) and quoted
 
 
 def _prints_plainly(value: Word) -> bool:

@@ -271,6 +271,8 @@ class Parser:
             reader.skip_blanks()
             if reader.peek() != "(" and bare_word_ahead(reader) not in self._openers:
                 reader.position = position
+            else:
+                self.add(Command(CommandKind.COPROCESS, name=word))
         self._command()
 
     # simple commands

@@ -39,7 +39,8 @@ def read_redirect(reader: Reader) -> Redirect | None:
     if reader.peek() == "" or (reader.peek() in _ENDS_WORD and not _begins_process(reader)):
         raise NotBashError(told("nothing after {operator}", operator=operator))
     target = read_word(reader)
-    redirect = Redirect("<<" if operator == "<<-" else operator, target)
+    name = descriptor[0].strip("{}") if descriptor and descriptor[0][0] == "{" else ""
+    redirect = Redirect("<<" if operator == "<<-" else operator, target, name)
     if reader.is_for_any:
         check_redirect(redirect, descriptor[0] if descriptor else "")
     if operator in ("<<", "<<-"):

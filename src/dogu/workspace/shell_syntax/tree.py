@@ -137,10 +137,14 @@ def shown(part: Part) -> str:
 
 @dataclass(slots=True)
 class Redirect:
-    """`operator` is `<`, `>`, `>>`, `>|`, `<>`, `>&`, `<&`, `&>`, `&>>`, `<<`, `<<<`; `target` is the body for `<<`."""
+    """`operator` is `<`, `>`, `>>`, `>|`, `<>`, `>&`, `<&`, `&>`, `&>>`, `<<`, `<<<`; `target` is the body for `<<`.
+
+    `name` is the variable that takes the descriptor's number, as in `{name}>file`; "" when none does.
+    """
 
     operator: str
     target: Word
+    name: str = ""
 
 
 @dataclass(slots=True)
@@ -163,6 +167,7 @@ class CommandKind(Enum):
     CASE = "case"
     GROUP = "group"
     FUNCTION = "function"
+    COPROCESS = "coproc"
 
 
 @dataclass
@@ -171,7 +176,8 @@ class Command:
 
     SIMPLE: `words` may be empty (assignments or redirections alone). LOOP: `name` is the variable, `words` the list.
     CASE: the word and every pattern. GROUP: the redirections of a compound command. FUNCTION: `name` is defined; its
-    body follows, with `function` set. `piped_from` is the simple command whose output this one reads.
+    body follows, with `function` set. COPROCESS: `name` takes its descriptors; its command follows. `piped_from` is the
+    simple command whose output this one reads.
     """
 
     kind: CommandKind
