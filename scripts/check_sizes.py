@@ -18,7 +18,14 @@ PARAMETERS = 6
 TOOL_IMPORTS = 5
 BROAD_EXCEPTS = {"runtime/executor.py": "Executor.run", "serve/defects.py": "contained", "cli.py": "main"}
 
-SEAM = ("workspace/system.py", "workspace/syscalls.py", "workspace/openat.py", "workspace/launcher/", "cli.py")
+SEAM = (
+    "workspace/system.py",
+    "workspace/syscalls.py",
+    "workspace/openat.py",
+    "workspace/launcher/",
+    "workspace/process/",
+    "cli.py",
+)
 """Who may ask which system it is: the seam over systems, and who tells it to nobody but a reader (`--version`)."""
 
 _BAD_CLASS_NAME = re.compile(r"^_?Base[A-Z]|(Manager|Service|Helper|Utils?)$")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 
@@ -27,6 +26,8 @@ def widen(descriptor: int) -> None:
     """Let a pipe hold a megabyte, where the system lets one say so."""
     try:
         if sys.platform == "linux":
+            import fcntl
+
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     except OSError:  # past the user's share of pipe memory: the default size works too, slower
         pass

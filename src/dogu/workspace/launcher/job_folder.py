@@ -11,6 +11,8 @@ import json
 import os
 import struct
 
+from dogu.workspace.launcher.ring import write_at
+
 KEEP, STOP, ENDED, SIZES = "keep", "stop", "ended", "sizes"
 STREAMS = ("stdout", "stderr")
 _SIZES = struct.Struct("<QQ")
@@ -30,7 +32,7 @@ class JobFolder:
     def note_sizes(self, stdout_bytes: int, stderr_bytes: int) -> None:
         """Say how much was printed so far: the files alone don't tell it, once they are rings."""
         try:
-            os.pwrite(self._sizes, _SIZES.pack(stdout_bytes, stderr_bytes), 0)
+            write_at(self._sizes, _SIZES.pack(stdout_bytes, stderr_bytes), 0)
         except OSError:  # a full disk; the ring tells that it lost something
             pass
 

@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import struct
+import sys
 import time
 
 from dogu.workspace.system import IS_LINUX
@@ -21,6 +22,8 @@ _MOST_DESCRIPTORS = 16
 
 def pair() -> tuple[socket.socket, socket.socket]:
     """Return the two ends of a new line."""
+    if sys.platform == "win32":
+        return socket.socketpair()
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET if IS_LINUX else socket.SOCK_STREAM)
 
 
@@ -57,15 +60,20 @@ class Packets:
             self._read += data
 
     def _received(self) -> tuple[bytes, list[int]]:
-        descriptors = array.array("i")
-        room = socket.CMSG_LEN(_MOST_DESCRIPTORS * descriptors.itemsize)
-        flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
         try:
-            data, ancillary, _flags, _address = self.socket.recvmsg(_READ_BYTES, room, flags)
+            if sys.platform == "win32":  # no descriptors travel there
+                return self.socket.recv(_READ_BYTES), []
+            return self._with_descriptors()
         except BlockingIOError:
             raise
         except OSError:
             return b"", []
+
+    def _with_descriptors(self) -> tuple[bytes, list[int]]:
+        descriptors = array.array("i")
+        room = socket.CMSG_LEN(_MOST_DESCRIPTORS * descriptors.itemsize)
+        flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        data, ancillary, _flags, _address = self.socket.recvmsg(_READ_BYTES, room, flags)
         for level, kind, found in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                 descriptors.frombytes(found[: len(found) - len(found) % descriptors.itemsize])
@@ -80,7 +88,7 @@ class Packets:
             raise BlockingIOError
         packet = _LENGTH.pack(len(data)) + data if self._is_stream else data
         beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
-        sent = self.socket.sendmsg([packet], beside)
+        sent = self.socket.sendmsg([packet], beside) if sys.platform != "win32" else self.socket.send(packet)
         self._unsent = packet[sent:] if self._is_stream else b""
 
     def flush(self) -> None:

@@ -7,6 +7,8 @@ the command's supervisor, read by this program; both know the layout from the nu
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Iterator
 
 RING_BYTES = 16 * 1024 * 1024
@@ -30,7 +32,7 @@ class OutputRing:
             offset, room = _place(self.total_bytes)
             chunk = rest[:room]
             try:
-                written = len(chunk) if self.failure else os.pwrite(self._descriptor, chunk, offset)
+                written = len(chunk) if self.failure else write_at(self._descriptor, chunk, offset)
             except OSError as error:
                 self.failure = error.strerror or str(error)
                 written = len(chunk)
@@ -40,13 +42,30 @@ class OutputRing:
     def copy_to(self, descriptor: int) -> None:
         """Copy what is kept, in the same layout. Raises `OSError`."""
         kept_bytes, offset = min(self.total_bytes, RING_BYTES), 0
-        while offset < kept_bytes and (data := os.pread(self._descriptor, _COPY_BYTES, offset)):
-            offset += os.pwrite(descriptor, data, offset)
+        while offset < kept_bytes and (data := _read_at(self._descriptor, _COPY_BYTES, offset)):
+            offset += write_at(descriptor, data, offset)
 
     def go_on_in(self, descriptor: int) -> None:
         """Write to another file from now on, which holds a copy."""
         os.close(self._descriptor)
         self._descriptor = descriptor
+
+
+if sys.platform == "win32":
+    _SEEKING = threading.Lock()  # a file has one position, whichever thread reads
+
+    def _read_at(descriptor: int, length: int, offset: int) -> bytes:
+        with _SEEKING:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            return os.read(descriptor, length)
+
+    def write_at(descriptor: int, data: bytes | memoryview, offset: int) -> int:
+        """Write to a place of a file."""
+        with _SEEKING:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            return os.write(descriptor, data)
+else:
+    _read_at, write_at = os.pread, os.pwrite
 
 
 def read_ends(descriptor: int, total_bytes: int, max_bytes: int) -> tuple[bytes, int, bytes]:
@@ -87,7 +106,7 @@ def _place(position: int) -> tuple[int, int]:
 def _stretch(descriptor: int, position: int, length: int) -> Iterator[bytes]:
     while length > 0:
         offset, room = _place(position)
-        data = os.pread(descriptor, min(length, room, _COPY_BYTES), offset)
+        data = _read_at(descriptor, min(length, room, _COPY_BYTES), offset)
         if not data:
             return
         yield data

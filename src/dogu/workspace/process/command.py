@@ -38,7 +38,8 @@ class Until(msgspec.Struct, frozen=True):
 class ShellCommand(msgspec.Struct, frozen=True):
     """What to run and within which bounds.
 
-    `text` goes to `bash -c` unchanged; `argv`, if given, runs instead, without a shell. `directory` is a path or an
+    `text` goes unchanged to `bash -c`, on Windows to the `shell` named: `cmd` ("" is that), `powershell` or `bash`;
+    `argv`, if given, runs instead, without a shell. `directory` is a path or an
     open descriptor (the caller's to close). `environment` is all of the child's environment. Times and sizes of None or
     0 mean no limit; `idle_timeout_s` is time without output. `confinement` is a sandbox's order (`sandbox.confine`).
     Of a stream longer than `kept_bytes` the middle is left out. `ask_host` is asked, while the foreground runs, for
@@ -63,6 +64,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     until: Until | None = None
     is_released_in_time: bool = False
     is_contained: bool = False
+    shell: str = ""
 
     @property
     def goes_on(self) -> bool:

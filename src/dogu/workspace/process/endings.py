@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ def ending_of(status: int | None, command: ShellCommand) -> tuple[int | None, in
     """
     if status is None:
         return None, None
+    if sys.platform == "win32":  # there are no signals
+        return status, None
     if os.WIFSIGNALED(status):
         return None, os.WTERMSIG(status)
     code = os.WEXITSTATUS(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -187,10 +188,11 @@ class Job:
                 continue
             except SupervisorGoneError:
                 self._ended()
-        if self.stored is not None and not self.is_kept:
-            self.stored.forget()
+        is_left = self.stored is not None and self.is_kept
         self._ended()
         self._line.close()
+        if self.stored is not None and not is_left:
+            self.stored.forget()
 
     def _hear(self, event: str, facts: dict[str, Any]) -> None:
         if event in ("status", "ended"):
@@ -218,6 +220,8 @@ class Job:
 def _ending(status: int | None) -> str:
     if status is None:
         return ""
+    if sys.platform == "win32":
+        return f"exit code {status}"
     return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.WEXITSTATUS(status)}"
 
 

@@ -1,7 +1,7 @@
 """Running commands: started in a session of their own, followed to the end, ended without leaving anything behind.
 
 Above: the shell tool, discovered tools. Below: a launcher process that forks one supervisor a command (`launcher`,
-`supervisor`); this module orders, listens and reads what was printed. Linux; elsewhere a command can't start.
+`supervisor`); this module orders, listens and reads what was printed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
 from dogu.workspace.process.stored_jobs import StoredJobs
 from dogu.workspace.process.waiting import Waiting
-from dogu.workspace.process.wire import Launch, NeverStartedError, SupervisorGoneError, SupervisorLine
+from dogu.workspace.process.wire import Launch, NeverStartedError, SupervisorGoneError, SupervisorLine, launcher
 from dogu.workspace.system import path_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class LocalProcesses:
     def _launch(self, confinement: Mapping[str, Any]) -> Launch:
         """The launcher for commands confined so; those with the same hosts share a network, and reach one another."""
         is_scoped, hosts = bool(confinement.get("is_scoped")), confinement.get("hosts")
-        return self._launches.setdefault((is_scoped, hosts), Launch(is_scoped=is_scoped, hosts=hosts))
+        return self._launches.setdefault((is_scoped, hosts), launcher(is_scoped=is_scoped, hosts=hosts))
 
     def _result(
         self,
@@ -112,7 +112,7 @@ class LocalProcesses:
             if left_out and self._output_folder is not None and shown is None:
                 files[stream] = line.save(stream, self._output_folder)
             truncated = truncated or left_out > 0
-            texts[stream] = readable(first, left_out, last, files.get(stream, ""))
+            texts[stream] = readable(first, left_out, last, files.get(stream, ""), line.code_page)
         if facts["reason"] in ("moved", "sandbox"):
             found = line.ends("stderr", KEPT_BYTES)[0].decode(errors="replace").strip()
             line.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -26,7 +27,11 @@ def check_command(command: ShellCommand) -> None:
 
 
 def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
-    """Return the command as its supervisor takes it."""
+    """Return the command as its supervisor takes it. Raises `ToolError` for what can't be run here."""
+    if sys.platform == "win32":
+        from dogu.workspace.process.windows import windows_order
+
+        return windows_order(command, is_live=is_live)
     argv = command.argv or ("bash", "-c", command.text)
     if command.confinement and "outer" in command.confinement:
         if not command.argv:  # it calls itself `bash` as elsewhere, though started by its path

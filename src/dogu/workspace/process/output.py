@@ -14,11 +14,12 @@ _UNFINISHED = re.compile("\x1b(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\x07\x1b\x9c]*\x1b?|
 _STRAY = "[\ud800-\udfff]"
 
 
-def readable(first: bytes, left_out_bytes: int, last: bytes, whole_in: str = "") -> str:
+def readable(first: bytes, left_out_bytes: int, last: bytes, whole_in: str = "", code_page: int = 0) -> str:
     """Return a stream's output as plain text: decoded, without escape sequences; binary output is described.
 
-    UTF-8, else the locale's encoding, else the detected one. Where `left_out_bytes` are missing between `first` and
-    `last`, a line says so and names `whole_in`, the file that holds more. Bytes that are no text read `\\xNN`.
+    UTF-8, else the console's `code_page` (0: none), else the locale's encoding, else the detected one. Where
+    `left_out_bytes` are missing between `first` and `last`, a line says so and names `whole_in`, the file that holds
+    more. Bytes that are no text read `\\xNN`.
     """
     from dogu.workspace.text.media import is_binary, sniff
 
@@ -31,7 +32,7 @@ def readable(first: bytes, left_out_bytes: int, last: bytes, whole_in: str = "")
         first, last, left_out_bytes = _at_seams(first, last, left_out_bytes)
         place = f"; more of it is in {whole_in}" if whole_in else ""
         first += f"\n[... {left_out_bytes} bytes left out{place} ...]\n".encode()
-    return plain(_decoded(first + last))
+    return plain(_decoded(first + last, code_page))
 
 
 def plain(text: str) -> str:
@@ -61,17 +62,13 @@ class LiveText:
         return plain(text[:end])
 
 
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    encoding = _locale_encoding()
-    if encoding not in ("utf-8", "ascii"):
+def _decoded(data: bytes, code_page: int = 0) -> str:
+    for encoding in ("utf-8", f"cp{code_page}" if code_page else "utf-8", _locale_encoding()):
         try:
-            return data.decode(encoding)
-        except UnicodeDecodeError:
-            pass
+            if encoding != "ascii":
+                return data.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
     from dogu.workspace.text import decode
 
     return decode(data).text

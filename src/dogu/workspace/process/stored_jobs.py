@@ -18,7 +18,7 @@ from dogu.language import told
 from dogu.workspace.launcher import ring, tree
 from dogu.workspace.launcher.job_folder import ENDED, KEEP, STOP, read_sizes
 from dogu.workspace.process.output import readable
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS
 
 _RECORD = "job.json"
 _NEW = ".new-"
@@ -140,9 +140,12 @@ class StoredJobs:
         return next((job for job in self.all() if pid in job.pids), None)
 
     def begin(self) -> str:
-        """Make a new folder, whose name says that it is none yet; `finish` makes it one. Raises `OSError`."""
+        """Make a new folder, whose name says that it is none yet; `finish` makes it one. Raises `OSError`.
+
+        Windows renames no folder in which files are open: there its record alone makes it one.
+        """
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        folder = os.path.join(self._folder, f"{_NEW}{os.urandom(8).hex()}")
+        folder = os.path.join(self._folder, f"{'' if IS_WINDOWS else _NEW}{os.urandom(8).hex()}")
         os.mkdir(folder, 0o700)
         return folder
 
@@ -150,6 +153,8 @@ class StoredJobs:
         """Make the new folder a job's. Raises `OSError`."""
         with open(os.path.join(folder, _RECORD), "xb") as file:
             file.write(msgspec.json.encode(record))
+        if IS_WINDOWS:
+            return StoredJob(folder, record)
         name = os.path.join(self._folder, f"{record.pgid}-{os.path.basename(folder).removeprefix(_NEW)}")
         os.rename(folder, name)
         return StoredJob(name, record)

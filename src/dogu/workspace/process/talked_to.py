@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,10 @@ async def talked_to(launch: Launch, start: Start) -> AsyncGenerator[TalkedTo]:
 
 
 async def _started(launch: Launch, start: Start) -> TalkedTo:
+    if sys.platform == "win32":
+        from dogu.workspace.process.windows import started
+
+        return await started(launch, start)
     theirs: list[int] = []
     ours: list[int] = []
     is_started = False
@@ -144,7 +149,7 @@ async def _started(launch: Launch, start: Start) -> TalkedTo:
         except ToolError as error:
             raise OSError(error.message) from error
         try:
-            await _until_running(line, start)
+            await until_running(line, start)
             is_started = True
         finally:
             if not is_started:
@@ -155,7 +160,8 @@ async def _started(launch: Launch, start: Start) -> TalkedTo:
     return TalkedTo(line, ours[0], {"stdout": ours[1], "stderr": ours[2]})
 
 
-async def _until_running(line: SupervisorLine, start: Start) -> None:
+async def until_running(line: SupervisorLine, start: Start) -> None:
+    """Wait until the program runs. Raises `OSError` when it couldn't be started."""
     try:
         while True:
             event, facts = await line.next_event()

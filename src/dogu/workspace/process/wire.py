@@ -20,7 +20,7 @@ from dogu.workspace.launcher.descriptors import KEYS, SOCKET_NUMBER
 from dogu.workspace.launcher.job_folder import STREAMS
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.os_errors import explain
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -43,13 +43,17 @@ class NeverStartedError(ToolError):
 
 
 class SupervisorLine:
-    """One command's line: its socket and the two files that take its output. `is_settled` once the end was told."""
+    """One command's line: its socket and the two files that take its output. `is_settled` once the end was told.
+
+    `code_page` is the console's, in which Windows' own programs print; 0 where there is none.
+    """
 
     def __init__(self, control: Packets, outputs: dict[str, int]) -> None:
         self._control = control
         self._outputs = outputs
         self._total_bytes = {"stdout": 0, "stderr": 0}
         self.pid = 0
+        self.code_page = 0
         self.is_settled = False
 
     async def next_event(self) -> tuple[str, dict[str, Any]]:
@@ -75,6 +79,7 @@ class SupervisorLine:
         event, facts = marshal.loads(packet)
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
         self._total_bytes = facts.get("bytes", self._total_bytes)
+        self.code_page = facts.get("code_page", 0)
         return event, facts
 
     def say(self, word: bytes) -> None:
@@ -86,6 +91,9 @@ class SupervisorLine:
 
     def hand_folder(self, folder: str) -> None:
         """Let the supervisor go on printing into the files of a folder; it answers `moved`. Raises `OSError`."""
+        if IS_WINDOWS:
+            self._control.send_waiting(b"folder\0" + os.fsencode(folder), _SAYING_TAKES_S)
+            return
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             self._control.send_waiting(b"folder", _SAYING_TAKES_S, (descriptor,))
@@ -94,7 +102,8 @@ class SupervisorLine:
 
     def move_outputs(self, folder: str) -> None:
         """Read from the folder's files from now on. Raises `OSError`."""
-        opened = {stream: os.open(os.path.join(folder, stream), os.O_RDONLY | os.O_CLOEXEC) for stream in STREAMS}
+        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        opened = {stream: os.open(os.path.join(folder, stream), flags) for stream in STREAMS}
         self._close_outputs()
         self._outputs = opened
 
@@ -145,6 +154,15 @@ class SupervisorLine:
         for descriptor in self._outputs.values():
             os.close(descriptor)
         self._outputs = {}
+
+
+def launcher(*, is_scoped: bool = False, hosts: tuple[str, ...] | None = None) -> Launch:
+    """Return this system's launcher, which isn't started yet; see `Launch`."""
+    if sys.platform == "win32":
+        from dogu.workspace.process.windows import WindowsLaunch
+
+        return WindowsLaunch(is_scoped=is_scoped, hosts=hosts)
+    return Launch(is_scoped=is_scoped, hosts=hosts)
 
 
 class Launch:

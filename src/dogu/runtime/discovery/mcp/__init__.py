@@ -23,7 +23,7 @@ from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.server import McpServer
 from dogu.runtime.discovery.mcp.tool import ApprovedDeclarations, DeclarationError, McpTool
 from dogu.runtime.registry import ToolRegistry
-from dogu.workspace.process.wire import Launch
+from dogu.workspace.process.wire import Launch, launcher
 from dogu.workspace.visible import make_visible
 
 _MOST_PROBLEMS_TOLD = 5
@@ -111,7 +111,7 @@ class McpServers:
     def launch(self) -> Launch:
         """Give what starts their programs, the first time they need it."""
         if self._launch is None:
-            self._launch = Launch(is_scoped=False)
+            self._launch = launcher()
         return self._launch
 
     def _start_launcher(self) -> None:

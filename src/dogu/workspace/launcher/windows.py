@@ -1,0 +1,401 @@
+"""One command's supervisor on Windows: a process that holds the command in a job object, which nothing of it can leave.
+
+The counterpart of `launcher`, `supervisor` and `child` elsewhere: one program, started by `process.windows` for each
+command, that is told what to run over a socket. The command begins suspended and is put into its job before it does
+anything; the system ends the whole job when the last handle to it is closed, and that is this process's. So whatever
+happens to this program or to dogu, nothing stays. Standard library only.
+"""
+
+from __future__ import annotations
+
+import _winapi
+import marshal
+import msvcrt
+import os
+import re
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from dogu.workspace.launcher.job_folder import KEEP, SIZES, STOP, STREAMS, JobFolder
+from dogu.workspace.launcher.packets import Packets
+from dogu.workspace.launcher.ring import OutputRing
+
+assert sys.platform == "win32"
+
+from dogu.workspace.launcher.job_object import (  # noqa: E402  (it has nothing for other systems)
+    JobObject,
+    console_code_page,
+    open_shared,
+    press_break,
+    resume,
+)
+
+_GRACE_S = 2.0  # between Ctrl-Break and the end of the job
+_LINGER_S = 0.2
+_LIVE_INTERVAL_S = 0.1
+_LIVE_BYTES = 32 * 1024
+_GIVE_UP_S = 5.0
+_READ_BYTES = 256 * 1024
+_PIPE_BYTES = 1024 * 1024
+_SCREEN = re.compile(rb"\x1b\[\d+;\d+H|\x1b\[\?(?:47|1047|1049)h")
+_DRAWN_IDLE_S = 10.0
+_CREATE_SUSPENDED, _CREATE_NEW_PROCESS_GROUP, _CREATE_UNICODE_ENVIRONMENT = 0x4, 0x200, 0x400
+
+
+class _Folder(JobFolder):
+    """A job's folder by its path: Windows opens nothing beneath a folder's handle."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._sizes = self._made(SIZES)
+        self.outputs = {stream: self._made(stream) for stream in STREAMS}
+
+    def _made(self, name: str) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_BINARY | os.O_NOINHERIT
+        return os.open(os.path.join(self._folder, name), flags, 0o600)
+
+    def is_wanted(self, name: str) -> bool:
+        """Whether somebody asked for it (`KEEP`, `STOP`)."""
+        return os.path.lexists(os.path.join(self._folder, name))
+
+
+class Supervisor:
+    """Keeps one command from start to the end of its last descendant; `run` is the whole life."""
+
+    def __init__(self, control: Packets, order: dict[str, Any]) -> None:
+        self._control = control
+        self._order = order
+        self._has_own_streams = bool(order.get("streams"))
+        self._job = JobObject(order["max_processes"], order["max_memory_bytes"])
+        self._lock = threading.Lock()  # of what the threads that read the pipes share with this one
+        self._rings = {} if self._has_own_streams else {name: OutputRing(open_shared(order[name])) for name in STREAMS}
+        self._live: list[tuple[str, bytes]] = []
+        self._readers: list[threading.Thread] = []
+        self._last_output = self._started = time.monotonic()
+        self._draws = False
+        self._wake_read, self._wake_write = socket.socketpair()
+        self._process = self._pid = 0
+        self._status: int | None = None
+        self._phase = "foreground"  # as elsewhere: foreground, linger, background, asking, killing, over
+        self._phase_until = 0.0
+        self._reason = ""
+        self._told = False
+        self._hears = True
+        self._folder: _Folder | None = None
+        self._next_live = 0.0
+
+    def run(self) -> None:
+        """Start the command and stay until nothing of it is left."""
+        try:
+            self._start()
+        except OSError as error:
+            self._tell("failed", errno=error.errno or 0, step="exec", reason=error.strerror or str(error))
+            return
+        self._tell("started", pid=self._pid)
+        if self._has_own_streams:
+            self._tell("running")
+        while self._phase != "over":
+            self._listen(self._wait_s())
+            self._turn(time.monotonic())
+        if self._folder:
+            self._folder.note_end(self._status, self._reason)
+
+    # the command
+
+    def _start(self) -> None:
+        order = self._order
+        given: list[int] = list(order["streams"] or ())
+        pipes: dict[str, int] = {}
+        if not given:
+            source, feed = _winapi.CreatePipe(None, 0)
+            given.append(source)
+            for stream in STREAMS:
+                reader, writer = _winapi.CreatePipe(None, _PIPE_BYTES)
+                pipes[stream] = reader
+                given.append(writer)
+            self._feed(feed, order["stdin"])
+        for handle in given:
+            os.set_handle_inheritable(handle, True)
+        start = subprocess.STARTUPINFO(
+            dwFlags=subprocess.STARTF_USESTDHANDLES,
+            hStdInput=given[0],
+            hStdOutput=given[1],
+            hStdError=given[2],
+            lpAttributeList={"handle_list": [*dict.fromkeys(given)]},
+        )
+        flags = _CREATE_SUSPENDED | _CREATE_NEW_PROCESS_GROUP | _CREATE_UNICODE_ENVIRONMENT
+        try:
+            process, thread, self._pid, _ = _winapi.CreateProcess(
+                order["program"],
+                order["line"],
+                None,
+                None,
+                True,
+                flags,
+                order["environment"],
+                order["directory"],
+                start,
+            )
+        finally:
+            for handle in given:
+                _winapi.CloseHandle(handle)
+        self._process = process
+        try:
+            self._job.take(process)
+        except OSError:
+            _winapi.TerminateProcess(process, 1)
+            raise
+        for stream, reader in pipes.items():
+            self._readers.append(self._thread(self._read, stream, msvcrt.open_osfhandle(reader, os.O_RDONLY)))
+        self._thread(self._wait_for_it)
+        resume(thread)
+        _winapi.CloseHandle(thread)
+
+    def _thread(self, act: Any, *args: Any) -> threading.Thread:
+        thread = threading.Thread(target=act, args=args, daemon=True)
+        thread.start()
+        return thread
+
+    def _feed(self, handle: int, data: bytes) -> None:
+        """Write standard input, and close it: with nothing to write, the command finds its end at once."""
+        descriptor = msvcrt.open_osfhandle(handle, os.O_WRONLY)
+
+        def feed() -> None:
+            try:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[os.write(descriptor, rest[:_READ_BYTES]) :]
+            except OSError:  # it doesn't read on
+                pass
+            finally:
+                os.close(descriptor)
+
+        if data:
+            self._thread(feed)
+        else:
+            os.close(descriptor)
+
+    def _wait_for_it(self) -> None:
+        _winapi.WaitForSingleObject(self._process, _winapi.INFINITE)
+        self._wake()
+
+    def _read(self, stream: str, descriptor: int) -> None:
+        while True:
+            try:
+                data = os.read(descriptor, _READ_BYTES)
+            except OSError:
+                data = b""
+            if not data:
+                os.close(descriptor)
+                self._wake()
+                return
+            with self._lock:
+                self._take(stream, data)
+            self._wake()
+
+    def _take(self, stream: str, data: bytes) -> None:
+        self._draws = self._draws or _SCREEN.search(data) is not None
+        self._rings[stream].write(data)
+        if self._folder:
+            self._folder.note_sizes(self._rings["stdout"].total_bytes, self._rings["stderr"].total_bytes)
+        self._last_output = time.monotonic()
+        if self._order["live"] and not self._told:
+            self._live.append((stream, data[-_LIVE_BYTES:]))
+            while len(self._live) > 1 and sum(len(each) for _, each in self._live[1:]) >= _LIVE_BYTES:
+                del self._live[0]
+
+    def _wake(self) -> None:
+        try:
+            self._wake_write.send(b"x")
+        except OSError:
+            pass
+
+    # the talk
+
+    def _listen(self, wait_s: float) -> None:
+        ends = [self._wake_read, *([self._control.socket] if self._hears else [])]
+        ready = select.select(ends, [], [], wait_s)[0]
+        if self._wake_read in ready:
+            self._wake_read.recv(4096)
+        if self._control.socket not in ready:
+            return
+        try:
+            while self._hears:
+                word, _ = self._control.receive()
+                self._obey(word)
+        except BlockingIOError:
+            pass
+
+    def _obey(self, word: bytes) -> None:
+        if not word:  # nobody is there any more: that ends it, unless it is to be kept
+            self._hears = False
+            if not (self._folder and self._folder.is_wanted(KEEP)):
+                self._end("closed")
+        elif word == b"status":
+            self._tell("status", **self._state())
+        elif word == b"release":
+            self._release("asked")
+        elif word.startswith(b"folder\0"):
+            self._move_into(os.fsdecode(word[len(b"folder\0") :]))
+        else:
+            self._end("ended")
+
+    def _move_into(self, path: str) -> None:
+        try:
+            folder = _Folder(path)
+            with self._lock:
+                for stream, ring in self._rings.items():
+                    ring.copy_to(folder.outputs[stream])
+                    ring.go_on_in(folder.outputs[stream])
+                folder.note_sizes(self._rings["stdout"].total_bytes, self._rings["stderr"].total_bytes)
+                self._folder = folder
+        except OSError:
+            self._tell("unmoved")
+            return
+        self._tell("moved", supervisor=os.getpid())
+
+    def _release(self, why: str) -> None:
+        if self._phase in ("foreground", "linger") and not self._told:
+            self._finish(is_alone=False, moved=why)
+
+    def _tell(self, event: str, **facts: Any) -> None:
+        if self._hears:
+            try:
+                self._control.send_waiting(marshal.dumps((event, facts)), 5.0)
+            except OSError:
+                pass
+
+    # the clock
+
+    def _turn(self, now: float) -> None:
+        self._reap()
+        is_alone = self._phase != "foreground" and not self._job.pids()
+        if self._phase == "foreground":
+            self._watch(now)
+        if self._phase not in ("asking", "killing") and self._is_flood():
+            self._end("processes")
+        if self._phase == "linger" and (now >= self._phase_until or (is_alone and not self._is_read())):
+            self._finish(is_alone)
+        if self._phase == "background":
+            self._mind_background(is_alone)
+        if self._phase in ("asking", "killing"):
+            self._press(now, is_alone)
+        if not self._told:
+            self._send_live(now)
+
+    def _mind_background(self, is_alone: bool) -> None:
+        if is_alone:
+            self._finish(is_alone)
+        elif self._folder and self._folder.is_wanted(STOP):
+            self._end("ended")
+
+    def _is_read(self) -> bool:
+        return any(reader.is_alive() for reader in self._readers)
+
+    def _reap(self) -> None:
+        if self._status is None and _winapi.WaitForSingleObject(self._process, 0) == _winapi.WAIT_OBJECT_0:
+            self._status = _winapi.GetExitCodeProcess(self._process)
+
+    def _is_flood(self) -> bool:
+        most = self._order["max_processes"]
+        return bool(most) and len(self._job.pids()) >= most
+
+    def _watch(self, now: float) -> None:
+        limit_s, idle_s = self._order["timeout_s"], self._order["idle_timeout_s"]
+        if self._status is not None:
+            self._phase, self._phase_until = "linger", now + _LINGER_S
+        elif limit_s and now - self._started >= limit_s:
+            if self._order["is_released_in_time"]:
+                self._release("timeout")
+            else:
+                self._end("timeout")
+        elif self._draws and now - self._last_output >= _DRAWN_IDLE_S:
+            self._end("screen")
+        elif idle_s and now - self._last_output >= idle_s:
+            self._end("idle")
+
+    def _end(self, reason: str) -> None:
+        """Begin to end everything: Ctrl-Break lets programs put their files in order; a flood isn't asked."""
+        self._reason = self._reason or reason
+        if self._phase in ("asking", "killing"):
+            return
+        is_asked = reason != "processes" and press_break(self._pid)
+        self._phase = "asking"
+        self._phase_until = time.monotonic() + (self._order["grace_s"] if is_asked else 0.0)
+
+    def _press(self, now: float, is_alone: bool) -> None:
+        if is_alone:
+            self._finish(is_alone)
+        elif self._phase == "killing":
+            if now >= self._phase_until and not self._told:
+                self._finish(is_alone, then="killing")
+        elif now >= self._phase_until:
+            self._phase, self._phase_until = "killing", now + _GIVE_UP_S
+            self._job.end()
+
+    def _finish(self, is_alone: bool, then: str = "background", moved: str = "") -> None:
+        """Tell the end: of the foreground the first time, of the last background process the second."""
+        if is_alone:
+            for reader in self._readers:
+                reader.join(_LINGER_S)
+        self._reap()
+        self._send_live(self._next_live)
+        self._tell("ended" if self._told else "done", moved=moved, **self._state())
+        self._told = True
+        self._phase = "over" if is_alone else then
+
+    def _send_live(self, now: float) -> None:
+        with self._lock:
+            if not self._live or now < self._next_live:
+                return
+            live, self._live = self._live, []
+            totals = self._bytes()
+        self._tell("live", output=live, bytes=totals)
+        self._next_live = now + _LIVE_INTERVAL_S
+
+    def _state(self) -> dict[str, Any]:
+        with self._lock:
+            totals = self._bytes()
+            failure = next((ring.failure for ring in self._rings.values() if ring.failure), "")
+        return {
+            "status": self._status,
+            "reason": self._reason,
+            "pids": self._job.pids(),
+            "bytes": totals,
+            "foreground": 0,
+            "failure": failure,
+            "code_page": console_code_page(),
+        }
+
+    def _bytes(self) -> dict[str, int]:
+        return {stream: ring.total_bytes for stream, ring in self._rings.items()}
+
+    def _wait_s(self) -> float:
+        if self._phase == "background":
+            return 0.5
+        if self._phase in ("asking", "killing"):
+            return 0.02
+        return 0.02 if self._phase == "linger" else 0.05 if self._live else 0.1
+
+
+def main() -> None:
+    """Take the socket that standard input describes, the order from it, and run it."""
+    size = int.from_bytes(sys.stdin.buffer.read(4), "little")
+    described = sys.stdin.buffer.read(size)
+    if not size or len(described) < size:
+        return
+    control = Packets(socket.fromshare(described))
+    while True:
+        select.select([control.socket], [], [])
+        try:
+            packed, _ = control.receive()
+            break
+        except BlockingIOError:
+            continue
+    if packed:
+        Supervisor(control, marshal.loads(packed)).run()
