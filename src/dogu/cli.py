@@ -109,6 +109,7 @@ def _print_version_as_json() -> int:
 
 
 def _run(words: list[str]) -> int:
+    import os
     from importlib import import_module
 
     from dogu.app import Options
@@ -116,7 +117,13 @@ def _run(words: list[str]) -> int:
     from dogu.contract import ToolError
     from dogu.language import say
     from dogu.settings import SettingsError
+    from dogu.settings.gemini_places import add_env_file
 
+    try:
+        add_env_file(os.path.expanduser("~"), os.environ)
+    except SettingsError as error:
+        sys.stderr.write(f"{say(str(error))}\n")
+        return 52
     files = _choose_language(words)
     given, words = _common_before_command(words)
     name = words[0] if words and words[0] in about() else ""

@@ -46,7 +46,13 @@ def _places(options: Options, settings: Settings, *names: str) -> list[tuple[str
     folders = [(os.path.join(home, name), False) for name in names if not name.startswith(".agents")]
     if settings.trust is Trust.TRUSTED and root != os.path.realpath(home):
         folders += [(os.path.join(root, name), True) for name in names]
-    return [(folder, is_project) for folder, is_project in folders if os.path.isdir(folder)]
+    return [*_of_extensions(settings, "skills"), *((each, mine) for each, mine in folders if os.path.isdir(each))]
+
+
+def _of_extensions(settings: Settings, name: str) -> list[tuple[str, bool]]:
+    """The folders of that name of the extensions that count: one that came with a folder, when that is trusted."""
+    counting = [each for each in settings.added if not each.is_project or settings.trust is Trust.TRUSTED]
+    return [(each.inner(name), each.is_project) for each in counting if os.path.isdir(each.inner(name))]
 
 
 def skills_of(options: Options, settings: Settings) -> Skills | None:
@@ -208,7 +214,7 @@ def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], 
     folders = [os.path.join(home, name, "commands") for name in (".gemini", ".dogu")]
     if start.settings.trust is Trust.TRUSTED and root != os.path.realpath(home):
         folders += [os.path.join(root, name, "commands") for name in (".gemini", ".dogu")]
-    commands = CustomCommands(folders)
+    commands = CustomCommands([*(folder for folder, _ in _of_extensions(start.settings, "commands")), *folders])
     taken = {command.name for command in slash}
     for entry in commands.all():
         if isinstance(entry, BadCommand):

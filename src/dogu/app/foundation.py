@@ -304,6 +304,12 @@ def _context_files(options: Options, settings: Settings, roots: tuple[str, ...])
             settings.context.file_names,
             reads_project=trust is Trust.TRUSTED,
             imports_home=trust is Trust.TRUSTED,
+            more=tuple(
+                file
+                for extension in settings.added
+                if not extension.is_project or trust is Trust.TRUSTED
+                for file in extension.context_files
+            ),
         )
     )
 

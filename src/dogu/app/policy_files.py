@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 _SYSTEM_FOLDER = "/etc/gemini-cli/policies"
 _LARGEST_BYTES = 1_000_000
-_WORKSPACE_TIER, _USER_TIER, _ADMIN_TIER = 3, 4, 5
+_EXTENSION_TIER, _WORKSPACE_TIER, _USER_TIER, _ADMIN_TIER = 2, 3, 4, 5
 
 
 def rules_from_files(options: Options, settings: Settings, *, is_attended: bool) -> tuple[FileRule, ...]:
     """Return the rules of all files that hold here, the highest priority first; next to nothing where there are none.
 
     They are the user's (`~/.gemini/policies`), the administrator's, and those that the settings name. A folder that
-    isn't trusted can only restrict. Raises `SettingsError` for a file or a rule that isn't understood: it may restrict.
+    isn't trusted can only restrict, and so can an extension. Raises `SettingsError` for a file or a rule that isn't
+    understood: it may restrict.
     """
     found: list[FileRule] = []
     for file, tier, only_restricts in _files(options, settings):
@@ -34,6 +35,9 @@ def rules_from_files(options: Options, settings: Settings, *, is_attended: bool)
 
 
 def _files(options: Options, settings: Settings) -> Iterator[tuple[str, int, bool]]:
+    for extension in settings.added:  # one can only restrict
+        for file in _in_folder(extension.inner("policies")):
+            yield file, _EXTENSION_TIER, True
     for file in _in_folder(os.path.join(options.home, ".gemini", "policies")):
         yield file, _USER_TIER, False
     if _is_of_root_alone(_SYSTEM_FOLDER):

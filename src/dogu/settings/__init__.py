@@ -6,10 +6,13 @@ Only `app` imports this module; a component never sees it, but is handed its own
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from dogu.settings.extensions import ExtensionSettings
+from dogu.settings.gemini_places import environment_layer, system_layers, waiting_env_file
 from dogu.settings.groups import (
     ContextSettings,
     McpSettings,
@@ -52,6 +55,11 @@ __all__ = [
     "trust_of",
 ]
 
+if TYPE_CHECKING:
+    from dogu.settings.gemini_extensions import Extension
+
+_EXTENSIONS = os.path.join(".gemini", "extensions")
+
 
 def load_settings(
     root: str,
@@ -62,6 +70,7 @@ def load_settings(
 ) -> Settings:
     """Read all settings for a workspace, lowest first: built in, the user's, the folder's, `settings_file`, flags.
 
+    Gemini CLI's extensions stand below the files beside them, the system's defaults below all, its settings above them.
     `overrides` holds flags by key (`tools.approvalMode`), None where one wasn't used. Deny lists add up and allow lists
     intersect; a folder's settings only restrict until the user trusts it, and what had to wait is told in `warnings`.
 
@@ -80,10 +89,19 @@ class SettingsFiles:
         self.place = root, home
         self._environ = os.environ if environ is None else environ
         self._trust = trust_of(root, home)
-        self._layers = [
+        defaults, system = system_layers(self._environ)
+        own = [
             read_layer(os.path.join(folder, "settings.json"), self._environ, is_project=is_project)
             for folder, is_project in _folders(root, home)
         ]
+        above = [system, environment_layer(self._environ)]
+        self._layers = [defaults, *own, *above]
+        self._extensions = tuple(self._find_extensions(root, home))
+        added = [(extension.is_project, layer) for extension in self._extensions for layer in extension.layers]
+        users, folders = ([layer for is_project, layer in added if is_project is wanted] for wanted in (False, True))
+        self._layers = [defaults, *users, *(layer for layer in own if not layer.is_project), *folders]
+        self._layers += [*(layer for layer in own if layer.is_project), *above]
+        self._waiting = waiting_env_file(root) if os.path.realpath(root) != os.path.realpath(home) else None
 
     @property
     def language(self) -> str:
@@ -97,7 +115,26 @@ class SettingsFiles:
             merging.add(read_layer(settings_file, self._environ, must_exist=True))
         merging.add(flags_layer(overrides or {}))
         merging.check()
-        return settings_of(merging, self._trust)
+        if self._waiting is not None:
+            merging.warnings.append(self._waiting)
+        return msgspec.structs.replace(settings_of(merging, self._trust), added=self._extensions)
+
+    def _find_extensions(self, root: str, home: str) -> Iterator[Extension]:
+        places = [(os.path.join(folder, "extensions"), is_project) for folder, is_project in _folders(root, home)]
+        places = [place for place in places if place[0].endswith(_EXTENSIONS) and os.path.isdir(place[0])]
+        if not places:
+            return
+        from dogu.settings.gemini_extensions import Limits, find_extensions
+
+        values = self._merged().values
+        limits = Limits(
+            values["admin.extensions.enabled"],
+            values["extensions.disabled"],
+            values["security.blockGitExtensions"],
+            values["security.allowedExtensions"],
+        )
+        for place, is_project in places:
+            yield from find_extensions(place, root, limits, self._environ, is_project=is_project)
 
     def _merged(self) -> Merging:
         merging = Merging(folder_is_trusted=self._trust is Trust.TRUSTED)

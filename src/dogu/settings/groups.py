@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,9 @@ from dogu.settings.extensions import ExtensionSettings, FromFile, extension_sett
 from dogu.settings.merging import Merging
 from dogu.settings.problems import Origin, SettingsWarning
 from dogu.settings.trust import Trust
+
+if TYPE_CHECKING:
+    from dogu.settings.gemini_extensions import Extension
 
 
 class ToolSettings(msgspec.Struct, frozen=True):
@@ -176,7 +179,10 @@ class SessionSettings(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Everything that was set. `origins` says where, by key, for what isn't built in; `values` are all, by key."""
+    """Everything that was set. `origins` says where, by key, for what isn't built in; `values` are all, by key.
+
+    `added` are the extensions of Gemini CLI that are switched on here, the user's first.
+    """
 
     tools: ToolSettings
     shell: ShellSettings
@@ -193,6 +199,7 @@ class Settings(msgspec.Struct, frozen=True):
     warnings: tuple[SettingsWarning, ...]
     origins: Mapping[str, Origin]
     values: Mapping[str, Any] = {}
+    added: tuple[Extension, ...] = ()
 
 
 def settings_of(merging: Merging, trust: Trust) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -15,7 +15,7 @@ from dogu.settings.keys import KEYS, Combine, Key
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
 from dogu.settings.tools import intersect, unknown_tool_hint
 from dogu.settings.unknown import unknown_key_problem
-from dogu.settings.values import ValueProblem, shown
+from dogu.settings.values import OTHER_SANDBOXES, ValueProblem, shown
 from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 4_000_000
@@ -47,8 +47,17 @@ class Layer(msgspec.Struct):
     warnings: list[SettingsWarning] = msgspec.field(default_factory=list[SettingsWarning])
 
 
-def read_layer(file: str, environ: Mapping[str, str], *, is_project: bool = False, must_exist: bool = False) -> Layer:
+def read_layer(
+    file: str,
+    environ: Mapping[str, str],
+    *,
+    is_project: bool = False,
+    must_exist: bool = False,
+    adapt: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+) -> Layer:
     """Read a settings file; one that isn't there is an empty layer, unless it must exist.
+
+    `adapt` makes settings of a file that holds something else.
 
     One that is no JSON is left out and told, if nothing in it could be a restriction. Raises `SettingsError` for a file
     that can't be read, for one that is no JSON otherwise, and as `_Reading` says.
@@ -62,6 +71,8 @@ def read_layer(file: str, environ: Mapping[str, str], *, is_project: bool = Fals
     except JsonError as error:
         layer.warnings.append(_left_out(file, error, text, must_exist=must_exist))
         return layer
+    if adapt is not None:
+        document = JsonDocument({**adapt(document.values)}, document.lines)
     _Reading(layer, document, environ).take_all()
     return layer
 
@@ -85,9 +96,13 @@ def _left_out(file: str, error: JsonError, text: str, *, must_exist: bool) -> Se
 
 def flags_layer(overrides: Mapping[str, Any]) -> Layer:
     """Make a layer of the command line's values, given by key; None means that the flag wasn't used."""
-    given = {name: value for name, value in overrides.items() if value is not None}
-    layer = Layer(told("command line"))
-    _Reading(layer, JsonDocument(given, {}), None).take_all()
+    return layer_of(told("command line"), {name: value for name, value in overrides.items() if value is not None})
+
+
+def layer_of(name: str, values: Mapping[str, Any]) -> Layer:
+    """Make a layer of values by key that are in no file. Raises `SettingsError` for what a key doesn't take."""
+    layer = Layer(name)
+    _Reading(layer, JsonDocument({**values}, {}), None).take_all()
     return layer
 
 
@@ -185,6 +200,9 @@ class _Reading:
         except ValueProblem as problem:
             raise self._fail(path, name, str(problem)) from problem
         self._check_tool_names(key, path, name, value)
+        if key.name == "tools.sandbox" and raw in OTHER_SANDBOXES:
+            message = told("{other} isn't used: commands run in dogu's own sandbox, or are refused", other=raw)
+            self._layer.warnings.append(SettingsWarning(self._origin(path), name, message, (name,)))
         present = self._layer.values.get(key.name)
         if present is not None:
             value = self._both(key, path, name, (present.value, value))

@@ -66,8 +66,8 @@ def _combined(key: Key, present: Any, new: Any) -> Any:
         case Combine.ADD:
             return tuple(dict.fromkeys((*present, *new)))
         case Combine.INTERSECT:
-            if present is None:
-                return new
+            if present is None or new is None:
+                return new if present is None else present
             return (
                 intersect(present, new) if key.name == "tools.core" else tuple(name for name in present if name in new)
             )

@@ -16,7 +16,7 @@ APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
 SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide
 THEMES = ("auto", "dark", "light")
 WIDTHS = ("narrow", "wide")
-_OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
+OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
 _LONGEST_SHOWN = 60
 # Patterns are compiled with their first use: few settings hold hosts.
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -57,6 +57,11 @@ def texts(value: Any) -> tuple[str, ...]:
         if all(isinstance(item, str) for item in items):
             return tuple(text(item) for item in items)
     raise ValueProblem(told('takes a list of texts, like ["a", "b"], not {value}', value=shown(value)))
+
+
+def texts_or_any(value: Any) -> tuple[str, ...] | None:
+    """Take a list of texts; an empty one restricts nothing."""
+    return texts(value) or None
 
 
 def text_or_texts(value: Any) -> tuple[str, ...]:
@@ -142,7 +147,7 @@ def sandbox(value: Any) -> str:
     """Take true, false, "auto", "on", "off"; another program's choice of a sandbox means that one is wanted."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    if value in _OTHER_SANDBOXES:
+    if value in OTHER_SANDBOXES:
         return "on"
     return one_of(*SANDBOX_MODES)(value)
 

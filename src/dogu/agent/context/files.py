@@ -43,7 +43,7 @@ class ContextSources(msgspec.Struct, frozen=True):
     """Where context files are looked for: `roots` (the workspace's, the first is the primary), the user's `home`.
 
     Without `reads_project` the folders' own are left out; with `imports_home` they may import the texts that lie in the
-    user's `~/.gemini` and `~/.dogu`.
+    user's `~/.gemini` and `~/.dogu`. `more` are files (absolute) that the user has added to their own.
     """
 
     roots: tuple[str, ...]
@@ -51,6 +51,7 @@ class ContextSources(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = DEFAULT_NAMES
     reads_project: bool = True
     imports_home: bool = False
+    more: tuple[str, ...] = ()
 
 
 class ContextFiles:
@@ -77,6 +78,7 @@ class ContextFiles:
         homes = self._home_folders()
         places = [ImportPlace(Roots(homes[0], homes[1:]), texts_only=True)] if homes else []
         paths = [os.path.join(folder, name) for folder in homes for name in self._sources.names]
+        paths += self._sources.more
         found = [(file, places) for path in paths if (file := _read_own(path))]
         if self._sources.reads_project:
             in_project = self._places()
