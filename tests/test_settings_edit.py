@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.settings.edit import EditError, with_entry, without_entry
+from dogu.settings.edit import EditError, with_entry, with_setting, without_entry
 from dogu.settings.json import parse_json_with_comments
 
 COMMENTED = """\
@@ -95,3 +95,18 @@ def test_adding_and_taking_out_changes_nothing_else(
     added = with_entry(text, "mcpServers", "new", ROW)
     assert values(added) == {**others, "mcpServers": {**servers, "new": ROW}}
     assert values(without_entry(added, "mcpServers", "new")) == {**others, "mcpServers": servers}
+
+
+def test_a_setting_is_written_where_its_name_says_however_deep():
+    text = with_setting(COMMENTED, ("tools", "shell", "timeout"), 30)
+    text = with_setting(text, ("tools", "shell", "timeout"), 40)
+    text = with_setting(text, ("ui", "theme"), "light")
+    assert values(text) == {
+        **values(COMMENTED),
+        "tools": {"core": ["a"], "shell": {"timeout": 40}},
+        "ui": {"theme": "light"},
+    }
+    assert all(comment in text for comment in ("// my settings", "// keep", "/* servers */", "// why"))
+    assert values(with_setting("", ("a", "b", "c"), [1])) == {"a": {"b": {"c": [1]}}}
+    with pytest.raises(EditError):
+        with_setting('{"model": "name"}', ("model", "effort"), "low")

@@ -39,6 +39,11 @@ def sums(tmp_path: Path, python_with_mcp: list[str]) -> list[str]:
     return [*python_with_mcp, str(tmp_path / "server.py")]
 
 
+def test_a_servers_tools_are_listed_by_a_command(program: Program, settings: dict[str, Any]):
+    shown = program.run("-p", "/mcp sums", "--model", "offline").stdout.decode()
+    assert shown == "sums: running; tools: 1, prompts: 0, resources: 0\n  sums__add  Add two numbers.\n"
+
+
 @pytest.fixture
 def settings(program: Program, sums: list[str]) -> dict[str, Any]:
     found = {"mcpServers": {"sums": {"command": sums[0], "args": sums[1:]}}}

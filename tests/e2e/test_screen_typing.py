@@ -112,41 +112,41 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
                 {
                     40: """\
 › /
-  /help     show help
-  /tools    show the model's tools
-  /mode     show or set the approval …
-  /model    show or change the model
-  /connect  connect a model: a key, o…
-  /jobs     what runs in the backgrou…
-  /undo     take back the last change
-  /redo     do again what an undo too…
-  1/25
+  /help      show help
+  /tools     show the model's tools
+  /mode      show or set the approval…
+  /model     show or change the model
+  /connect   connect a model: a key, …
+  /init      have the model write AGE…
+  /settings  show and change the sett…
+  /jobs      what runs in the backgro…
+  1/28
   gemini-2.5-pro
 """,
                     80: """\
 › /
-  /help     show help
-  /tools    show the model's tools
-  /mode     show or set the approval mode: default, auto_edit, plan, yolo
-  /model    show or change the model
-  /connect  connect a model: a key, or a server on this machine
-  /jobs     what runs in the background
-  /undo     take back the last change
-  /redo     do again what an undo took back
-  1/25
+  /help      show help
+  /tools     show the model's tools
+  /mode      show or set the approval mode: default, auto_edit, plan, yolo
+  /model     show or change the model
+  /connect   connect a model: a key, or a server on this machine
+  /init      have the model write AGENTS.md for this folder, from what is in …
+  /settings  show and change the settings
+  /jobs      what runs in the background
+  1/28
   gemini-2.5-pro
 """,
                     200: """\
 › /
-  /help     show help
-  /tools    show the model's tools
-  /mode     show or set the approval mode: default, auto_edit, plan, yolo
-  /model    show or change the model
-  /connect  connect a model: a key, or a server on this machine
-  /jobs     what runs in the background
-  /undo     take back the last change
-  /redo     do again what an undo took back
-  1/25
+  /help      show help
+  /tools     show the model's tools
+  /mode      show or set the approval mode: default, auto_edit, plan, yolo
+  /model     show or change the model
+  /connect   connect a model: a key, or a server on this machine
+  /init      have the model write AGENTS.md for this folder, from what is in it
+  /settings  show and change the settings
+  /jobs      what runs in the background
+  1/28
   gemini-2.5-pro
 """,
                 }
@@ -188,6 +188,11 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /connect
       connect a model: a key, or a
       server on this machine
+  /init [WHAT MATTERS]
+      have the model write AGENTS.md for
+      this folder, from what is in it
+  /settings [KEY [VALUE]]
+      show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
                               what runs
@@ -233,6 +238,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /stats
       show tokens, costs, calls and how
       full the context is
+  /mcp [SERVER]
+      show the MCP servers and what they
+      offer
   /quit
       leave (Ctrl-D does, too)
   /open [NUMBER]
@@ -274,6 +282,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /model [NAME]               show or change the model
   /connect                    connect a model: a key, or a server on this
                               machine
+  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder,
+                              from what is in it
+  /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               what runs in the background
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
@@ -293,6 +304,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                               free up context
   /stats                      show tokens, costs, calls and how full the context
                               is
+  /mcp [SERVER]               show the MCP servers and what they offer
   /quit                       leave (Ctrl-D does, too)
   /open [NUMBER]              show a folded result in full; the last one without
                               a number
@@ -316,6 +328,8 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /mode [MODE]                show or set the approval mode: default, auto_edit, plan, yolo
   /model [NAME]               show or change the model
   /connect                    connect a model: a key, or a server on this machine
+  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder, from what is in it
+  /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               what runs in the background
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
@@ -331,6 +345,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                               show what GEMINI.md and AGENTS.md tell the model; or remember something
   /compact [WHAT TO KEEP]     summarize the older part of the conversation to free up context
   /stats                      show tokens, costs, calls and how full the context is
+  /mcp [SERVER]               show the MCP servers and what they offer
   /quit                       leave (Ctrl-D does, too)
   /open [NUMBER]              show a folded result in full; the last one without a number
   /theme [dark | light]       colors for a dark or a light background

@@ -262,3 +262,18 @@ def test_the_search_hides_what_does_not_fit_and_opens_what_does(tmp_path: Path):
     sections = re.findall(r"<section[^>]*>", document)
     assert ["hidden" in section for section in sections] == [False, True]
     assert '<details data-item="" open="">' in document
+
+
+def test_a_diff_that_was_approved_as_it_was_shown_stands_there_once(tmp_path: Path):
+    shown = FileDiff("/p/a", "old\n", "new\n", "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n")
+    edited = FileDiff("/p/a", "old\n", "newer\n", "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+newer\n")
+
+    def diffs(done: FileDiff | None, folder: str) -> int:
+        started, *finished = call("Edit", ToolResult("Done.", done) if done else None)
+        asked = [QuestionAsked("1", "Change a?", "", shown, ()), QuestionAnswered("1", "approved", "")]
+        (tmp_path / folder).mkdir()
+        return page_of(tmp_path / folder, [started, *asked, *finished]).count('<pre class="diff">')
+
+    assert diffs(shown, "as shown") == 1
+    assert diffs(edited, "edited") == 2, "what was done isn't what was shown: both are told"
+    assert diffs(None, "cut short") == 1

@@ -119,10 +119,30 @@ def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:
         registry.offer_on_demand(FindTools(registry.find, registry.sources))
 
 
-def add_prompt_commands(servers: McpServers, slash: SlashCommands) -> None:
-    """Let the user use the servers' prompts as `/` commands."""
-    from dogu.agent.slash.mcp import LatePrompts, prompt_commands
+def add_server_commands(servers: McpServers | None, slash: SlashCommands) -> None:
+    """Let the user look at the servers, and use their prompts as `/` commands."""
+    from dogu.agent.slash.mcp import LatePrompts, ServerState, mcp_command, prompt_commands
 
+    def states() -> list[ServerState]:
+        return (
+            [
+                ServerState(
+                    server.entry.alias,
+                    server.problem,
+                    not server.settled.is_set(),
+                    [(tool.name, tool.description) for tool in servers.tools_of(server.entry.alias)],
+                    server.prompts,
+                    server.resources,
+                )
+                for server in servers
+            ]
+            if servers is not None
+            else []
+        )
+
+    slash.register(mcp_command(states))
+    if servers is None:
+        return
     late = LatePrompts(lambda alias: servers.get(alias) is not None, servers.listed)
     slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt), late)
 

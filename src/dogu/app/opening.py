@@ -13,7 +13,7 @@ from dogu.app.built_in import SessionServices, add_tools
 from dogu.app.conversation import budget_of, converse, keeping_commands
 from dogu.app.extending import add_own_commands
 from dogu.app.foundation import Foundation, jobs_folder, lay_foundation
-from dogu.app.mcp_servers import add_prompt_commands, mcp_servers, prompt_resources
+from dogu.app.mcp_servers import add_server_commands, mcp_servers, prompt_resources
 from dogu.app.model_choice import open_model
 from dogu.app.options import Door, Options, Start, read_settings, told_of_settings
 from dogu.app.sessions import at_session, copy_session, open_session
@@ -132,8 +132,7 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
         )
         slash = _slash_commands(base, talk.agent, runtime, connections)
         slash.register(*keeping_commands(talk.housekeeping, base))
-        if servers is not None:
-            add_prompt_commands(servers, slash)
+        add_server_commands(servers, slash)
         add_own_commands(slash, start, talk.hooks, runtime.run)
         session = base.session
         yield Opened(
@@ -145,9 +144,11 @@ def _slash_commands(base: Foundation, agent: Agent, runtime: Runtime, connection
     """Make the `/` commands of every session. A new family is one line here."""
     from dogu.agent.slash import SlashCommands
     from dogu.agent.slash.commands import general_commands
+    from dogu.agent.slash.context import init_command
     from dogu.agent.slash.jobs import jobs_command
     from dogu.agent.slash.model import model_commands
     from dogu.agent.slash.session import session_commands
+    from dogu.app.settings_command import SettingsCommand
     from dogu.workspace.process.stored_jobs import StoredJobs
 
     session, is_disabled = base.session, base.start.settings.tools.yolo_is_disabled
@@ -155,6 +156,8 @@ def _slash_commands(base: Foundation, agent: Agent, runtime: Runtime, connection
     commands.register(
         *general_commands(agent, runtime, commands, yolo_is_disabled=is_disabled),
         *model_commands(connections),
+        init_command(lambda: agent.model.name, runtime.roots[0], base.start.settings.context.file_names),
+        SettingsCommand(base.start.options).command(),
         jobs_command(StoredJobs(jobs_folder(base.start.options))),
         *session_commands(agent, runtime, session, lambda: copy_session(session.path)),
     )

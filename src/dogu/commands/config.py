@@ -9,10 +9,11 @@ import msgspec
 
 from dogu.app import Options, read_settings
 from dogu.app.options import check_root
+from dogu.app.settings_command import SECRET_KEYS, as_written
 from dogu.commands.running import tell
 from dogu.language import plain, say
 from dogu.settings import Trust, record_trust
-from dogu.settings.keys import KEYS, Key
+from dogu.settings.keys import KEYS
 from dogu.settings.values import shown
 from dogu.workspace.visible import visible_line
 
@@ -21,17 +22,6 @@ if TYPE_CHECKING:
 
     from dogu.app.importing import Found
 
-# Secrets may stand in all of these; hooks are a file's own.
-_HIDDEN = (
-    "model.apiKey",
-    "model.headers",
-    "model.body",
-    "model.proxy",
-    "model.profiles",
-    "web.braveKey",
-    "mcpServers",
-    "hooks",
-)
 _NOTHING: tuple[object, ...] = (None, "", (), {})
 
 
@@ -62,25 +52,15 @@ def _show(options: Options) -> int:
     told += [
         say("{key} is set in {origin}", key=key, origin=origin) for key, origin in sorted(settings.origins.items())
     ]
-    told += [say("{key} isn't shown: secrets may stand in it", key=key) for key in _HIDDEN if settings.values.get(key)]
+    told += [
+        say("{key} isn't shown: secrets may stand in it", key=key) for key in SECRET_KEYS if settings.values.get(key)
+    ]
     told += [str(warning) for warning in settings.warnings]
     for line in told:
         print(visible_line(f"// {line}"))
-    shown = {key.name: written for key in KEYS if (written := _written(key, settings.values)) not in _NOTHING}
+    shown = {key.name: written for key in KEYS if (written := as_written(key, settings.values)) not in _NOTHING}
     print(msgspec.json.format(msgspec.json.encode(_nested(shown), enc_hook=plain)).decode())
     return 0
-
-
-def _written(key: Key, values: Mapping[str, Any]) -> object:
-    """Return a value as settings.json takes it back; None where that isn't how it was written, or for a secret."""
-    value = values.get(key.name)
-    if key.name in _HIDDEN or value in _NOTHING:
-        return None
-    try:
-        plain_value = msgspec.json.decode(msgspec.json.encode(value, enc_hook=plain))
-        return plain_value if key.convert(plain_value) == value else None
-    except (ValueError, TypeError, NotImplementedError):
-        return None
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:

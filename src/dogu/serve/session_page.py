@@ -55,7 +55,9 @@ class _OpenCall(msgspec.Struct):
 
     started: CallStarted | None = None
     printed: str = ""
-    questions: list[str] = msgspec.field(default_factory=list[str])
+    questions: list[QuestionAsked | QuestionAnswered] = msgspec.field(
+        default_factory=list[QuestionAsked | QuestionAnswered]
+    )
     helper: SessionItems | None = None
     inner: list[str] = msgspec.field(default_factory=list[str])
 
@@ -136,10 +138,8 @@ class SessionItems:
                 call.printed = (call.printed + text)[-_MOST_PRINTED_CHARS:]
             case CallFinished(call=call):
                 self._end_call(call.call_id, event)
-            case QuestionAsked(call_id=call_id):
-                self._open(call_id).questions.append(_asked(event))
-            case QuestionAnswered(call_id=call_id):
-                self._open(call_id).questions.append(f"<p>{_text(_answered(event))}</p>")
+            case QuestionAsked(call_id=call_id) | QuestionAnswered(call_id=call_id):
+                self._open(call_id).questions.append(event)
             case Within(call_id=call_id, event=inner):
                 call = self._open(call_id)
                 call.helper = call.helper or SessionItems(call.inner.append)
@@ -159,7 +159,8 @@ class SessionItems:
         described = said(call.started.description) if call.started else ""
         mark, how = _mark(finished)
         args = about.call.args if about else None
-        body = [*call.questions]
+        done = finished.result.return_display if finished is not None else None
+        body = [_asked(each, done) if isinstance(each, QuestionAsked) else _answered(each) for each in call.questions]
         if call.inner:
             body.append(_unfolding(_text(say("What it did")), "".join(call.inner)))
         if finished is not None:
@@ -240,10 +241,10 @@ def _display(display: Display) -> str:
             return _pre(markdown_of(display))
 
 
-def _asked(question: QuestionAsked) -> str:
-    return f"<p>{_text(say('Asked: {title}', title=question.title))}</p>" + (
-        _display(question.display) if question.display != question.title else ""
-    )
+def _asked(question: QuestionAsked, done: Display | None) -> str:
+    """What was asked; what was then done as it was shown stands there once, as the result."""
+    is_told = question.display == question.title or _display(question.display) == _display(done or "")
+    return f"<p>{_text(say('Asked: {title}', title=question.title))}</p>{'' if is_told else _display(question.display)}"
 
 
 def _answered(answer: QuestionAnswered) -> str:
@@ -254,7 +255,7 @@ def _answered(answer: QuestionAnswered) -> str:
         "declined": say("Answered: no."),
     }
     told = words.get(answer.outcome, answer.outcome)
-    return f"{told} {answer.said}" if answer.said and answer.outcome == "declined" else told
+    return f"<p>{_text(f'{told} {answer.said}' if answer.said and answer.outcome == 'declined' else told)}</p>"
 
 
 def _content(content: Content, *, pre: bool = False) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, cast
 
 import msgspec
@@ -45,22 +46,33 @@ class _Object(msgspec.Struct, frozen=True):
 
 def with_entry(text: str, group: str, name: str, value: Any) -> str:
     """Return the text with `group.name` set. Raises `EditError` and `JsonError`."""
+    return with_setting(text, (group, name), value)
+
+
+def with_setting(text: str, path: Sequence[str], value: Any) -> str:
+    """Return the text with the value at the end of a path of keys set. Raises `EditError` and `JsonError`."""
+    *groups, name = path
     wanted = dict(parse_json_with_comments(text).values)
-    present = wanted.get(group, {})
-    if not isinstance(present, dict):
-        raise EditError(say("{group} is no object", group=group))
-    wanted[group] = {**present, name: value}
+    present: dict[str, Any] = wanted
+    for group in groups:
+        inner = present.get(group, {})
+        if not isinstance(inner, dict):
+            raise EditError(say("{group} is no object", group=group))
+        present[group] = present = dict(cast("dict[str, Any]", inner))
+    present[name] = value
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
         return _checked(_written(wanted, "").replace("\n", newline) + newline, wanted)
-    top = _object(text, text.index("{", _first_token(text)))
-    found = top.member(group)
-    if found is None:
-        return _checked(_added(text, top, f"{_quoted(group)}: ", {name: value}, newline), wanted)
-    inner = _object(text, found.value_start)
-    member = inner.member(name)
+    target = _object(text, text.index("{", _first_token(text)))
+    for at, group in enumerate(groups):
+        found = target.member(group)
+        if found is None:
+            nested = reduce(lambda inner, key: {key: inner}, reversed(path[at + 1 :]), value)
+            return _checked(_added(text, target, f"{_quoted(group)}: ", nested, newline), wanted)
+        target = _object(text, found.value_start)
+    member = target.member(name)
     if member is None:
-        return _checked(_added(text, inner, f"{_quoted(name)}: ", value, newline), wanted)
+        return _checked(_added(text, target, f"{_quoted(name)}: ", value, newline), wanted)
     indent = _indent_at(text, member.start)
     written = _written(value, indent).replace("\n", newline)
     return _checked(text[: member.value_start] + written + text[member.value_end :], wanted)

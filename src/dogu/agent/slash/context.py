@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
 
@@ -11,12 +12,27 @@ from anyio import to_thread
 from dogu.agent.budget import usd
 from dogu.agent.events import sum_usage
 from dogu.agent.session_housekeeping import SessionHousekeeping
-from dogu.agent.slash import Said, SlashCommand
+from dogu.agent.slash import Said, Send, SlashCommand
 from dogu.contract import ToolError
 from dogu.language import say
 from dogu.models.events import Usage
 from dogu.workspace.memory_file import MemoryFile
 
+_INIT = """Write the context file {file} of this repository: what an agent that works here must know, and can't see \
+at a glance. {present}
+
+Look first: README and other pages for contributors, the files that say how it is built (package manifests, Makefile, \
+CI), the folders, a few files of the source and of the tests. Then write, in Markdown, in at most 60 lines:
+
+- what the project is, in two sentences
+- the commands to build it, run it, check it and test it, the one for a single test among them, as they stand in files \
+you have read: never a guessed one
+- how it is laid out: the folders that matter, and what each is for
+- conventions that its files keep to and a newcomer would break
+- what else those pages insist on
+
+Leave out what goes for every project. Write it with one call, to the absolute path {path}, and end with one \
+sentence."""
 _MEMORY = ("show", "list", "add", "refresh")
 
 
@@ -44,6 +60,33 @@ def context_commands(
         ),
         SlashCommand("stats", say("show tokens, costs, calls and how full the context is"), commands.stats),
     ]
+
+
+def init_command(model: Callable[[], str], root: str, names: Sequence[str]) -> SlashCommand:
+    """Make `/init`, which has the model write the folder's context file: a change like any other, shown and asked.
+
+    `names` are those of context files; `model` says which model answers.
+    """
+
+    async def init(rest: str) -> Said | Send:
+        if model() == "offline":
+            return Said(say("/init needs a model that reads this folder; /connect connects one."), is_failure=True)
+        file, is_there = await to_thread.run_sync(_context_file, root, names)
+        present = (
+            "It is there already: read it, keep what is right, mend the rest." if is_there else "It isn't there yet."
+        )
+        told = _INIT.format(file=file, path=os.path.join(root, file), present=present)
+        return Send(f"{told}\n\nThe user adds: {rest}" if rest else told)
+
+    words = say("have the model write AGENTS.md for this folder, from what is in it")
+    return SlashCommand("init", words, init, "[WHAT MATTERS]")
+
+
+def _context_file(root: str, names: Sequence[str]) -> tuple[str, bool]:
+    """Return the name of the folder's context file, or of the one to be, and whether it is there."""
+    plain = [name for name in names if name and os.sep not in name] or ["AGENTS.md"]
+    there = next((name for name in plain if os.path.lexists(os.path.join(root, name))), "")
+    return there or ("AGENTS.md" if "AGENTS.md" in plain else plain[0]), bool(there)
 
 
 class _ContextCommands:

@@ -29,7 +29,7 @@ from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.feed import Feed, Inbox
-from dogu.serve.terminal.message import copy_text
+from dogu.serve.terminal.message import Copied, copy_text
 from dogu.serve.terminal.own_commands import AT_ONCE, ShellLines, own_commands
 from dogu.serve.terminal.screen import Doings, Message, Screen
 from dogu.serve.terminal.sessions import NextSession, SessionPlace, past_of, session_choice_commands
@@ -322,10 +322,16 @@ class Conversation:
         text = self.show.last_answer
         if not text:
             return Said(say("There is no answer to copy yet."), is_failure=True)
-        if not await copy_text(text, self._screen):
-            told = say("It can't be copied here: neither wl-copy, xclip nor pbcopy is installed.")
-            return Said(told, is_failure=True)
-        return Said(say("Copied the last answer."))
+        match await copy_text(text, self._screen):
+            case Copied.YES:
+                return Said(say("Copied the last answer."))
+            case Copied.ASKED:
+                return Said(
+                    say("Gave the last answer to the terminal's clipboard (OSC 52), which some terminals ignore.")
+                )
+            case Copied.NO:
+                told = say("It can't be copied here: neither wl-copy, xclip nor pbcopy is installed.")
+                return Said(told, is_failure=True)
 
     def _go(self, session: NextSession) -> None:
         self.next = session

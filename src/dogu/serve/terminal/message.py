@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from enum import Enum
 from urllib.parse import unquote
 
 import anyio
@@ -109,7 +110,15 @@ def _path_in(text: str) -> str | None:
     return None
 
 
-async def copy_text(text: str, screen: Screen) -> bool:
+class Copied(Enum):
+    """Whether a text is on the clipboard; a terminal that was asked never says."""
+
+    YES = "yes"
+    ASKED = "asked"
+    NO = "no"
+
+
+async def copy_text(text: str, screen: Screen) -> Copied:
     """Put a text on the clipboard, by a program where there is one, else by the terminal (OSC 52)."""
     for command in (["wl-copy"], ["xclip", "-selection", "clipboard"], ["pbcopy"]):
         if shutil.which(command[0]) is not None:
@@ -118,8 +127,8 @@ async def copy_text(text: str, screen: Screen) -> bool:
                     command, input=text.encode(), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
                 )
                 if done.returncode == 0:
-                    return True
-    return screen.copy(text)
+                    return Copied.YES
+    return Copied.ASKED if screen.copy(text) else Copied.NO
 
 
 async def clipboard_image() -> Blob | None:

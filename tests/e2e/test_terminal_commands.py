@@ -1,0 +1,139 @@
+"""The terminal's own commands: settings, servers, a context file, another session, a page, the clipboard."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
+from dogu.testing.turn import Turn, call
+from e2e.program import Program
+from e2e.screens import Terminal
+
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def terminals(program: Program) -> Iterator[Open]:
+    opened: list[Terminal] = []
+
+    def start(server: FakeGemini, *words: str, **more: object) -> Terminal:
+        environ = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        terminal = Terminal(program, words, **{"rows": 40, **environ, **more})  # pyright: ignore[reportArgumentType]  (size and environment)
+        opened.append(terminal)
+        terminal.until("›")
+        return terminal
+
+    yield start
+    for terminal in opened:
+        terminal.child.close(force=True)
+
+
+def answer(request: GeminiRequest) -> Turn:
+    if request.responses:
+        return Turn(text="Done.")
+    if request.prompt.startswith("Write the context file AGENTS.md"):
+        path = request.prompt.partition("the absolute path ")[2].partition(",")[0]
+        return Turn(calls=[call("write_file", file_path=path, content="# The shop\n\nRun it with `make`.\n")])
+    return Turn(text=f"Heard: **{request.prompt}**")
+
+
+def test_settings_are_searched_picked_and_written(program: Program, terminals: Open):
+    program.settle('{"ui": {"notify": "off"}} // mine')
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("/settings")
+        terminal.until("typing searches")
+        terminal.send("ui.not")
+        terminal.until(lambda: "❯ ui.notify" in terminal.text and "~/.dogu/settings.json:1" in terminal.text)
+        terminal.send("\r")
+        terminal.until("❯ 3. off")
+        terminal.send("2")
+        terminal.until("ui.notify is now bell")
+        terminal.say("/settings model.temperature 9")
+        terminal.until("takes a number from 0 to 2")
+        terminal.say("/settings security.disableYoloMode true")
+        terminal.until("disableYoloMode is now true")
+        terminal.say("/settings tools.approvalMode yolo")
+        terminal.until("yolo is switched off by")
+    text = (program.home / ".dogu" / "settings.json").read_text()
+    assert text.endswith(" // mine")
+    settings = {"ui": {"notify": "bell"}, "security": {"disableYoloMode": True}}
+    assert json.loads(text.removesuffix(" // mine")) == settings, "what would stop the next start is taken back"
+
+
+def test_init_has_the_model_write_a_context_file_that_is_shown_first(program: Program, terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("/init")
+        terminal.until("Create AGENTS.md?")
+        terminal.until("(s)")
+        assert "+# The shop" in terminal.text
+        assert not (program.root / "AGENTS.md").exists()
+        terminal.send("y")
+        terminal.until("Done.")
+        assert (program.root / "AGENTS.md").read_text().startswith("# The shop")
+        terminal.until("›")
+        terminal.send("\x04")
+        terminal.ended()
+    offline = Terminal(program, ("--model", "offline"))
+    offline.say("/init")
+    offline.until("/init needs a model")
+    offline.child.close(force=True)
+
+
+def test_mcp_offers_the_servers_and_says_what_is_wrong_with_one(program: Program, terminals: Open):
+    program.settle(json.dumps({"mcpServers": {"broken": {"command": "no-such-program-anywhere"}}}))
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("/mcp")
+        terminal.until("❯ 1. broken  ")
+        terminal.send("\r")
+        terminal.until("\nbroken: ")
+        terminal.say("/mcp nobody")
+        terminal.until("There is no MCP server nobody.")
+
+
+def test_clear_begins_anew_on_an_empty_screen_and_the_old_session_is_kept(program: Program, terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("before")
+        terminal.until("Heard: before")
+        terminal.say("/clear")
+        terminal.until(lambda: "Heard" not in "\n".join(terminal.lines) and "›" in terminal.lines)
+        terminal.say("after")
+        terminal.until("Heard: after")
+        assert [content["role"] for content in server.requests[-1].contents] == ["user"]
+        terminal.say("/resume")
+        terminal.until("❯ 1. before")
+
+
+def test_a_page_is_exported_and_says_where(program: Program, terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, columns=200)
+        terminal.say("a <prompt>")
+        terminal.until("Heard:")
+        terminal.say("/export")
+        terminal.until("Written to ")
+        (page,) = program.root.glob("dogu-*.html")
+        assert "a &lt;prompt&gt;" in page.read_text()
+        assert page.stat().st_mode & 0o777 == 0o600
+        terminal.say("/export no/such/folder/page.html")
+        terminal.until("page.html can't be written: No such file or directory")
+
+
+def test_the_last_answer_is_copied_by_the_terminal_and_it_is_told_that_it_may_not_have_been(
+    program: Program, terminals: Open
+):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, PATH="/nonexistent")
+        terminal.say("/copy")
+        terminal.until("There is no answer to copy yet.")
+        terminal.say("日本")
+        terminal.until("Heard:")
+        terminal.say("/copy")
+        terminal.until("Gave the last answer to the terminal's clipboard")
+        assert f"\x1b]52;c;{base64.b64encode('Heard: **日本**'.encode()).decode()}\x07" in terminal.raw
