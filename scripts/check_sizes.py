@@ -19,6 +19,9 @@ TOOL_IMPORTS = 5
 BROAD_EXCEPTS = {"runtime/executor.py": "Executor.run", "serve/defects.py": "contained", "cli.py": "main"}
 
 SEAM = (
+    "workspace/fs.py",
+    "workspace/windows_files.py",
+    "workspace/windows_handles.py",
     "workspace/system.py",
     "workspace/syscalls.py",
     "workspace/openat.py",

@@ -26,6 +26,7 @@ from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import State
 from dogu.runtime.journal.undo import put_back
 from dogu.runtime.session_folder import StoredSession
+from dogu.workspace import fs
 from dogu.workspace.roots import Roots
 
 _MOST_NOTED = 20
@@ -146,7 +147,7 @@ def _relink(replay: Replay) -> None:
                     target = os.readlink(path)
                     if target.startswith("/") and (there := replay.there(target)) != target:
                         os.unlink(path)
-                        os.symlink(there, path)
+                        fs.symlink(there, path)
 
 
 def _put_back(options: Options, replay: Replay) -> list[str]:

@@ -22,6 +22,7 @@ from dogu.runtime.session_folder import (
     stored_sessions,
 )
 from dogu.settings import Settings
+from dogu.workspace import fs
 
 if TYPE_CHECKING:
     from dogu.agent.events import SessionForked, StateChanged
@@ -206,13 +207,13 @@ def _copied(stored: StoredSession, roots: Sequence[str]) -> SessionFolder:
     state_folder = os.path.dirname(os.path.dirname(stored.path))
     folder = SessionFolder(state_folder, roots, origin=stored.session_id)
     for name in (RECORD_SEAL_NAME, RECORD_NAME):  # the seal first: it may say less than there is, never more
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC
         path = os.path.join(stored.path, name)
         if not os.path.exists(path):
             continue
         with (
             open(path, "rb") as source,
-            os.fdopen(os.open(os.path.join(folder.path, name), flags, 0o600), "wb") as copy,
+            os.fdopen(fs.open(os.path.join(folder.path, name), flags, 0o600), "wb") as copy,
         ):
             shutil.copyfileobj(source, copy, 1 << 20)
     return folder

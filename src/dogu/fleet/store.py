@@ -6,7 +6,6 @@ process at a time drives a fleet; any number may look.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import time
@@ -20,6 +19,7 @@ from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
 from dogu.fleet.tasks import Task
 from dogu.language import plain, told
+from dogu.workspace import fs
 
 _FILE = "fleet.sqlite"
 _UNFINISHED = f"{_FILE}.new"
@@ -83,7 +83,7 @@ class Fleet:
             encoder = msgspec.json.Encoder()
             rows = ((number, task.id, encoder.encode(task)) for number, task in enumerate(tasks, 1))
             database.executemany("INSERT INTO tasks (number, id, task) VALUES (?, ?, ?)", rows)
-        os.rename(beside, os.path.join(folder, _FILE))  # all of its tasks, or no fleet
+        fs.rename(beside, os.path.join(folder, _FILE))  # all of its tasks, or no fleet
         return cls.open(folder)
 
     @classmethod
@@ -129,9 +129,9 @@ class Fleet:
         """
         if self._lock is not None:
             return []
-        lock = os.open(os.path.join(self.folder, "driver.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = fs.open(os.path.join(self.folder, "driver.lock"), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fs.flock(lock, fs.LOCK_EX | fs.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
             message = told("{folder} is being run by another process.", folder=self.folder)

@@ -6,7 +6,6 @@ out by a repository that the task never saw, so it holds whatever the task did t
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -20,6 +19,7 @@ import msgspec
 from dogu.fleet.rows import Patch
 from dogu.fleet.tasks import Task
 from dogu.language import told
+from dogu.workspace import fs
 from dogu.workspace.system import IS_LINUX
 
 _CLONE_TAKES_S = 1800.0
@@ -165,13 +165,13 @@ def _store_of(repo: str, ref: str, stores: str) -> str:
     store = os.path.join(stores, f"{name}.git")
     os.makedirs(stores, exist_ok=True)
     with open(os.path.join(stores, f"{name}.lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fs.flock(lock, fs.LOCK_EX)
         if not os.path.isdir(store):
             unfinished = f"{store}.new"
             _remove(unfinished)
             words = ["git", *_SAFE, "clone", "--quiet", "--mirror", "--", repo, unfinished]
             _run(words, stores, {}, takes_s=_CLONE_TAKES_S)
-            os.rename(unfinished, store)
+            fs.rename(unfinished, store)
         if ref and not _commit_of(store, ref):
             words = ["git", f"--git-dir={store}", *_SAFE, "fetch", "--quiet", "origin", "--", ref]
             _run(words, stores, {}, takes_s=_CLONE_TAKES_S)
@@ -235,9 +235,9 @@ def _counted(file: str, counts: str) -> Patch:
 
 
 def _sync(file: str) -> None:
-    descriptor = os.open(file, os.O_RDONLY)
+    descriptor = fs.open(file, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        fs.fsync(descriptor)
     finally:
         os.close(descriptor)
 

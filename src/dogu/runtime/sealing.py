@@ -12,6 +12,7 @@ import os
 import msgspec
 
 from dogu.language import told
+from dogu.workspace import fs
 from dogu.workspace.private_file import read_private_file, write_private_file
 
 SEAL_BYTES = 16
@@ -42,7 +43,7 @@ def key_of(state_folder: str) -> bytes:
     beside = f"{path}.{os.urandom(4).hex()}.tmp"
     write_private_file(beside, os.urandom(_KEY_BYTES))
     try:
-        os.link(beside, path)
+        fs.link(beside, path)
     except FileExistsError:
         pass  # another process was quicker: its key is the user's
     finally:

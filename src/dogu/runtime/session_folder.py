@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import time
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dogu.language import told
+from dogu.workspace import fs
 from dogu.workspace.private_file import write_private_file
 
 RECORD_NAME = "record.jsonl"
@@ -136,8 +136,8 @@ class SessionFolder:
             return
 
     def _write(self, name: str, data: bytes) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(os.path.join(self.path, name), flags, 0o600), "wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC
+        with os.fdopen(fs.open(os.path.join(self.path, name), flags, 0o600), "wb") as file:
             file.write(data)
 
 
@@ -173,11 +173,11 @@ def is_in_use(folder: str) -> bool:
     """Whether another process works in the session of this folder."""
     for name in _LOCKED:
         try:
-            descriptor = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = fs.open(os.path.join(folder, name), os.O_RDONLY | fs.O_CLOEXEC)
         except OSError:
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fs.flock(descriptor, fs.LOCK_SH | fs.LOCK_NB)
         except OSError:
             return True
         finally:
@@ -196,12 +196,12 @@ def read_facts(folder: str) -> SessionFacts:
 
 def _next_use(sessions: str) -> int:
     """Count one more use of any session; several processes may do so at once. Raises OSError."""
-    descriptor = os.open(os.path.join(os.path.dirname(sessions), _USES), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = fs.open(os.path.join(os.path.dirname(sessions), _USES), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        written = os.pread(descriptor, 20, 0).strip()
+        fs.flock(descriptor, fs.LOCK_EX)
+        written = fs.pread(descriptor, 20, 0).strip()
         use = (int(written) if written.isdigit() else 0) + 1
-        os.pwrite(descriptor, b"%-20d" % use, 0)
+        fs.pwrite(descriptor, b"%-20d" % use, 0)
         return use
     finally:
         os.close(descriptor)

@@ -25,6 +25,7 @@ from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.workspace import fs
 
 _FLUSH_TAKES_S = 2.0
 _EXPORT_TAKES_S = 5.0
@@ -148,8 +149,8 @@ class _Exporter:
 def _exporter(settings: TraceSettings) -> Any:
     if settings.file:
         export: Any = import_module("opentelemetry.sdk.trace.export")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        stream = os.fdopen(os.open(os.path.expanduser(settings.file), flags, 0o600), "a", encoding="utf-8")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | fs.O_CLOEXEC
+        stream = os.fdopen(fs.open(os.path.expanduser(settings.file), flags, 0o600), "a", encoding="utf-8")
         return _FileExporter(export.ConsoleSpanExporter(out=stream, formatter=_line), stream)
     otlp: Any = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     return otlp.OTLPSpanExporter(endpoint=_traces_url(settings.endpoint), timeout=_EXPORT_TAKES_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import socket
@@ -12,16 +11,29 @@ from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
+from dogu.workspace import fs
+
 _PIECE_BYTES = 1 << 16
 _SURELY_WRITABLE_BYTES = 4096  # of a pipe that is ready for writing: PIPE_BUF
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _copy(descriptor: int) -> int:
+    """Duplicate it where no standard stream is, and for no child."""
+    copy = os.dup(descriptor)
+    if copy > 2:
+        return copy
+    try:
+        return _copy(descriptor)
+    finally:
+        os.close(copy)
+
+
 @contextmanager
 def private_input() -> Generator[int]:
     """Give standard input's descriptor; whatever else reads standard input meanwhile finds its end."""
-    private = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    private = _copy(0)
+    nothing = fs.open(os.devnull, os.O_RDONLY | fs.O_CLOEXEC)
     os.dup2(nothing, 0)
     os.close(nothing)
     try:
@@ -34,7 +46,7 @@ def private_input() -> Generator[int]:
 @contextmanager
 def private_output() -> Generator[int]:
     """Give standard output's descriptor; whatever else is printed meanwhile goes to standard error."""
-    private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    private = _copy(1)
     os.dup2(2, 1)
     try:
         yield private

@@ -21,6 +21,7 @@ from dogu.serve.session_page import SessionItems
 from dogu.serve.session_page_style import SCRIPT, STYLE
 from dogu.serve.trajectory import trajectory_of
 from dogu.serve.wire import to_line
+from dogu.workspace import fs
 from dogu.workspace.visible import make_visible, visible_line
 
 Write = Callable[[str], object]
@@ -46,9 +47,9 @@ def write_page(stored: StoredSession, path: str) -> None:
 
 def open_private(path: str, flags: int) -> int:
     """Open for its owner alone, as the record is; also a file that was there before."""
-    descriptor = os.open(path, flags, 0o600)
+    descriptor = fs.open(path, flags, 0o600)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.fchmod(descriptor, 0o600)
+        fs.fchmod(descriptor, 0o600)
     return descriptor
 
 

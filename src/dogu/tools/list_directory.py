@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 from unicodedata import combining, normalize
 
 import anyio.to_thread
 import msgspec
 
 from dogu.contract import CallContext, Kind, Tool, ToolResult, joined, sentence, told
-from dogu.workspace.names import shown_name
+from dogu.workspace.names import Entries, entries_of, flaw_of, shown_name
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -31,14 +31,6 @@ class ListDirectoryArgs(msgspec.Struct, kw_only=True):
     respect_git_ignore: Annotated[
         bool, msgspec.Meta(description="Whether to leave out what .gitignore ignores. Default: true.")
     ] = True
-
-
-class _Entries(NamedTuple):
-    """Names by what they are; `linked` are those of either that are symbolic links."""
-
-    folders: list[str]
-    others: list[str]
-    linked: set[str]
 
 
 class ListDirectory(Tool[ListDirectoryArgs]):
@@ -77,7 +69,7 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         path = self._roots.locate(args.path)
         descriptor = self._roots.open_directory(path)
         try:
-            entries = _entries(descriptor)
+            entries = entries_of(descriptor)
             there = len(entries.folders) + len(entries.others)
             if not there:
                 return ToolResult(f"Directory {shown_name(path)} is empty.", told("Directory is empty."))
@@ -108,17 +100,7 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         return governing_rules(self._roots, path, respects_git=respect_git_ignore)[1]
 
 
-def _entries(descriptor: int) -> _Entries:
-    found = _Entries([], [], set())
-    with os.scandir(descriptor) as entries:
-        for entry in entries:
-            (found.folders if _is_folder(entry) else found.others).append(entry.name)
-            if entry.is_symlink():
-                found.linked.add(entry.name)
-    return found
-
-
-def _wanted(entries: _Entries, ignore: list[str]) -> _Entries:
+def _wanted(entries: Entries, ignore: list[str]) -> Entries:
     if not ignore:
         return entries
     from dogu.workspace.glob import GlobPattern
@@ -128,17 +110,10 @@ def _wanted(entries: _Entries, ignore: list[str]) -> _Entries:
         [name for name in names if not any(glob.matches(name) for glob in globs)]
         for names in (entries.folders, entries.others)
     )
-    return _Entries(folders, others, entries.linked)
+    return Entries(folders, others, entries.linked)
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _without_ignored(entries: _Entries, rules: FolderRules) -> tuple[_Entries, list[str]]:
+def _without_ignored(entries: Entries, rules: FolderRules) -> tuple[Entries, list[str]]:
     # To git a symbolic link is a file, wherever it leads.
     real = [name for name in entries.folders if name not in entries.linked]
     linked = [name for name in entries.folders if name in entries.linked]
@@ -150,14 +125,14 @@ def _without_ignored(entries: _Entries, rules: FolderRules) -> tuple[_Entries, l
         count = sum(found == reason for found in ignored.values())
         notes += [told(_IGNORED[reason], count=count)] if count else []
     folders, others = ([name for name in names if name not in ignored] for names in (entries.folders, entries.others))
-    return _Entries(folders, others, entries.linked), notes
+    return Entries(folders, others, entries.linked), notes
 
 
-def _lines(entries: _Entries, descriptor: int) -> list[str]:
+def _lines(entries: Entries, descriptor: int) -> list[str]:
     marked = [("[DIR] ", name) for name in sorted(entries.folders, key=alphabetically)]
     marked += [("", name) for name in sorted(entries.others, key=alphabetically)]
     return [
-        f"{mark}{shown_name(name)}{_flaw(name, name in entries.linked, descriptor)}"
+        f"{mark}{shown_name(name)}{flaw_of(name, name in entries.linked, descriptor)}"
         for mark, name in marked[:MOST_ENTRIES]
     ]
 
@@ -168,17 +143,3 @@ def alphabetically(name: str) -> tuple[str, str]:
         return name.casefold(), name
     bare = "".join(letter for letter in normalize("NFKD", name.casefold()) if not combining(letter))
     return bare, name
-
-
-def _flaw(name: str, is_link: bool, descriptor: int) -> str:
-    if os.access(name, os.R_OK, dir_fd=descriptor):
-        return ""
-    if not is_link:
-        return " (unreadable)"
-    try:
-        os.stat(name, dir_fd=descriptor)
-    except PermissionError:
-        return " (unreadable)"
-    except OSError:
-        return " (broken symlink)"
-    return " (unreadable)"

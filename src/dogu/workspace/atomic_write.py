@@ -8,7 +8,6 @@ Source: rename(2), fsync(2); Pillai et al., "All File Systems Are Not Created Eq
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 import time
@@ -18,8 +17,9 @@ from contextlib import contextmanager
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
-from dogu.workspace.file_attributes import copy_attributes, is_open_for_writing
+from dogu.workspace.file_attributes import copy_attributes
 from dogu.workspace.openat import Place, is_regular
 from dogu.workspace.pending_writes import PendingWrites, RestoreError, temporary_name
 from dogu.workspace.syscalls import Syscalls, blocks_of, read_all, write_all
@@ -143,16 +143,18 @@ class AtomicWriter:
     @contextmanager
     def _locked(self, place: Place) -> Generator[int]:
         try:
-            folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.parent)
+            folder = fs.open(".", os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC, dir_fd=place.parent)
         except PermissionError:
             # A folder that may be entered but not read can be neither locked nor synced.
             yield place.parent
             return
+        lock = -1
         try:
-            _lock(folder, place.path)
+            lock = _lock(folder, place.path)
             yield folder
         finally:
             self._close(folder)
+            self._close(lock)
 
     def _look(self, folder: int, place: Place) -> OldFile | None:
         try:
@@ -175,7 +177,8 @@ class AtomicWriter:
 
     def _replace(self, folder: int, place: Place, data: bytes, old: OldFile) -> None:
         refuse_read_only(folder, place, old)
-        if old.status.st_nlink > 1 or is_open_for_writing(place.path):  # what a program writes on stays what it writes
+        # What a program writes on stays what it writes.
+        if old.status.st_nlink > 1 or fs.is_open_for_writing(place.path):
             self._write_in_place(folder, place, data, old)
             return
         try:
@@ -187,7 +190,7 @@ class AtomicWriter:
         with self._temporary(folder, place) as name:
             self._fill(folder, name, data, 0o666, None)
             if mode is not None:
-                os.chmod(name, mode, dir_fd=folder)
+                fs.chmod(name, mode, dir_fd=folder)
             try:
                 self._name_new(folder, name, place.name)
             except FileExistsError as error:
@@ -342,11 +345,11 @@ def _in_place_where_refused() -> Generator[None]:
 
 def refuse_read_only(folder: int, place: Place, old: OldFile) -> None:
     """Refuse what nobody should write to. Raises OSError (EROFS), `ToolError` (PERMISSION_DENIED)."""
-    if os.fstatvfs(folder).f_flag & os.ST_RDONLY:
+    if fs.is_read_only_system(folder):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), place.path)
     mode = stat.S_IMODE(old.status.st_mode)
     # Root may write anything; a mode without a single w says that nobody should.
-    if not mode & 0o222 or not os.access(place.name, os.W_OK, dir_fd=folder, effective_ids=_EFFECTIVE):
+    if not mode & 0o222 or not fs.access(place.name, os.W_OK, dir_fd=folder, effective_ids=_EFFECTIVE):
         raise ToolError(
             ErrorKind.PERMISSION_DENIED,
             f"Permission denied: {place.path} is read-only (mode {mode:04o}). Make it writable first, if it should be.",
@@ -356,20 +359,19 @@ def refuse_read_only(folder: int, place: Place, old: OldFile) -> None:
 _EFFECTIVE = os.access in os.supports_effective_ids
 
 
-def _lock(folder: int, path: str) -> None:
+def _lock(folder: int, path: str) -> int:
+    """Return the descriptor that keeps the folder locked; -1 where folders can't be."""
     deadline = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fs.lock_folder(folder)
         except BlockingIOError as error:
             if time.monotonic() > deadline:
                 message = f"Another program keeps the folder of {path} locked. Try again later."
                 raise ToolError(ErrorKind.IO_ERROR, message) from error
             time.sleep(_LOCK_STEP_S)
-            continue
         except OSError:
-            return  # not every file system can lock a folder
-        return
+            return -1  # not every file system can lock a folder
 
 
 def _stale(path: str) -> ToolError:

@@ -18,6 +18,7 @@ from typing import BinaryIO, Protocol
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace import fs
 from dogu.workspace.atomic_write import LARGEST_BYTES, AtomicWriter, OldFile, refuse_read_only
 from dogu.workspace.digest import digest_of
 from dogu.workspace.files import FileContent, LocalFiles, WriteObserver
@@ -217,7 +218,7 @@ def _as_old_file(saved: OldFile, edited: bytes, syscalls: Syscalls) -> Generator
     descriptor = os.memfd_create("unsaved", os.MFD_CLOEXEC)
     try:
         write_all(syscalls, descriptor, edited)
-        os.fchmod(descriptor, stat.S_IMODE(saved.status.st_mode))
+        fs.fchmod(descriptor, stat.S_IMODE(saved.status.st_mode))
         yield OldFile(saved.path, descriptor, digest_of(edited), os.fstat(descriptor), syscalls)
     finally:
         os.close(descriptor)

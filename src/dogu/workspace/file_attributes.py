@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import signal
 import stat
 
 from dogu.workspace.syscalls import Syscalls
-from dogu.workspace.system import IS_LINUX
 
 
 def copy_attributes(syscalls: Syscalls, source: int, target: int) -> bool:
@@ -45,26 +41,3 @@ def _copy_xattrs(syscalls: Syscalls, wanted: dict[str, bytes], target: int) -> N
     for name, value in wanted.items():
         if now.get(name) != value:
             syscalls.set_xattr(target, name, value)
-
-
-def is_open_for_writing(path: str) -> bool:
-    """Whether some process has the file open for writing; False where the system can't tell.
-
-    A lease to read is given only on a file that nobody writes. It is given back at once; whoever opens the file in
-    between waits that long, and its signal is one that is ignored. Source: fcntl(2), "Leases".
-    """
-    if not IS_LINUX:
-        return False
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except OSError as error:
-        return error.errno == errno.EAGAIN
-    finally:
-        os.close(descriptor)
-    return False

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from dogu.workspace import fs
 from dogu.workspace.system import IS_LINUX
 
 _SYS_OPENAT2 = 437
@@ -28,8 +29,8 @@ _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
 _MOST_LINKS = 40  # as the kernel allows
 _MOST_STEPS = 10_000
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+_ENTER = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK
+_HANDLE = fs.O_PATH | fs.O_DIRECTORY | fs.O_CLOEXEC
 
 _HOW = struct.Struct("QQQ")
 _kernel_can = IS_LINUX
@@ -92,7 +93,7 @@ def open_root(root: str) -> int:
     opened = openat2(_AT_FDCWD, root, _HANDLE, _RESOLVE_NO_SYMLINKS)
     if opened is not None:
         return opened
-    handle = os.open("/", _HANDLE)
+    handle = fs.open("/", _HANDLE)
     for part in parts_of(root):
         handle = _step(handle, part)
     return handle
@@ -111,7 +112,7 @@ def open_plain(root: str, parts: list[str], flags: int) -> int | None:
 
 def open_folder_below(handle: int, path: str) -> int:
     """Open the folder `path` below `handle` for listing, following no symbolic link on the way; empty is itself."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC
     opened = openat2(handle, path or ".", flags, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS)
     if opened is not None:
         return opened
@@ -120,7 +121,7 @@ def open_folder_below(handle: int, path: str) -> int:
     for part in above:
         folder = _step(folder, part)
     try:
-        return os.open(last, flags, dir_fd=folder)
+        return fs.open(last, flags, dir_fd=folder)
     finally:
         close(folder)
 
@@ -131,7 +132,7 @@ def enter(handle: int, parts: Iterable[str]) -> int:
     for part in parts:
         above = folder
         try:
-            folder = os.open(part, _ENTER, dir_fd=above)
+            folder = fs.open(part, _ENTER, dir_fd=above)
         finally:
             os.close(above)
     return folder
@@ -166,18 +167,18 @@ def close(descriptor: int) -> None:
 
 def _step(handle: int, part: str) -> int:
     try:
-        return os.open(part, _HANDLE | os.O_NOFOLLOW, dir_fd=handle)
+        return fs.open(part, _HANDLE | fs.O_NOFOLLOW, dir_fd=handle)
     finally:
         close(handle)
 
 
 def _sync(handle: int) -> None:
     try:
-        folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
+        folder = fs.open(".", os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC, dir_fd=handle)
     except OSError:
         return
     try:
-        os.fsync(folder)
+        fs.fsync(folder)
     except OSError:
         pass  # the write that follows will tell
     finally:
@@ -255,7 +256,7 @@ class _Walk:
 
     def _link_target(self, part: str) -> str | None:
         try:
-            return os.readlink(part, dir_fd=self._handle)
+            return fs.readlink(part, dir_fd=self._handle)
         except OSError as error:
             if error.errno in (errno.EINVAL, errno.ENOENT):
                 return None
@@ -279,7 +280,7 @@ class _Walk:
         if self._create:
             self._make(part)
         try:
-            self._handle, old = os.open(part, _HANDLE | os.O_NOFOLLOW, dir_fd=self._handle), self._handle
+            self._handle, old = fs.open(part, _HANDLE | fs.O_NOFOLLOW, dir_fd=self._handle), self._handle
         except OSError as error:
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
@@ -293,12 +294,12 @@ class _Walk:
 
     def _make(self, part: str) -> None:
         try:
-            os.stat(part, dir_fd=self._handle, follow_symlinks=False)
+            fs.stat(part, dir_fd=self._handle, follow_symlinks=False)
             return
         except FileNotFoundError:
             pass
         try:
-            os.mkdir(part, dir_fd=self._handle)
+            fs.mkdir(part, dir_fd=self._handle)
         except FileExistsError:
             return
         self._made.append(self._absolute([*self._names, part]))

@@ -6,7 +6,6 @@ tool and no sandboxed command can write: a note is believed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
@@ -17,7 +16,7 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.language import told
-from dogu.workspace import openat
+from dogu.workspace import fs, openat
 from dogu.workspace.os_errors import explain
 from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls, read_all, write_all
@@ -104,13 +103,13 @@ class PendingWrites:
 
         self._make_folder(self._folder)
         name = os.path.join(self._folder, os.urandom(8).hex())
-        descriptor = os.open(name + _UNFINISHED, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = fs.open(name + _UNFINISHED, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fs.flock(descriptor, fs.LOCK_EX | fs.LOCK_NB)
             write_all(self._syscalls, descriptor, msgspec.json.encode(header) + b"\n" + content)
             if durable:
                 self._syscalls.fsync(descriptor)
-            os.rename(name + _UNFINISHED, name + _NOTE)
+            fs.rename(name + _UNFINISHED, name + _NOTE)
             if durable:
                 self._sync(self._folder)
         except BaseException:
@@ -143,7 +142,7 @@ class PendingWrites:
                 pass  # should the note come back, `recover` finds the new content and drops it
 
     def _sync(self, folder: str) -> None:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = fs.open(folder, os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC)
         try:
             self._syscalls.fsync(descriptor)
         finally:
@@ -185,9 +184,9 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _lock(path: str) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = fs.open(path, os.O_RDWR | fs.O_NOFOLLOW | fs.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fs.flock(descriptor, fs.LOCK_EX | fs.LOCK_NB)
     except OSError:
         openat.close(descriptor)
         raise
@@ -215,7 +214,7 @@ def _put_right(note: str, descriptor: int, roots: Roots) -> Recovered | None:
         old, new = content[: header.old_bytes], content[header.old_bytes :]
         if _restore(path, old, new, roots) is False:
             kept = note.removesuffix(_NOTE) + _KEPT
-            os.rename(note, kept)
+            fs.rename(note, kept)
             return Recovered(path, told("changed since an interrupted write; left as it is"), kept)
         found = Recovered(path, told("restored after an interrupted write"))
     _unlink_if_there(note)
@@ -234,7 +233,7 @@ def _remove_temporary(path: str, roots: Roots) -> Recovered | None:
     except ToolError:
         return None
     try:
-        os.unlink(place.name, dir_fd=place.parent)
+        fs.unlink(place.name, dir_fd=place.parent)
     except FileNotFoundError:
         return None
     finally:

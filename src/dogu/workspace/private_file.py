@@ -7,7 +7,6 @@ a FIFO or a folder is refused, at the end of a link too: as root, a rename would
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import stat
@@ -19,6 +18,7 @@ from typing import TypeVar
 import msgspec
 
 from dogu.language import told
+from dogu.workspace import fs
 
 _LOCK_WAIT_S = 10.0
 _LOCK_STEP_S = 0.005
@@ -34,14 +34,14 @@ def write_private_file(path: str, data: bytes, *, is_synced: bool = True, mode: 
     """
     path = _regular_or_nothing(path)
     beside = f"{path}.{os.urandom(4).hex()}.tmp"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    descriptor = fs.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
+            fs.fchmod(descriptor, mode)
             file.write(data)
             if is_synced:
                 file.flush()
-                os.fsync(descriptor)
+                fs.fsync(descriptor)
         os.replace(beside, _regular_or_nothing(path))
     except BaseException:
         os.unlink(beside)
@@ -65,11 +65,14 @@ def lock_of_file(path: str) -> Generator[None]:
     """
     folder, name = os.path.split(_regular_or_nothing(path))
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = fs.open(folder, os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC)
     try:
-        _lock(descriptor, folder)
-        _remove_left_over(descriptor, name)
-        yield
+        lock = _lock(descriptor, folder)
+        try:
+            _remove_left_over(descriptor, name)
+            yield
+        finally:
+            os.close(lock)
     finally:
         os.close(descriptor)
 
@@ -117,28 +120,26 @@ def _not_regular(path: str, real: str = "") -> OSError:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    return fs.open(path, flags | fs.O_NONBLOCK | fs.O_CLOEXEC)
 
 
-def _lock(descriptor: int, folder: str) -> None:
+def _lock(descriptor: int, folder: str) -> int:
     deadline_s = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fs.lock_folder(descriptor)
         except BlockingIOError as error:
             if time.monotonic() > deadline_s:
                 why = told("another program keeps this folder locked: try again later")
                 raise OSError(errno.EAGAIN, why, folder) from error
             time.sleep(_LOCK_STEP_S)
-        else:
-            return
 
 
 def _remove_left_over(folder: int, name: str) -> None:
     """Remove what killed writers of this file left beside it."""
     left_over = re.compile(re.escape(name) + r"\.[0-9a-f]{8}\.tmp")
-    for found in os.listdir(folder):
+    for found in fs.listdir(folder):
         if left_over.fullmatch(found):
             with suppress(OSError):
-                if time.time() - os.stat(found, dir_fd=folder, follow_symlinks=False).st_mtime > _STALE_AFTER_S:
-                    os.unlink(found, dir_fd=folder)
+                if time.time() - fs.stat(found, dir_fd=folder, follow_symlinks=False).st_mtime > _STALE_AFTER_S:
+                    fs.unlink(found, dir_fd=folder)

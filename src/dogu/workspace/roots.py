@@ -13,7 +13,7 @@ import stat
 from collections.abc import Sequence
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import openat
+from dogu.workspace import fs, openat
 from dogu.workspace.openat import OutsideRootsError, Place
 from dogu.workspace.os_errors import explain
 from dogu.workspace.system import path_of
@@ -22,7 +22,7 @@ _LONGEST_PATH_BYTES = 4_095
 _LONGEST_SHOWN = 300
 _MOST_RACES = 100
 _UNTIDY = re.compile(r"/(?:\.{0,2}/|\.{0,2}$)")
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_READ = os.O_RDONLY | fs.O_NONBLOCK | fs.O_CLOEXEC | fs.O_NOCTTY
 
 
 class Roots:
@@ -97,11 +97,11 @@ class Roots:
     def open_directory(self, path: str) -> int:
         """Open a folder for listing and return the descriptor. Raises `ToolError` as `open_file`."""
         located = self.locate(path)
-        return self._open(located, _READ | os.O_DIRECTORY)
+        return self._open(located, _READ | fs.O_DIRECTORY)
 
     def open_handle(self, path: str) -> int:
         """Open anything for fstat alone, without touching it (O_PATH); links are followed. Raises as `open_file`."""
-        return self._open(self.locate(path), getattr(os, "O_PATH", _READ) | os.O_CLOEXEC)
+        return self._open(self.locate(path), fs.O_PATH | fs.O_CLOEXEC)
 
     def place(self, path: str, create: bool = False, follow_last: bool = True) -> Place:
         """Find the real place to write for `path`: a handle of the folder that it is in, and the name in it.
@@ -144,7 +144,7 @@ class Roots:
             except ToolError:
                 return
             try:
-                os.rmdir(place.name, dir_fd=place.parent)
+                fs.rmdir(place.name, dir_fd=place.parent)
             except OSError:
                 return
             finally:
@@ -164,7 +164,7 @@ class Roots:
         for _ in range(_MOST_RACES):
             place = openat.find_place(self._anchor, located)
             try:
-                return os.open(place.name, flags | os.O_NOFOLLOW, dir_fd=place.parent)
+                return fs.open(place.name, flags | fs.O_NOFOLLOW, dir_fd=place.parent)
             except OSError as error:
                 # The name became a link after the walk had looked at it.
                 if error.errno != errno.ELOOP:

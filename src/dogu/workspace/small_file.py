@@ -7,11 +7,12 @@ import stat
 from typing import BinaryIO
 
 from dogu.language import told
+from dogu.workspace import fs
 
 
 def open_regular_file(path: str) -> BinaryIO:
     """Open a file for reading, wherever links lead. Raises OSError, also for what is no regular file (errno 0)."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = fs.open(path, os.O_RDONLY | fs.O_NONBLOCK | fs.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(0, told("is not a regular file"))

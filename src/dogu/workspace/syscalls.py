@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import sys
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
 
-from dogu.workspace.system import IS_LINUX, IS_MAC
+from dogu.workspace import fs
 
 _BLOCK_BYTES = 1 << 20
-_FULL_SYNC = 51  # fcntl(2) of macOS
-_NO_REPLACE = 1
-_EXCHANGE = 2
 
 
 class Syscalls:
@@ -23,7 +16,7 @@ class Syscalls:
 
     def open(self, folder: int, name: str, flags: int, mode: int = 0o600) -> int:
         """Open `name`, never through a link, never waiting."""
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode, dir_fd=folder)
+        return fs.open(name, flags | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK, mode, dir_fd=folder)
 
     def close(self, descriptor: int) -> None:
         """Close."""
@@ -31,11 +24,11 @@ class Syscalls:
 
     def pread(self, descriptor: int, length: int, offset: int) -> bytes:
         """Read at `offset`; at most `length` bytes."""
-        return os.pread(descriptor, length, offset)
+        return fs.pread(descriptor, length, offset)
 
     def pwrite(self, descriptor: int, data: memoryview, offset: int) -> int:
         """Write at `offset`; returns how many bytes were written."""
-        return os.pwrite(descriptor, data, offset)
+        return fs.pwrite(descriptor, data, offset)
 
     def truncate(self, descriptor: int, length: int) -> None:
         """Cut or grow to `length` bytes."""
@@ -43,10 +36,7 @@ class Syscalls:
 
     def fsync(self, descriptor: int) -> None:
         """Wait until it is on the disk; on macOS until its own cache has been written out too."""
-        if IS_MAC:
-            fcntl.fcntl(descriptor, _FULL_SYNC)
-        else:
-            os.fsync(descriptor)
+        fs.fsync(descriptor)
 
     def status(self, descriptor: int) -> os.stat_result:
         """Return fstat."""
@@ -54,22 +44,20 @@ class Syscalls:
 
     def status_of(self, folder: int, name: str) -> os.stat_result:
         """Return lstat of a name."""
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        return fs.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def set_mode(self, descriptor: int, mode: int) -> None:
         """Change the permission bits."""
-        os.fchmod(descriptor, mode)
+        fs.fchmod(descriptor, mode)
 
     def set_owner(self, descriptor: int, user: int, group: int) -> None:
         """Change owner and group."""
-        os.fchown(descriptor, user, group)
+        fs.fchown(descriptor, user, group)
 
     def xattrs(self, descriptor: int) -> dict[str, bytes]:
         """Return the extended attributes, ACLs among them; none where there can be none."""
-        if sys.platform != "linux":
-            return {}
         try:
-            return {name: os.getxattr(descriptor, name) for name in os.listxattr(descriptor)}
+            return {name: fs.getxattr(descriptor, name) for name in fs.listxattr(descriptor)}
         except OSError as error:
             if error.errno == errno.ENOTSUP:
                 return {}
@@ -77,51 +65,31 @@ class Syscalls:
 
     def set_xattr(self, descriptor: int, name: str, value: bytes) -> None:
         """Set an extended attribute."""
-        if sys.platform == "linux":
-            os.setxattr(descriptor, name, value)
+        fs.setxattr(descriptor, name, value)
 
     def remove_xattr(self, descriptor: int, name: str) -> None:
         """Remove an extended attribute."""
-        if sys.platform == "linux":
-            os.removexattr(descriptor, name)
+        fs.removexattr(descriptor, name)
 
     def rename(self, folder: int, old: str, new: str) -> None:
         """Rename within the folder, replacing."""
-        os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
+        fs.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
 
     def link(self, folder: int, old: str, new: str) -> None:
         """Give a second name within the folder; EEXIST if it is taken."""
-        os.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        fs.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 
     def unlink(self, folder: int, name: str) -> None:
         """Remove a name."""
-        os.unlink(name, dir_fd=folder)
+        fs.unlink(name, dir_fd=folder)
 
     def rename_to_new(self, folder: int, old: str, new: str) -> None:
         """Rename within the folder; EEXIST if `new` exists, EINVAL or ENOSYS where the system can't."""
-        _renameat2(folder, old, new, _NO_REPLACE)
+        fs.rename_to_new(folder, old, new)
 
     def exchange(self, folder: int, one: str, other: str) -> None:
         """Let two names change places at once; EINVAL or ENOSYS where the system can't."""
-        _renameat2(folder, one, other, _EXCHANGE)
-
-
-@cache
-def _libc() -> Any:
-    import ctypes
-
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _renameat2(folder: int, old: str, new: str, flags: int) -> None:
-    import ctypes
-
-    libc = _libc()
-    if not IS_LINUX or not hasattr(libc, "renameat2"):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), old)
-    if libc.renameat2(folder, os.fsencode(old), folder, os.fsencode(new), ctypes.c_uint(flags)) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), new)
+        fs.exchange(folder, one, other)
 
 
 def write_all(syscalls: Syscalls, descriptor: int, data: bytes) -> None:

@@ -37,6 +37,10 @@ _LONGEST_PATH_BYTES = 1024
 
 def path_of(descriptor: int) -> str:
     """Return the path of an open file or folder, as the kernel knows it; "" where it doesn't tell. For naming only."""
+    if sys.platform == "win32":
+        from dogu.workspace.windows_handles import final_path, handle_of
+
+        return final_path(handle_of(descriptor))
     try:
         if not IS_MAC:
             return os.readlink(f"/proc/self/fd/{descriptor}")

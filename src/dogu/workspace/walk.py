@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from dogu.workspace import fs
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_ENTER = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK
 _MOST_OPEN = 64
 
 Enters = Callable[[str, list[str]], list[str]]
@@ -103,7 +104,7 @@ class Walk(msgspec.Struct, frozen=True):
         try:
             if frame.descriptor < 0:
                 frame.descriptor = _reopened(start, frame.names)
-            descriptor = os.open(name, _ENTER, dir_fd=frame.descriptor)
+            descriptor = fs.open(name, _ENTER, dir_fd=frame.descriptor)
         except PermissionError:
             self.counts.unreadable += 1
             return None
@@ -116,7 +117,7 @@ class Walk(msgspec.Struct, frozen=True):
         folders: list[str] = []
         names: list[str] = []
         try:
-            with os.scandir(frame.descriptor) as entries:
+            with fs.scandir(frame.descriptor) as entries:
                 for entry in entries:
                     (folders if entry.is_dir(follow_symlinks=False) else names).append(entry.name)
         except OSError:
@@ -160,7 +161,7 @@ def _reopened(start: int, names: tuple[str, ...]) -> int:
     for name in names:
         above = descriptor
         try:
-            descriptor = os.open(name, _ENTER, dir_fd=above)
+            descriptor = fs.open(name, _ENTER, dir_fd=above)
         finally:
             os.close(above)
     return descriptor

@@ -9,7 +9,6 @@ line without its line break was never written. A seal beside the record says how
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Generator
 
@@ -18,6 +17,7 @@ import msgspec
 from dogu.language import told
 from dogu.runtime.sealing import SEAL_BYTES, Seal, chained, key_of, read_seal, write_seal
 from dogu.runtime.session_folder import RECORD_SEAL_NAME as SEAL_NAME
+from dogu.workspace import fs
 
 VERSION = 1
 _SEALED_AFTER = ("begun", "prompt", "turn_ended")
@@ -49,10 +49,10 @@ class LineFile:
     """
 
     def __init__(self, path: str) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._descriptor = os.open(path, flags, 0o600)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | fs.O_CLOEXEC | fs.O_NOFOLLOW
+        self._descriptor = fs.open(path, flags, 0o600)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fs.flock(self._descriptor, fs.LOCK_EX | fs.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._descriptor)
             raise InUseError(path) from error
@@ -213,7 +213,7 @@ def _lines_from_end(descriptor: int, size: int) -> Generator[tuple[int, bytes]]:
     start, rest, taken = size, b"", _BLOCK_BYTES
     while start:
         begin = max(0, start - taken)
-        rest = os.pread(descriptor, start - begin, begin) + rest
+        rest = fs.pread(descriptor, start - begin, begin) + rest
         start, taken = begin, taken * 2
         lines = _split(rest)
         rest = lines.pop(0) if start else b""

@@ -30,8 +30,8 @@ from dogu.runtime.journal.states import (
     time_of,
     write_xattrs,
 )
+from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
-from dogu.workspace.file_attributes import is_open_for_writing
 from dogu.workspace.openat import Place
 from dogu.workspace.os_errors import explain
 from dogu.workspace.syscalls import Syscalls
@@ -41,7 +41,7 @@ _MOST_AT_ONCE = 2000
 _FEW = 8  # so many files are synced one by one
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _MOVED_BYTES = 64 << 20
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
 class UndoRefusal(msgspec.Struct, frozen=True):
@@ -125,11 +125,11 @@ class Applier:
             with suppress(ToolError, OSError), self._place(step.path) as place:
                 is_done = step.now.state.is_same_as(step.target)
                 if step.source and not is_done and not os.path.lexists(step.source):
-                    os.rename(self._name_of(step.number), step.source, src_dir_fd=place.parent)
+                    fs.rename(self._name_of(step.number), step.source, src_dir_fd=place.parent)
                 elif step.target.kind == "missing" and step.now.status is None:
                     self._move(place, self._name_of(step.number), place.name)
                 else:
-                    os.unlink(self._name_of(step.number), dir_fd=place.parent)
+                    fs.unlink(self._name_of(step.number), dir_fd=place.parent)
         self._let_go()
 
     def _tried(self, step: Step, act: Callable[[Place, Step], object]) -> bool:
@@ -173,24 +173,24 @@ class Applier:
             # Under another name first: what somebody put there since we looked is seen, and goes back.
             name = self._name_of(step.number)
             self._move(place, place.name, name)
-            if not step.now.is_still(os.stat(name, dir_fd=place.parent, follow_symlinks=False)):
+            if not step.now.is_still(fs.stat(name, dir_fd=place.parent, follow_symlinks=False)):
                 self._move(place, name, place.name)
                 raise _changed_now()
-            os.unlink(name, dir_fd=place.parent)
+            fs.unlink(name, dir_fd=place.parent)
         if step.target.kind == "missing":
             self._done.append((step.path, told("removed")))
 
     def _make_folder(self, place: Place, step: Step) -> None:
         try:
-            os.mkdir(place.name, 0o700, dir_fd=place.parent)
+            fs.mkdir(place.name, 0o700, dir_fd=place.parent)
         except FileExistsError:
-            if not stat.S_ISDIR(os.stat(place.name, dir_fd=place.parent, follow_symlinks=False).st_mode):
+            if not stat.S_ISDIR(fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False).st_mode):
                 raise _changed_now() from None
             return
         self._done.append((step.path, told("brought back")))
 
     def _settle_folder(self, place: Place, step: Step) -> None:
-        status = os.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
+        status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
         if not stat.S_ISDIR(status.st_mode):
             raise _changed_now()
         if _put_attributes(place, step.target, has_marks=False) and step.now.state.kind == "folder":
@@ -209,16 +209,16 @@ class Applier:
             return
         name = self._name_of(step.number)
         with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=place.parent)
+            fs.unlink(name, dir_fd=place.parent)
         if step.source:
             _take_source(step, place, name)
             self._moved.add(step.source)
             return
         match step.target.kind:
             case "link":
-                os.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
+                fs.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
             case "fifo":
-                os.mkfifo(name, 0o600, dir_fd=place.parent)
+                fs.mkfifo(name, 0o600, dir_fd=place.parent)
             case "device":
                 _make_device(step.target, place, name)
             case _:
@@ -237,7 +237,7 @@ class Applier:
                 try:
                     found = self._prepared.get(peer, other.name)
                     if see(other.parent, found, step.target).state.has_same_content(step.target):
-                        os.link(found, name, src_dir_fd=other.parent, dst_dir_fd=place.parent, follow_symlinks=False)
+                        fs.link(found, name, src_dir_fd=other.parent, dst_dir_fd=place.parent, follow_symlinks=False)
                         return True
                 finally:
                     os.close(other.parent)
@@ -248,18 +248,18 @@ class Applier:
         if kept:
             try:
                 # It is kept again, when this is undone: to move it back costs nothing, whatever its size.
-                os.rename(kept, name, dst_dir_fd=place.parent)
+                fs.rename(kept, name, dst_dir_fd=place.parent)
             except OSError:
                 kept = ""
         if not kept:
-            descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=place.parent)
+            descriptor = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
                 self._kept.write_to(step.target, descriptor)
                 # One known by its stamp is known by its time; and what comes back whole needn't be built again.
                 if is_stamp(step.target.digest) or (step.now.state.kind == "missing" and step.target.mtime_ns >= 0):
                     os.utime(descriptor, ns=(time_of(step.target), time_of(step.target)))
             except BaseException:
-                os.unlink(name, dir_fd=place.parent)
+                fs.unlink(name, dir_fd=place.parent)
                 raise
             finally:
                 os.close(descriptor)
@@ -283,7 +283,7 @@ class Applier:
         try:
             self._move(place, name, place.name)
         except FileExistsError:
-            os.unlink(name, dir_fd=place.parent)
+            fs.unlink(name, dir_fd=place.parent)
             raise _changed_now() from None
 
     def _exchange(self, place: Place, step: Step, name: str) -> None:
@@ -291,16 +291,16 @@ class Applier:
             self._system.exchange(place.parent, name, place.name)
         except OSError as error:
             if error.errno not in _CANNOT:
-                os.unlink(name, dir_fd=place.parent)
+                fs.unlink(name, dir_fd=place.parent)
                 raise _changed_now() from error
             self._check_still(place, step)
-            os.rename(name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
+            fs.rename(name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
             return
-        if not step.now.is_still(os.stat(name, dir_fd=place.parent, follow_symlinks=False)):
+        if not step.now.is_still(fs.stat(name, dir_fd=place.parent, follow_symlinks=False)):
             self._system.exchange(place.parent, name, place.name)
-            os.unlink(name, dir_fd=place.parent)
+            fs.unlink(name, dir_fd=place.parent)
             raise _changed_now()
-        os.unlink(name, dir_fd=place.parent)
+        fs.unlink(name, dir_fd=place.parent)
 
     def _overwrite(self, place: Place, step: Step) -> None:
         """Write into the file, because its other names are to show it too."""
@@ -320,7 +320,7 @@ class Applier:
         _put_attributes(place, step.target, has_marks=False)
 
     def _check_still(self, place: Place, step: Step) -> None:
-        if not step.now.is_still(os.stat(place.name, dir_fd=place.parent, follow_symlinks=False)):
+        if not step.now.is_still(fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)):
             raise _changed_now()
 
     def _move(self, place: Place, old: str, new: str) -> None:
@@ -329,8 +329,8 @@ class Applier:
         except OSError as error:
             if error.errno not in _CANNOT:
                 raise
-            os.link(old, new, src_dir_fd=place.parent, dst_dir_fd=place.parent, follow_symlinks=False)
-            os.unlink(old, dir_fd=place.parent)
+            fs.link(old, new, src_dir_fd=place.parent, dst_dir_fd=place.parent, follow_symlinks=False)
+            fs.unlink(old, dir_fd=place.parent)
 
     def _sync(self, steps: Sequence[Step], names: Mapping[str, str] | None = None) -> None:
         """Have it on the disk: a few files one by one, many by one call for the file system."""
@@ -391,7 +391,7 @@ def _is_overwritten(step: Step) -> bool:
         return False
     if step.source:
         return step.is_in_place
-    return (status.st_nlink > 1 and step.target.links > 1) or is_open_for_writing(step.path)
+    return (status.st_nlink > 1 and step.target.links > 1) or fs.is_open_for_writing(step.path)
 
 
 def _changed_now() -> ToolError:
@@ -400,7 +400,7 @@ def _changed_now() -> ToolError:
 
 def _remove_folder(place: Place) -> None:
     try:
-        os.rmdir(place.name, dir_fd=place.parent)
+        fs.rmdir(place.name, dir_fd=place.parent)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -412,7 +412,7 @@ def _remove_folder(place: Place) -> None:
 def _take_source(step: Step, place: Place, name: str) -> None:
     """Move the new entry beside its place, or copy it from another file system."""
     try:
-        os.rename(step.source, name, dst_dir_fd=place.parent)
+        fs.rename(step.source, name, dst_dir_fd=place.parent)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
@@ -424,14 +424,14 @@ def _take_source(step: Step, place: Place, name: str) -> None:
 def _copy_source(step: Step, place: Place, name: str) -> None:
     match step.target.kind:
         case "link":
-            os.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
+            fs.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
         case "fifo":
-            os.mkfifo(name, 0o600, dir_fd=place.parent)
+            fs.mkfifo(name, 0o600, dir_fd=place.parent)
         case "device":
             _make_device(step.target, place, name)
         case _:
-            source = os.open(step.source, _OPEN)
-            target = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=place.parent)
+            source = fs.open(step.source, _OPEN)
+            target = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
                 copy_content(source, target)
                 os.utime(target, ns=(step.target.mtime_ns, step.target.mtime_ns))
@@ -443,34 +443,34 @@ def _copy_source(step: Step, place: Place, name: str) -> None:
 
 def _make_device(target: State, place: Place, name: str) -> None:
     kind, _, number = target.target.partition(b":")
-    os.mknod(name, (stat.S_IFCHR if kind == b"c" else stat.S_IFBLK) | 0o600, int(number), dir_fd=place.parent)
+    fs.mknod(name, (stat.S_IFCHR if kind == b"c" else stat.S_IFBLK) | 0o600, int(number), dir_fd=place.parent)
 
 
 def _put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
     """Give a name its owner, attributes and mode, in this order: a change of owner takes bits of the mode away."""
-    status = os.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
+    status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
     changed = False
     if wanted.owner not in (UNKNOWN_OWNER, (status.st_uid, status.st_gid)):
-        os.chown(place.name, *wanted.owner, dir_fd=place.parent, follow_symlinks=False)
+        fs.chown(place.name, *wanted.owner, dir_fd=place.parent, follow_symlinks=False)
         changed = True
     if stat.S_ISLNK(status.st_mode) or wanted.mode == UNKNOWN_MODE:
         return changed
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        os.chmod(place.name, wanted.mode, dir_fd=place.parent)
+        fs.chmod(place.name, wanted.mode, dir_fd=place.parent)
         return changed
     xattrs = read_xattrs(place.parent, place.name)
     differs = stat.S_IMODE(status.st_mode) != wanted.mode or (wanted.xattrs is not None and xattrs != wanted.xattrs)
     if not (differs or changed or has_marks):
         return False
     try:
-        descriptor = os.open(place.name, _OPEN, dir_fd=place.parent)
+        descriptor = fs.open(place.name, _OPEN, dir_fd=place.parent)
     except PermissionError:
         # A file its owner may not read: nothing but its name is left to go by.
-        os.chmod(place.name, wanted.mode, dir_fd=place.parent)
+        fs.chmod(place.name, wanted.mode, dir_fd=place.parent)
         return True
     try:
         write_xattrs(descriptor, wanted.xattrs, has_marks=has_marks)
-        os.fchmod(descriptor, wanted.mode)
+        fs.fchmod(descriptor, wanted.mode)
     finally:
         os.close(descriptor)
     return differs or changed
@@ -479,9 +479,9 @@ def _put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
 def _sync_name(folder: int, name: str) -> None:
     if name:
         with suppress(OSError):
-            descriptor = os.open(name, _OPEN, dir_fd=folder)
+            descriptor = fs.open(name, _OPEN, dir_fd=folder)
             try:
-                os.fsync(descriptor)
+                fs.fsync(descriptor)
             finally:
                 os.close(descriptor)
 
@@ -489,7 +489,7 @@ def _sync_name(folder: int, name: str) -> None:
 def _sync_file_system(descriptor: int) -> None:
     import ctypes
 
-    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=descriptor)
+    folder = fs.open(".", os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC, dir_fd=descriptor)
     try:
         if not IS_LINUX or ctypes.CDLL(None, use_errno=True).syncfs(folder) != 0:
             os.sync()

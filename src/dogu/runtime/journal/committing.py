@@ -6,7 +6,6 @@ It is noted before it is done: killed in the middle, it is finished by whoever s
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Collection, Generator, Iterable, Sequence
@@ -22,6 +21,7 @@ from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, Seen, State, digest_by_stamp, see
 from dogu.runtime.journal.undo import look_at
+from dogu.workspace import fs
 from dogu.workspace.staged import StagedChange
 
 MARKER = "committing"
@@ -193,13 +193,13 @@ def noted(pending: str, folder: str, sources: Iterable[str]) -> Generator[None]:
     markers = {layer for source in sources if (layer := _layer_of(source))}
     os.makedirs(pending, mode=0o700, exist_ok=True)
     path = os.path.join(pending, os.urandom(8).hex() + _NOTE)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    descriptor = fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fs.flock(descriptor, fs.LOCK_EX)
         os.write(descriptor, os.fsencode(folder))
         for layer in markers:
             with suppress(OSError):
-                os.close(os.open(os.path.join(layer, MARKER), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                os.close(fs.open(os.path.join(layer, MARKER), os.O_WRONLY | os.O_CREAT | fs.O_CLOEXEC, 0o600))
         yield
         for name in (*(os.path.join(layer, MARKER) for layer in markers), path):
             with suppress(OSError):
@@ -220,9 +220,9 @@ def interrupted(pending: str) -> list[tuple[str, str]]:
         if not name.endswith(_NOTE):
             continue
         with suppress(OSError):
-            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = fs.open(path, os.O_RDWR | fs.O_NOFOLLOW | fs.O_CLOEXEC)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fs.flock(descriptor, fs.LOCK_EX | fs.LOCK_NB)
                 found.append((path, os.fsdecode(os.read(descriptor, 8192))))
             finally:
                 os.close(descriptor)
@@ -257,10 +257,10 @@ def _conflict(change: StagedChange, seen: Seen, began_ns: int) -> str:
 
 
 def _state_of_source(change: StagedChange, is_many: bool) -> State:
-    folder = os.open(os.path.dirname(change.source), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = fs.open(os.path.dirname(change.source), os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC)
     try:
         name = os.path.basename(change.source)
-        size = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
+        size = fs.stat(name, dir_fd=folder, follow_symlinks=False).st_size
         state = see(folder, name, _BY_STAMP if is_many or size > _READ_BYTES else MISSING).state
     finally:
         os.close(folder)

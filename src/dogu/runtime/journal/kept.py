@@ -17,13 +17,13 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.log import JournalLog
 from dogu.runtime.journal.states import NOT_KEPT, Seen, State, digest_by_stamp, is_stamp
+from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 
 IN_LOG_BYTES = 1 << 20
 _BLOCK_BYTES = 1 << 20
 _PLACES = "kept.places"
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FICLONE = 0x40049409
+_OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
 class KeepBudget(Protocol):
@@ -96,7 +96,7 @@ class Kept:
             _write_with_holes(descriptor, iter([self.read(state) or b""]), state)
             return
         path = self.file_of(state)
-        source = os.open(path, _OPEN)
+        source = fs.open(path, _OPEN)
         try:
             copy_content(source, descriptor)
             if _digest_of_open(descriptor, source, state) != state.digest:
@@ -153,10 +153,10 @@ class Kept:
                 file.write(f"{place}\n")
 
     def _copied(self, folder: int, name: str, target: str) -> bool:
-        source = os.open(name, _OPEN, dir_fd=folder)
+        source = fs.open(name, _OPEN, dir_fd=folder)
         beside = f"{target}.tmp"
         try:
-            descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            descriptor = fs.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | fs.O_NOFOLLOW | fs.O_CLOEXEC, 0o600)
             try:
                 copy_content(source, descriptor)
                 status = os.fstat(source)
@@ -191,7 +191,7 @@ def damaged(path: str, offset: int) -> ToolError:
 
 def copy_content(source: int, target: int) -> None:
     """Copy an open file's content: shared where the file system can, else with its holes. Raises OSError."""
-    if _cloned(source, target):
+    if fs.clone(source, target):
         return
     size = os.fstat(source).st_size
     at = 0
@@ -204,7 +204,7 @@ def copy_content(source: int, target: int) -> None:
                 break
             end = size
         while at < end:
-            block = os.pread(source, min(_BLOCK_BYTES, end - at), at)
+            block = fs.pread(source, min(_BLOCK_BYTES, end - at), at)
             if not block:
                 break
             at += _pwrite(target, block, at)
@@ -212,16 +212,6 @@ def copy_content(source: int, target: int) -> None:
             continue
         break
     os.ftruncate(target, os.fstat(source).st_size)
-
-
-def _cloned(source: int, target: int) -> bool:
-    import fcntl
-
-    try:
-        fcntl.ioctl(target, _FICLONE, source)
-    except OSError:
-        return False
-    return True
 
 
 def _write_with_holes(descriptor: int, blocks: Iterator[bytes], state: State) -> None:
@@ -243,14 +233,14 @@ def _write_with_holes(descriptor: int, blocks: Iterator[bytes], state: State) ->
 def _pwrite(descriptor: int, data: bytes, offset: int) -> int:
     view = memoryview(data)
     while view:
-        written = os.pwrite(descriptor, view, offset)
+        written = fs.pwrite(descriptor, view, offset)
         view, offset = view[written:], offset + written
     return len(data)
 
 
 def _linked(folder: int, name: str, target: str) -> bool:
     try:
-        os.link(name, target, src_dir_fd=folder, follow_symlinks=False)
+        fs.link(name, target, src_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
         return True
     except OSError:

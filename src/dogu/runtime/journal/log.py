@@ -9,7 +9,6 @@ cut off afterwards is found. One that is damaged costs itself alone.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import struct
 from collections.abc import Generator, Iterable
@@ -23,6 +22,7 @@ from dogu.language import plain, told
 from dogu.runtime.journal.states import NOT_KEPT, State
 from dogu.runtime.recorded_messages import messages_data, said_again
 from dogu.runtime.sealing import Seal, chained, read_seal, write_seal
+from dogu.workspace import fs
 
 FILE_NAME = "journal.log"
 SEAL_NAME = "journal.seal"
@@ -127,7 +127,7 @@ class JournalLog:
                 end = start + len(head + body) + content_bytes
                 _write_pieces(descriptor, chain((head + body,), contents), start, end)
                 if durable:
-                    os.fsync(descriptor)
+                    fs.fsync(descriptor)
             except BaseException:
                 os.ftruncate(descriptor, start)
                 raise
@@ -137,7 +137,7 @@ class JournalLog:
     def read_new(self) -> list[Record]:
         """Return the records added since the last call, whoever added them, with absolute places of contents."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = fs.open(self.path, os.O_RDONLY | fs.O_CLOEXEC)
         except FileNotFoundError:
             return []
         try:
@@ -182,9 +182,9 @@ class JournalLog:
 
     @contextmanager
     def _locked(self) -> Generator[int]:
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = fs.open(self.path, os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fs.flock(descriptor, fs.LOCK_EX)
             yield descriptor
         finally:
             os.close(descriptor)
@@ -211,7 +211,7 @@ class JournalLog:
             return None
         body_bytes, data_bytes, seal = head
         start = offset + _HEAD.size + body_bytes
-        body = os.pread(descriptor, body_bytes, offset + _HEAD.size)
+        body = fs.pread(descriptor, body_bytes, offset + _HEAD.size)
         # Behind something that can't be read, there is nothing to check the next one by.
         if (before or not offset) and chained(self._key, before, body) != seal:
             return _Found(None, start, start + data_bytes, seal, told("a record, or the one before it, was changed"))
@@ -228,7 +228,7 @@ def _words_of(record: Record) -> Record:
 
 
 def _head_at(descriptor: int, offset: int) -> tuple[int, int, bytes] | None:
-    head = os.pread(descriptor, _HEAD.size, offset)
+    head = fs.pread(descriptor, _HEAD.size, offset)
     if len(head) < _HEAD.size:
         return None
     magic, body_bytes, data_bytes, seal = _HEAD.unpack(head)
@@ -240,11 +240,11 @@ def _head_at(descriptor: int, offset: int) -> tuple[int, int, bytes] | None:
 
 def _next_record(descriptor: int, offset: int) -> int:
     """Find where the next whole record begins; -1 when there is none."""
-    while block := os.pread(descriptor, _SEARCH_BYTES + len(_MAGIC), offset):
+    while block := fs.pread(descriptor, _SEARCH_BYTES + len(_MAGIC), offset):
         at = block.find(_MAGIC)
         while at >= 0:
             head = _head_at(descriptor, offset + at)
-            if head is not None and _is_record(os.pread(descriptor, head[0], offset + at + _HEAD.size)):
+            if head is not None and _is_record(fs.pread(descriptor, head[0], offset + at + _HEAD.size)):
                 return offset + at
             at = block.find(_MAGIC, at + 1)
         offset += _SEARCH_BYTES
@@ -282,6 +282,6 @@ def _write_pieces(descriptor: int, pieces: Iterable[bytes], offset: int, end: in
 def _write_at(descriptor: int, data: bytes, offset: int) -> None:
     view = memoryview(data)
     while view:
-        written = os.pwrite(descriptor, view, offset)
+        written = fs.pwrite(descriptor, view, offset)
         view = view[written:]
         offset += written

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.system import IS_LINUX
 
@@ -19,7 +20,7 @@ KEPT_APART = -2
 LARGEST_READ_BYTES = 1 << 30
 _STAMP = "stamp:"
 _BLOCK_BYTES = 1 << 20
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 _KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
 _LAYERS_XATTRS = "user.overlay."
 
@@ -94,7 +95,7 @@ def see(folder: int, name: str, like: State = MISSING, keep_bytes: int = -1) -> 
     The content of a file of at most `keep_bytes` comes along.
     """
     try:
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return Seen(MISSING)
     mode = status.st_mode
@@ -109,7 +110,7 @@ def see(folder: int, name: str, like: State = MISSING, keep_bytes: int = -1) -> 
     if stat.S_ISREG(mode):
         return _see_file(folder, name, status, known, like, keep_bytes)
     if stat.S_ISLNK(mode):
-        target = os.fsencode(os.readlink(name, dir_fd=folder))
+        target = os.fsencode(fs.readlink(name, dir_fd=folder))
         return Seen(msgspec.structs.replace(known, kind="link", mode=0, target=target), status)
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         target = b"%c:%d" % (b"c" if stat.S_ISCHR(mode) else b"b", status.st_rdev)
@@ -139,11 +140,11 @@ def read_xattrs(folder: int, name: str) -> tuple[tuple[str, bytes], ...] | None:
         return None
     path = f"/proc/self/fd/{folder}/{name}"
     try:
-        names = os.listxattr(path, follow_symlinks=False)
+        names = fs.listxattr(path, follow_symlinks=False)
         if not names:
             return ()
         kept = [each for each in sorted(names) if each.startswith(_KEPT_XATTRS) and not each.startswith(_LAYERS_XATTRS)]
-        return tuple((each, os.getxattr(path, each, follow_symlinks=False)) for each in kept)
+        return tuple((each, fs.getxattr(path, each, follow_symlinks=False)) for each in kept)
     except OSError:
         return None
 
@@ -153,16 +154,16 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
     if not IS_LINUX or wanted is None:
         return
     try:
-        present = set(os.listxattr(descriptor))
+        present = set(fs.listxattr(descriptor))
     except OSError:
         return
     values = dict(wanted)
     for name in present - values.keys():
         if name.startswith(_KEPT_XATTRS) or (has_marks and name.startswith((_LAYERS_XATTRS, "trusted.overlay."))):
-            os.removexattr(descriptor, name)
+            fs.removexattr(descriptor, name)
     for name, value in wanted:
-        if name not in present or os.getxattr(descriptor, name) != value:
-            os.setxattr(descriptor, name, value)
+        if name not in present or fs.getxattr(descriptor, name) != value:
+            fs.setxattr(descriptor, name, value)
 
 
 def _see_file(folder: int, name: str, status: os.stat_result, known: State, like: State, keep_bytes: int) -> Seen:
@@ -171,7 +172,7 @@ def _see_file(folder: int, name: str, status: os.stat_result, known: State, like
     if status.st_size > LARGEST_READ_BYTES or is_stamp(like.digest):
         digest = digest_by_stamp(status.st_size, status.st_mtime_ns)
         return Seen(msgspec.structs.replace(known, digest=digest), status)
-    descriptor = os.open(name, _OPEN, dir_fd=folder)
+    descriptor = fs.open(name, _OPEN, dir_fd=folder)
     try:
         if status.st_size <= max(keep_bytes, _BLOCK_BYTES):
             data = os.read(descriptor, status.st_size + 1)

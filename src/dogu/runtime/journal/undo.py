@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -21,6 +20,7 @@ from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.repository_unit import as_units
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp, see
+from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.digest import digest_of
 from dogu.workspace.os_errors import explain
@@ -29,7 +29,7 @@ from dogu.workspace.pending_writes import PendingWrites
 LOCK_NAME = "undo.lock"
 FORCE, UNSURE = "force", "unsure"
 _TRIES = 3
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
 class UndoPlan(msgspec.Struct, frozen=True):
@@ -250,10 +250,10 @@ def alone(folder: str) -> Generator[None]:
     """Keep others from undoing in this session at the same time. Raises `ToolError` (REFUSED)."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, LOCK_NAME)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = fs.open(path, os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fs.flock(descriptor, fs.LOCK_EX | fs.LOCK_NB)
         except BlockingIOError as error:
             message = told("Another process is undoing something of this session just now.")
             raise ToolError(ErrorKind.REFUSED, message) from error
@@ -318,7 +318,7 @@ def contents_of(steps: Sequence[Step], reach: JournalReach) -> Generator[bytes]:
     """Read the files again, one after another, as they are taken. Raises `ToolError` (STALE) when one has changed."""
     for step in steps:
         with _opened(reach, step.path) as (folder, name):
-            descriptor = os.open(name, _OPEN, dir_fd=folder)
+            descriptor = fs.open(name, _OPEN, dir_fd=folder)
             try:
                 data = os.read(descriptor, step.now.state.size + 1)
             finally:

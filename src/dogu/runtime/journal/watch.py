@@ -5,7 +5,6 @@ Above: `journal`. Below: `workspace.snapshot`.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
@@ -19,6 +18,7 @@ from dogu.language import told
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.states import KEPT_APART, MISSING, State, digest_by_stamp, state_of_file
+from dogu.workspace import fs
 from dogu.workspace.digest import digest_of_blocks
 from dogu.workspace.snapshot.rows import BY_LINK
 
@@ -196,9 +196,9 @@ def discard_remains(folder: str) -> None:
 
 def _lock(path: str) -> int:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = fs.open(path, os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fs.flock(descriptor, fs.LOCK_EX | fs.LOCK_NB)
     except OSError:
         os.close(descriptor)
         return -1

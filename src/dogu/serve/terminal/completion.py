@@ -23,6 +23,7 @@ from prompt_toolkit.document import Document
 from dogu.agent.slash import OTHER_NAMES, SlashCommands
 from dogu.serve.terminal.cells import fit, width_of
 from dogu.serve.terminal.style import Style
+from dogu.workspace import fs
 from dogu.workspace.visible import visible_line
 
 _LEAST_META = 8
@@ -91,7 +92,7 @@ class FileIndex:
         started = time.monotonic()
         is_first = not self._chunks
         try:
-            descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            descriptor = fs.open(self._root, os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC)
         except OSError:
             return
         try:

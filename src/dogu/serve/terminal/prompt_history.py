@@ -9,6 +9,8 @@ from hashlib import blake2b
 import msgspec
 from prompt_toolkit.history import History
 
+from dogu.workspace import fs
+
 _MOST_READ_BYTES = 512 * 1024
 _MOST_FILE_BYTES = 2 * 1024 * 1024
 _MOST_ENTRY_CHARS = 20_000
@@ -47,8 +49,8 @@ class FolderHistory(History):
         line = msgspec.json.encode(string[:_MOST_ENTRY_CHARS].encode("utf-8", "replace").decode()) + b"\n"
         try:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            with os.fdopen(os.open(self._path, flags, 0o600), "ab") as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | fs.O_CLOEXEC
+            with os.fdopen(fs.open(self._path, flags, 0o600), "ab") as file:
                 if file.tell() > _MOST_FILE_BYTES:
                     self._shorten()
                 file.write(line)

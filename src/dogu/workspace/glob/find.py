@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from dogu.workspace import openat
+from dogu.workspace import fs, openat
 from dogu.workspace.glob.pattern import GlobPattern, PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 from dogu.workspace.ignore.pattern import has_wildcard
@@ -58,7 +58,7 @@ class GlobQuery(msgspec.Struct, frozen=True):
         try:
             folder = openat.enter(start, parts[:-1])
             try:
-                mode = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode
+                mode = fs.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode
             finally:
                 os.close(folder)
         except (OSError, ValueError):
@@ -124,7 +124,7 @@ class _Search:
             matched = [name for name in matched if not ignored.matches(path + name)]
         for name in folder.filtered(matched, self._counts):
             try:
-                status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+                status = fs.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode) or _is_link_to_file(name, folder.descriptor, status.st_mode):
@@ -136,6 +136,6 @@ def _is_link_to_file(name: str, descriptor: int, mode: int) -> bool:
     if not stat.S_ISLNK(mode):
         return False
     try:
-        return not stat.S_ISDIR(os.stat(name, dir_fd=descriptor).st_mode)
+        return not stat.S_ISDIR(fs.stat(name, dir_fd=descriptor).st_mode)
     except OSError:
         return True

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from dogu.workspace import fs
 from dogu.workspace.ignore.config import excludes_file, find_repository, git_folder_of, read_bounded
 from dogu.workspace.ignore.rules import RuleSet, Screen, compiled
 from dogu.workspace.system import path_of
@@ -23,7 +24,7 @@ Reason = Literal["", "git", "gemini"]
 """Why an entry is left out: git's rules, `.geminiignore`, or not at all."""
 
 _GEMINI_IGNORE = ".geminiignore"
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_ENTER = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK
 
 
 class _Level(NamedTuple):
@@ -147,7 +148,7 @@ class Ignore:
         levels = _outer_levels(exclude, self._excludes)
         path = "" if root == self.top else os.path.relpath(root, self.top) + "/"
         for base in [0, *(at + 1 for at, character in enumerate(path[:-1]) if character == "/")] if path else []:
-            own = compiled(read_bounded(os.path.join(self.top, path[:base], ".gitignore"), None, os.O_NOFOLLOW))
+            own = compiled(read_bounded(os.path.join(self.top, path[:base], ".gitignore"), None, fs.O_NOFOLLOW))
             levels = (_Level(own, base), *levels) if own else levels
         own = read_bounded(os.path.join(root, _GEMINI_IGNORE))
         self.has_gemini_rules = bool(compiled(own))
@@ -242,21 +243,21 @@ def _outer_levels(exclude: bytes, excludes: bytes) -> tuple[_Level, ...]:
 
 
 def _own_file(descriptor: int, path: str = "") -> bytes:
-    return read_bounded(f"{path}.gitignore", descriptor, os.O_NOFOLLOW)
+    return read_bounded(f"{path}.gitignore", descriptor, fs.O_NOFOLLOW)
 
 
 def _entered(descriptor: int, name: str) -> int:
     if descriptor < 0:
         return -1
     try:
-        return os.open(name, _ENTER, dir_fd=descriptor)
+        return fs.open(name, _ENTER, dir_fd=descriptor)
     except OSError:
         return -1
 
 
 def _holds(descriptor: int, name: str) -> bool:
     try:
-        os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+        fs.stat(name, dir_fd=descriptor, follow_symlinks=False)
     except OSError:
         return False
     return True

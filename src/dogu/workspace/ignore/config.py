@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from dogu.workspace import fs
 from dogu.workspace.ignore.pattern import matcher_of
 
 _LARGEST_BYTES = 16 * 1024 * 1024
 _DEEPEST_INCLUDE = 10
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_READ = os.O_RDONLY | fs.O_NONBLOCK | fs.O_CLOEXEC | fs.O_NOCTTY
 _SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)')
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*)")
 
@@ -32,7 +33,7 @@ class Repository(msgspec.Struct, frozen=True):
 def read_bounded(path: str, folder: int | None = None, extra_flags: int = 0) -> bytes:
     """Return the bytes of a plain file of at most 16 MB; empty for anything else. Never waits."""
     try:
-        descriptor = os.open(path, _READ | extra_flags, dir_fd=folder)
+        descriptor = fs.open(path, _READ | extra_flags, dir_fd=folder)
     except (OSError, ValueError):
         return b""
     try:

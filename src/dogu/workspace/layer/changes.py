@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from dogu.workspace.file_attributes import is_open_for_writing
+from dogu.workspace import fs
 from dogu.workspace.layer.make import Layer, Layers
 from dogu.workspace.staged import StagedChange
 
@@ -116,7 +116,7 @@ class _Reader:
             return
         is_written_to = is_copied and old is not None and stat.S_ISREG(old.st_mode)
         # Its other names, and whoever has it open to write on, are to have the same file as before.
-        in_place = is_written_to and ((old is not None and old.st_nlink > 1) or is_open_for_writing(below))
+        in_place = is_written_to and ((old is not None and old.st_nlink > 1) or fs.is_open_for_writing(below))
         yield StagedChange(path, source, was_there=was_there, in_place=in_place, has_marks=bool(marks))
 
     def _below(self, lower: str) -> os.stat_result | None:

@@ -5,7 +5,6 @@ They lie on the root's own mount, so that what is kept is moved and no byte of i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Sequence
@@ -13,13 +12,14 @@ from contextlib import suppress
 
 import msgspec
 
+from dogu.workspace import fs
 from dogu.workspace.sandbox import places
 
 _PREFIX = "layer-"
 _LOCK = "lock"
 _COMMITTING = "committing"  # made by whoever keeps what is in a layer, until that is done
 _ROOM_BYTES = 1 << 30  # less free, and a copied file could fill the disk
-_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_HANDLE = fs.O_PATH | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -151,11 +151,11 @@ def _make(root: str, place: str) -> Layer:
 def _locked(folder: str) -> int | None:
     """Lock a layer for as long as this process lives; None where somebody else does."""
     try:
-        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = fs.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
     except OSError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fs.flock(lock, fs.LOCK_EX | fs.LOCK_NB)
     except OSError:
         os.close(lock)
         return None
@@ -175,7 +175,7 @@ def _remove(folder: str) -> None:
 
 def _mount_of(path: str) -> str:
     """Return the kernel's number of the mount that a folder lies in; files can be moved within one only."""
-    handle = os.open(path, _HANDLE)
+    handle = fs.open(path, _HANDLE)
     try:
         with open(f"/proc/self/fdinfo/{handle}", encoding="ascii") as facts:
             return next((line.split()[1] for line in facts if line.startswith("mnt_id:")), "")

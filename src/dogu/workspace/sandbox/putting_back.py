@@ -10,7 +10,7 @@ import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from dogu.workspace import openat
+from dogu.workspace import fs, openat
 
 MOST_BYTES = 1024 * 1024  # of one file; a longer one can't be put back
 
@@ -19,7 +19,7 @@ def read(path: str, roots: Sequence[str]) -> bytes | None:
     """Return the content of a plain file in one of the roots (absolute, real); None where it is none, or too long."""
     try:
         with _folder_of(path, roots) as (folder, name):
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            descriptor = fs.open(name, os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC, dir_fd=folder)
             with open(descriptor, "rb") as file:
                 content = file.read(MOST_BYTES + 1)
     except OSError:
@@ -31,10 +31,10 @@ def remove(path: str, roots: Sequence[str]) -> bool:
     """Remove a file, a link or an empty folder; whether that went."""
     try:
         with _folder_of(path, roots) as (folder, name):
-            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                os.rmdir(name, dir_fd=folder)
+            if stat.S_ISDIR(fs.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                fs.rmdir(name, dir_fd=folder)
             else:
-                os.unlink(name, dir_fd=folder)
+                fs.unlink(name, dir_fd=folder)
     except OSError:
         return False
     return True
@@ -45,11 +45,11 @@ def write(path: str, roots: Sequence[str], content: bytes, mode: int) -> bool:
     try:
         with _folder_of(path, roots) as (folder, name):
             temporary = f".dogu-{os.getpid()}-{name}"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_NOFOLLOW | fs.O_CLOEXEC
+            with open(fs.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:
                 file.write(content)
-                os.fchmod(file.fileno(), stat.S_IMODE(mode))
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                fs.fchmod(file.fileno(), stat.S_IMODE(mode))
+            fs.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         return False
     return True

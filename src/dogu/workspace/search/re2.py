@@ -6,7 +6,6 @@ Its dialect is nearly Rust's. What it reads differently is refused or told (`dif
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.workspace import fs
 from dogu.workspace.search.query import Counted, MatchedLine, SearchLimits, SearchQuery
 from dogu.workspace.search.source import Source, cut_around, open_beneath, source_of
 
@@ -104,7 +104,7 @@ def _bad(query: SearchQuery, reason: object) -> ToolError:
 
 
 def _text(source: Source) -> bytes:
-    return os.pread(source.descriptor, _LARGEST_BYTES, 0).replace(b"\r\n", b"\n")
+    return fs.pread(source.descriptor, _LARGEST_BYTES, 0).replace(b"\r\n", b"\n")
 
 
 def _spans(search: Any, text: bytes) -> Iterator[tuple[int, int, int]]:
@@ -121,7 +121,7 @@ def _spans(search: Any, text: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _count(search: Any, source: Source, skip_binary: bool = True) -> int:
-    if skip_binary and b"\0" in os.pread(source.descriptor, _BINARY_BYTES, 0):
+    if skip_binary and b"\0" in fs.pread(source.descriptor, _BINARY_BYTES, 0):
         return 0
     text = _text(source)
     if skip_binary and b"\0" in text:

@@ -16,6 +16,7 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
+from dogu.workspace import fs
 from dogu.workspace.glob import PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore, PathRules
 from dogu.workspace.ignore.lookup import governing_rules
@@ -226,7 +227,7 @@ def _first_left_out(folder: _Folder) -> _LeftOut:
 
 def _is_plain(name: str, folder: int) -> bool:
     try:
-        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        return stat.S_ISREG(fs.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
         return True
 

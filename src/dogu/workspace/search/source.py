@@ -11,10 +11,10 @@ import tempfile
 
 import msgspec
 
-from dogu.workspace import openat
+from dogu.workspace import fs, openat
 from dogu.workspace.search.query import LONGEST_LINE_CHARS
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_READ = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK | fs.O_NOCTTY
 _LARGEST_DECODED_BYTES = 64 << 20
 _WINDOW_BYTES = 4 * LONGEST_LINE_CHARS
 _MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
@@ -46,7 +46,7 @@ class Source(msgspec.Struct):
     def around(self, position: int) -> tuple[bytes, bytes]:
         """Return what is before and after a position in what the descriptor holds: some kilobytes of its line."""
         start = max(0, position - _WINDOW_BYTES)
-        data = os.pread(self.descriptor, 2 * _WINDOW_BYTES, start)
+        data = fs.pread(self.descriptor, 2 * _WINDOW_BYTES, start)
         before, after = data[: position - start], data[position - start :]
         return before[before.rfind(b"\n") + 1 :], after.partition(b"\n")[0].removesuffix(b"\r")
 
@@ -64,7 +64,7 @@ def open_beneath(folder: int, path: str) -> int:
     parts = path.split("/")
     here = openat.enter(folder, parts[:-1])
     try:
-        descriptor = os.open(parts[-1], _READ, dir_fd=here)
+        descriptor = fs.open(parts[-1], _READ, dir_fd=here)
     finally:
         os.close(here)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -78,7 +78,7 @@ def source_of(path: str, descriptor: int, decode_legacy: bool) -> Source:
 
     UTF-16 and UTF-32 with a BOM are decoded always, other encodings when `decode_legacy` (the pattern isn't ASCII).
     """
-    has_mark = os.pread(descriptor, 4, 0).startswith(_MARKS)
+    has_mark = fs.pread(descriptor, 4, 0).startswith(_MARKS)
     if not (has_mark or decode_legacy) or os.fstat(descriptor).st_size > _LARGEST_DECODED_BYTES:
         return Source(path, descriptor)
     data = _whole(descriptor)
@@ -101,7 +101,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _whole(descriptor: int) -> bytes:
-    return os.pread(descriptor, _LARGEST_DECODED_BYTES, 0)
+    return fs.pread(descriptor, _LARGEST_DECODED_BYTES, 0)
 
 
 def _in_memory(data: bytes) -> int:
@@ -112,7 +112,7 @@ def _in_memory(data: bytes) -> int:
             descriptor = os.dup(file.fileno())
     written = 0
     while written < len(data):
-        written += os.pwrite(descriptor, data[written:], written)
+        written += fs.pwrite(descriptor, data[written:], written)
     return descriptor
 
 

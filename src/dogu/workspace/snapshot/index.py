@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from dogu.workspace import fs
 from dogu.workspace.snapshot.rows import SnapshotRow
 
 _FLUSH_BYTES = 1 << 20
@@ -35,7 +36,7 @@ class Index:
 
     def flush(self) -> int:
         """Hand what waits to the system, so that it survives this process; return the file's size. Raises OSError."""
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = fs.open(self._path, os.O_WRONLY | os.O_CREAT | fs.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb", buffering=0) as stream:
             if self._size_bytes < 0:
                 self._size_bytes = os.fstat(descriptor).st_size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dogu.workspace import fs
 from dogu.workspace.system import IS_LINUX
 
 _FLUSH_BYTES = 4 << 20
@@ -26,7 +27,7 @@ class Pack:
         """Open the file, unless it is open. Raises OSError."""
         if self._descriptor < 0:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._descriptor = fs.open(self._path, os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
             self.size_bytes = self._written_bytes = os.fstat(self._descriptor).st_size
 
     def keep(self, data: bytes) -> int:
@@ -59,14 +60,14 @@ class Pack:
     def content(self, where: int, length: int) -> bytes:
         """Return what was put in at a place."""
         self.flush()
-        return os.pread(self._descriptor, length, where) if length else b""
+        return fs.pread(self._descriptor, length, where) if length else b""
 
     def flush(self) -> None:
         """Hand what waits to the system, so that it survives this process."""
         view = memoryview(b"".join(self._waiting))
         self._waiting.clear()
         while view:
-            written = os.pwrite(self._descriptor, view, self._written_bytes)
+            written = fs.pwrite(self._descriptor, view, self._written_bytes)
             self._written_bytes += written
             view = view[written:]
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from dogu.language import told
-from dogu.workspace import openat
+from dogu.workspace import fs, openat
 from dogu.workspace.snapshot.folder_events import FolderEvents
 from dogu.workspace.snapshot.index import Index
 from dogu.workspace.snapshot.limits import SnapshotLimits
@@ -31,7 +31,7 @@ _COMES_LAST = frozenset(
     ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor")
 )
 _RACY_NS = 50_000_000
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
 class TreeChange(NamedTuple):
@@ -308,8 +308,8 @@ class TreeSnapshots:
             return None
         try:
             os.makedirs(self._objects, mode=0o700, exist_ok=True)
-            os.link(name, os.path.join(self._objects, f"{status.st_ino}"), src_dir_fd=folder, follow_symlinks=False)
-            status = os.stat(name, dir_fd=folder, follow_symlinks=False)  # its change time is another one now
+            fs.link(name, os.path.join(self._objects, f"{status.st_ino}"), src_dir_fd=folder, follow_symlinks=False)
+            status = fs.stat(name, dir_fd=folder, follow_symlinks=False)  # its change time is another one now
         except FileExistsError:
             pass
         except OSError:
@@ -330,7 +330,7 @@ class TreeSnapshots:
 
     def _read(self, name: str, folder: int, size: int) -> bytes | None:
         try:
-            descriptor = os.open(name, _OPEN, dir_fd=folder)
+            descriptor = fs.open(name, _OPEN, dir_fd=folder)
         except OSError:
             return None
         try:
@@ -372,7 +372,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
 
 
 def _entries(folder: int) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(folder) as entries:
+    with fs.scandir(folder) as entries:
         for entry in entries:
             try:
                 yield entry.name, entry.stat(follow_symlinks=False)
@@ -386,7 +386,7 @@ def _join(folder: str, name: str) -> str:
 
 def _link_target(name: str, folder: int) -> bytes:
     try:
-        return os.fsencode(os.readlink(name, dir_fd=folder))
+        return os.fsencode(fs.readlink(name, dir_fd=folder))
     except OSError:
         return b""
 

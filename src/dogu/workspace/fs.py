@@ -1,0 +1,241 @@
+"""The calls on files that POSIX's `os` and `fcntl` have, on every system, under the same names.
+
+What names a file is an open folder and a name in it (`dir_fd`), never a string that is walked anew: that is what keeps
+paths within the roots. On POSIX these are the system's own calls. On Windows they are made of NT's, which take a
+folder's handle too (`windows_files`): files are opened so that others may rename and delete them meanwhile, `rename`
+replaces what is open elsewhere where NTFS can, `stat` knows junctions, `flock` locks a folder. Paths have `/`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Any
+
+from dogu.workspace.system import IS_LINUX, SYSTEM, System
+
+__all__ = (
+    "LOCK_EX",
+    "LOCK_NB",
+    "LOCK_SH",
+    "LOCK_UN",
+    "O_CLOEXEC",
+    "O_DIRECTORY",
+    "O_NOCTTY",
+    "O_NOFOLLOW",
+    "O_NONBLOCK",
+    "O_PATH",
+    "DirEntry",
+    "access",
+    "chmod",
+    "chown",
+    "clone",
+    "exchange",
+    "fchmod",
+    "fchown",
+    "flock",
+    "fsync",
+    "getxattr",
+    "is_open_for_writing",
+    "is_read_only_system",
+    "link",
+    "listdir",
+    "listxattr",
+    "lock_folder",
+    "mkdir",
+    "mkfifo",
+    "mknod",
+    "open",
+    "pread",
+    "pwrite",
+    "readlink",
+    "removexattr",
+    "rename",
+    "rename_to_new",
+    "rmdir",
+    "scandir",
+    "setxattr",
+    "stat",
+    "symlink",
+    "unlink",
+)
+
+if sys.platform == "win32":
+    from dogu.workspace.windows_files import (
+        LOCK_EX,
+        LOCK_NB,
+        LOCK_SH,
+        LOCK_UN,
+        O_CLOEXEC,
+        O_DIRECTORY,
+        O_NOCTTY,
+        O_NOFOLLOW,
+        O_NONBLOCK,
+        O_PATH,
+        DirEntry,
+        access,
+        chmod,
+        chown,
+        clone,
+        exchange,
+        fchmod,
+        fchown,
+        flock,
+        fsync,
+        getxattr,
+        is_open_for_writing,
+        is_read_only_system,
+        link,
+        listdir,
+        listxattr,
+        lock_folder,
+        mkdir,
+        mkfifo,
+        mknod,
+        open,
+        pread,
+        pwrite,
+        readlink,
+        removexattr,
+        rename,
+        rename_to_new,
+        rmdir,
+        scandir,
+        setxattr,
+        stat,
+        symlink,
+        unlink,
+    )
+else:
+    import fcntl
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
+    from os import (
+        O_CLOEXEC,
+        O_DIRECTORY,
+        O_NOCTTY,
+        O_NOFOLLOW,
+        O_NONBLOCK,
+        DirEntry,
+        access,
+        chmod,
+        chown,
+        fchmod,
+        fchown,
+        link,
+        listdir,
+        mkdir,
+        mkfifo,
+        mknod,
+        open,
+        pread,
+        pwrite,
+        readlink,
+        rename,
+        rmdir,
+        scandir,
+        stat,
+        symlink,
+        unlink,
+    )
+
+    O_PATH = getattr(os, "O_PATH", os.O_RDONLY | O_NONBLOCK)  # a FIFO is not waited for
+    _FULL_SYNC = 51  # fcntl(2) of macOS
+    _CLONE = 0x40049409  # ioctl_ficlone(2)
+    _NO_REPLACE, _EXCHANGE = 1, 2  # rename(2)
+
+    def lock_folder(folder: int) -> int:
+        """Lock an open folder and return the descriptor that keeps it so; BlockingIOError while another does.
+
+        Raises other OSErrors where the file system can't lock folders.
+        """
+        flock(folder, LOCK_EX | LOCK_NB)
+        return os.dup(folder)
+
+    def is_read_only_system(descriptor: int) -> bool:
+        """Whether the file system of an open file takes no writes."""
+        return bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY)
+
+    def rename_to_new(folder: int, old: str, new: str) -> None:
+        """Rename within the folder; EEXIST if `new` exists, EINVAL or ENOSYS where the system can't."""
+        _renameat2(folder, old, new, _NO_REPLACE)
+
+    def exchange(folder: int, one: str, other: str) -> None:
+        """Let two names change places at once; EINVAL or ENOSYS where the system can't."""
+        _renameat2(folder, one, other, _EXCHANGE)
+
+    def _renameat2(folder: int, old: str, new: str, flags: int) -> None:
+        import ctypes
+
+        libc: Any = ctypes.CDLL(None, use_errno=True)
+        if not IS_LINUX or not hasattr(libc, "renameat2"):
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), old)
+        if libc.renameat2(folder, os.fsencode(old), folder, os.fsencode(new), ctypes.c_uint(flags)) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), new)
+
+    if sys.platform == "darwin":
+
+        def fsync(fd: int) -> None:
+            """Wait until it is on the disk, and the disk's own cache has been written out too."""
+            fcntl.fcntl(fd, _FULL_SYNC)
+    else:
+        from os import fsync
+
+    if sys.platform == "linux":
+        from os import getxattr, listxattr, removexattr, setxattr
+
+        def is_open_for_writing(path: str) -> bool:
+            """Whether some process has the file open for writing.
+
+            A lease to read is given only on a file that nobody writes. It is given back at once; whoever opens the file
+            in between waits that long, and its signal is one that is ignored. Source: fcntl(2), "Leases".
+            """
+            import signal
+
+            if SYSTEM is not System.LINUX:
+                return False
+            try:
+                descriptor = os.open(path, os.O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+            except OSError:
+                return False
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            except OSError as error:
+                return error.errno == errno.EAGAIN
+            finally:
+                os.close(descriptor)
+            return False
+
+        def clone(source: int, target: int) -> bool:
+            """Let an open file share the other's blocks; False where the file system can't."""
+            try:
+                fcntl.ioctl(target, _CLONE, source)
+            except OSError:
+                return False
+            return True
+    else:
+
+        def is_open_for_writing(path: str) -> bool:
+            """Whether some process has the file open for writing: this system doesn't tell."""
+            return False
+
+        def clone(source: int, target: int) -> bool:
+            """Share no blocks: this system has no such call."""
+            return False
+
+        def listxattr(path: int | str, *, follow_symlinks: bool = True) -> list[str]:
+            """Return no extended attributes: none that dogu knows of on this system."""
+            return []
+
+        def getxattr(path: int | str, attribute: str, *, follow_symlinks: bool = True) -> bytes:
+            """Return nothing: `listxattr` names none."""
+            return b""
+
+        def setxattr(path: int | str, attribute: str, value: bytes) -> None:
+            """Set nothing."""
+
+        def removexattr(path: int | str, attribute: str) -> None:
+            """Remove nothing."""
