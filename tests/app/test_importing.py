@@ -143,3 +143,65 @@ def test_what_is_set_already_stays_and_twice_is_once(machine: Machine) -> None:
     assert read_settings(machine.options).model.name == "mine"
     machine.take("codex")
     assert (machine.home / ".dogu" / "settings.json").read_text() == text
+
+
+def restricting(found: list[Found]) -> set[str]:
+    return {left.theirs for each in found for left in each.left if left.restricts}
+
+
+def test_what_claude_code_says_of_servers_is_kept(machine: Machine) -> None:
+    machine.write("root/.mcp.json", {"mcpServers": {name: {"command": name} for name in ("a", "b", "c")}})
+    settings = {
+        "enabledMcpjsonServers": ["a", "b"],
+        "disabledMcpjsonServers": ["b"],
+        "deniedMcpServers": [{"serverName": "d"}],
+        "allowedMcpServers": [{"serverCommand": ["x"]}],
+        "permissions": {"deny": ["mcp__a", "mcp__a__rm"], "disableBypassPermissionsMode": "disable"},
+        "disableAllHooks": True,
+        "sandbox": {"enabled": True, "excludedCommands": ["docker"]},
+    }
+    machine.write("root/.claude/settings.json", settings)
+    machine.write("home/.claude.json", {"projects": {str(machine.root): {"disabledMcpServers": ["e"]}}})
+    found = machine.take("claude")
+    ours = read_settings(machine.options)
+    assert set(ours.mcp.servers) == {"a", "b"}
+    assert set(ours.mcp.excluded) == {"b", "d", "e"}
+    assert ours.tools.exclude == ("a__*", "a__rm")
+    assert ours.tools.yolo_is_disabled
+    assert not ours.extensions.hooks.is_enabled
+    assert ours.sandbox.mode == "on"
+    assert restricting(found) == {"allowedMcpServers", "sandbox.excludedCommands"}
+
+
+def test_what_nobody_knows_may_restrict_and_is_told_so(machine: Machine) -> None:
+    machine.write(
+        "root/.claude/settings.json", {"model": "x", "newGuard": {"on": True}, "permissions": {"never": ["x"]}}
+    )
+    machine.write("home/.claude/settings.json", {"permissions": {"defaultMode": "dontAsk"}})
+    assert restricting(machine.take("claude")) == {"newGuard", "permissions.never", "defaultMode dontAsk"}
+    machine.write("home/.codex/config.toml", 'model_verbosity = "low"\n[shell_environment_policy]\nexclude = ["A*"]\n')
+    assert restricting(machine.take("codex")) == {"shell_environment_policy"}
+
+
+def test_codex_s_rules_and_approvals_become_rules(machine: Machine) -> None:
+    machine.write(
+        "home/.codex/config.toml",
+        'approval_policy = "untrusted"\nweb_search = "disabled"\n'
+        '[mcp_servers.docs]\ncommand = "d"\ndisabled_tools = ["b"]\ndefault_tools_approval_mode = "prompt"\nguard = 1\n'
+        '[mcp_servers.docs.tools.read]\napproval_mode = "approve"\n',
+    )
+    machine.write(
+        "home/.codex/rules/default.rules",
+        'prefix_rule(pattern=["git", ["push", "fetch"]], decision="prompt", match=["git push"])\n'
+        'prefix_rule(pattern=["rm", "-rf"], decision="forbidden")\n'
+        'prefix_rule(pattern=["ls"])\n'
+        'other_rule(pattern=["dd"])\n',
+    )
+    found = machine.take("codex")
+    ours = read_settings(machine.options)
+    assert ours.tools.exclude == ("google_web_search", "run_shell_command(rm -rf)")
+    assert ours.tools.asked == ("docs__*", "run_shell_command(git push)", "run_shell_command(git fetch)")
+    assert ours.tools.allowed == ("docs__read", "run_shell_command(ls)")
+    assert ours.mcp.servers["docs"] == {"command": "d", "excludeTools": ["b"]}
+    rules = f"{machine.home}/.codex/rules/default.rules"
+    assert restricting(found) == {"mcp_servers.docs.guard", f"{rules}:4"}
