@@ -24,7 +24,7 @@ def turns_of(program: Program) -> dict[str, Turn]:
         "several": Turn(
             calls=[
                 *(call("write_file", file_path=str(program.root / f"{n}.txt"), content=f"{n}\n") for n in range(4)),
-                call("run_shell_command", command="rm -rf build && git push --force origin main", directory="src"),
+                call("run_shell_command", command="rm -dv build && git push --quiet origin main", directory="src"),
                 call("run_shell_command", command="echo listed; echo 日本"),
             ]
         ),
@@ -179,13 +179,13 @@ Over.
                 {
                     200: """\
 ? Run this command?
-rm -rf build && git push --force origin main
+rm -dv build && git push --quiet origin main
 in /tmp/dogu-project/src
 No sandbox: it can change and reach whatever you can.
 ! Deletes build
-! Overwrites what others see, with a forced push to origin main
+! Sends commits to origin main
   1. Yes (y)
-  2. Always (a)  `rm -rf build` as it is, `git push --force origin main` as it is, in this folder from now on
+  2. Always (a)  `rm -dv build` as it is, `git push --quiet origin main` as it is, in this folder from now on
   3. Edit first (e)
 ❯ 4. No (n)
   5. No, and say why (r)
@@ -196,18 +196,17 @@ No sandbox: it can change and reach whatever you can.
 """,
                     40: """\
 ? Run this command?
-rm -rf build && git push --force origin
+rm -dv build && git push --quiet origin
 main
 in /tmp/dogu-project/src
 No sandbox: it can change and reach
 whatever you can.
 ! Deletes build
-! Overwrites what others see, with a
-  forced push to origin main
+! Sends commits to origin main
   1. Yes (y)
   2. Always (a)
-     `rm -rf build` as it is, `git
-     push --force origin main` as it
+     `rm -dv build` as it is, `git
+     push --quiet origin main` as it
      is, in this folder from now on
   3. Edit first (e)
 ❯ 4. No (n)
@@ -219,14 +218,14 @@ whatever you can.
 """,
                     80: """\
 ? Run this command?
-rm -rf build && git push --force origin main
+rm -dv build && git push --quiet origin main
 in /tmp/dogu-project/src
 No sandbox: it can change and reach whatever you can.
 ! Deletes build
-! Overwrites what others see, with a forced push to origin main
+! Sends commits to origin main
   1. Yes (y)
   2. Always (a)
-     `rm -rf build` as it is, `git push --force origin main` as it is, in this
+     `rm -dv build` as it is, `git push --quiet origin main` as it is, in this
      folder from now on
   3. Edit first (e)
 ❯ 4. No (n)
@@ -275,13 +274,13 @@ No sandbox: it can change and reach whatever you can.
   1 +3
 
 ? Run this command?
-rm -rf build && git push --force origin main
+rm -dv build && git push --quiet origin main
 in /tmp/dogu-project/src
 No sandbox: it can change and reach whatever you can.
 ! Deletes build
-! Overwrites what others see, with a forced push to origin main
+! Sends commits to origin main
   No: だめです
-■ Shell  rm -rf build && git push --force origin main · declined, nothing was run
+■ Shell  rm -dv build && git push --quiet origin main · declined, nothing was run
 
 ? Run this command?
 echo listed; echo 日本
@@ -320,16 +319,15 @@ Over.
   1 +3
 
 ? Run this command?
-rm -rf build && git push --force origin
+rm -dv build && git push --quiet origin
 main
 in /tmp/dogu-project/src
 No sandbox: it can change and reach
 whatever you can.
 ! Deletes build
-! Overwrites what others see, with a
-  forced push to origin main
+! Sends commits to origin main
   No: だめです
-■ Shell  rm -rf build && git push
+■ Shell  rm -dv build && git push
   --force origin main
   · declined, nothing was run
 
@@ -370,13 +368,13 @@ Over.
   1 +3
 
 ? Run this command?
-rm -rf build && git push --force origin main
+rm -dv build && git push --quiet origin main
 in /tmp/dogu-project/src
 No sandbox: it can change and reach whatever you can.
 ! Deletes build
-! Overwrites what others see, with a forced push to origin main
+! Sends commits to origin main
   No: だめです
-■ Shell  rm -rf build && git push --force origin main
+■ Shell  rm -dv build && git push --quiet origin main
   · declined, nothing was run
 
 ? Run this command?

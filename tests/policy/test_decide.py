@@ -115,15 +115,24 @@ def test_tools_that_the_lists_leave_out_are_refused() -> None:
     ("command", "rule"),
     [
         ("git log -5 --stat", "run_shell_command(git log)"),
-        ("npm run build -- -v", "run_shell_command(npm run build)"),
+        ("npm run build -- -v", "run_shell_command(= npm run build -- -v)"),
+        ("uv pip list --outdated", "run_shell_command(uv pip list)"),
+        ("docker volume ls", "run_shell_command(docker volume ls)"),
+        ("gh pr view 12", "run_shell_command(gh pr view)"),
+        ("go mod graph", "run_shell_command(go mod graph)"),
+        ("git reflog", "run_shell_command(= git reflog)"),
+        ("npm cache verify", "run_shell_command(= npm cache verify)"),
+        ("npm install x", "run_shell_command(= npm install x)"),
+        ("git apply a.patch", "run_shell_command(= git apply a.patch)"),
+        ("git --no-pager log", "run_shell_command(= git --no-pager log)"),
         ("ls -la src", "run_shell_command(ls)"),
         ("./deploy.sh staging", "run_shell_command(= ./deploy.sh staging)"),
         ("git push", "run_shell_command(= git push)"),
         ("git push origin x", "run_shell_command(= git push origin x)"),
         ("make", "run_shell_command(= make)"),
-        ("make test", "run_shell_command(make test)"),
-        ("rm -rf build", "run_shell_command(= rm -rf build)"),
-        ("git add a && git commit -m x", "run_shell_command(git add), run_shell_command(git commit)"),
+        ("make test", "run_shell_command(= make test)"),
+        ("rm a.txt", "run_shell_command(= rm a.txt)"),
+        ("git add a && git commit -m x", "run_shell_command(= git add a), run_shell_command(= git commit -m x)"),
         ("cd src && ls", "run_shell_command(= cd src), run_shell_command(ls)"),
         ("python -c 'print(1)'", "run_shell_command(= python -c 'print(1)')"),
     ],
@@ -147,6 +156,20 @@ def test_always_saves_the_narrowest_rule(command: str, rule: str) -> None:
         "python3 - <<E\nx\nE",
         "bash <<< x",
         "a | sh",
+        "rm -rf build",
+        "rm -r build && ls",
+        "git push --force origin x",
+        "git push origin +x",
+        "git push --forc",
+        "git reset --hard",
+        "git clean -fd",
+        "docker volume rm db",
+        "docker compose down -v",
+        "kubectl delete pod x",
+        "terraform apply",
+        "npm publish",
+        "find . -delete",
+        "dd if=a of=b",
     ],
 )
 def test_a_command_that_no_rule_can_hold_is_asked_about_each_time(command: str) -> None:
@@ -173,17 +196,18 @@ def test_a_chain_that_was_allowed_always_is_its_commands() -> None:
     rule = policy.narrow_rule(shell("git add a && git commit -m x"))
     assert rule is not None
     policy.remember(rule)
-    assert policy.decide(shell("git add b; git commit -m y")).decision == "allow"
-    assert policy.decide(shell("git commit -m y")).decision == "allow"
+    assert policy.decide(shell("git commit -m x; git add a")).decision == "allow"
+    assert policy.decide(shell("git commit -m x")).decision == "allow"
+    assert policy.decide(shell("git commit -m y")).decision == "ask"
     assert policy.decide(shell("git push")).decision == "ask"
 
 
 @pytest.mark.parametrize(
-    "more", ["rm -rf build src", "rm -rf", "rm -rf src", "git push --force origin x", "git push origin x -f"]
+    "more", ["rm a.txt b.txt", "rm b.txt", "rm -r a.txt", "git push --force origin x", "git push origin x -f"]
 )
-def test_always_for_a_command_that_cannot_be_taken_back_is_for_that_one_alone(more: str) -> None:
+def test_always_for_a_command_that_changes_something_is_for_that_one_alone(more: str) -> None:
     policy = Policy()
-    for command in ("rm -rf build", "git push origin x"):
+    for command in ("rm a.txt", "git push origin x"):
         rule = policy.narrow_rule(shell(command))
         assert rule is not None
         policy.remember(rule)
@@ -194,9 +218,9 @@ def test_always_for_a_command_that_cannot_be_taken_back_is_for_that_one_alone(mo
 def test_a_rule_says_all_that_it_covers_and_where_it_holds(tmp_path: Path) -> None:
     kept = Policy(remembered=RememberedRules(str(tmp_path / "rules.json"), "/root"))
     for policy, where in ((Policy(), "for this session"), (kept, "in this folder from now on")):
-        rule = policy.narrow_rule(shell("git add a && rm -rf build"))
+        rule = policy.narrow_rule(shell("git log a && rm a.txt"))
         assert rule is not None
-        assert say(rule.scope) == f"`git add` with any arguments, `rm -rf build` as it is, {where}"
+        assert say(rule.scope) == f"`git log` with any arguments, `rm a.txt` as it is, {where}"
     edit = Policy().narrow_rule(_EDIT)
     assert edit is not None
     assert say(edit.scope) == "replace, for this session"
@@ -205,12 +229,12 @@ def test_a_rule_says_all_that_it_covers_and_where_it_holds(tmp_path: Path) -> No
 def test_a_rule_for_one_command_alone_is_kept_as_such(tmp_path: Path) -> None:
     store = RememberedRules(str(tmp_path / "rules.json"), "/root")
     policy = Policy(remembered=store)
-    rule = policy.narrow_rule(shell("rm -rf build"))
+    rule = policy.narrow_rule(shell("rm a.txt"))
     assert rule is not None
     policy.remember(rule)
     later = Policy(remembered=RememberedRules(str(tmp_path / "rules.json"), "/root"))
-    assert later.decide(shell("rm -rf build")).decision == "allow"
-    assert later.decide(shell("rm -rf build src")).decision == "ask"
+    assert later.decide(shell("rm a.txt")).decision == "allow"
+    assert later.decide(shell("rm a.txt b.txt")).decision == "ask"
 
 
 def test_a_refusal_says_what_may_run_instead() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.cmd_exe import block_for_windows, program_for_windows
+from dogu.policy.commands.effects import Hints
+from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.table import Program, find_program
 from dogu.policy.decide import judge_text
@@ -14,7 +17,6 @@ from dogu.policy.verdict import CallFacts, Decision
 from dogu.workspace.shell_syntax import Command, CommandKind, NotBashError, UnprovenError, Word, parse
 from dogu.workspace.shell_syntax.cmd_exe import parse_cmd
 
-_WITH_MORE = {("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run"), ("docker", "compose"), ("uv", "run")}
 _MOST_PARTS = 5
 _Find = Callable[[str], Program | None]
 _NO_OPERANDS = frozenset(("-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
@@ -23,8 +25,8 @@ _NO_OPERANDS = frozenset(("-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0
 def narrow_rule(facts: CallFacts) -> Rule | None:
     """Return the rule, to be shown before it is saved; None when no rule could be narrow enough.
 
-    Never wider than it says: the command as it is; or a program that only looks; or a subcommand with any arguments
-    that the table knows, if what it does isn't for good. A chain's rule has its commands' rules as parts.
+    A program or subcommand that only looks, whatever it is given, with any arguments that the table knows; anything
+    else as it is; what can't be taken back not at all. A chain's rule has its commands' rules as parts.
     """
     if facts.always_ask:
         return None
@@ -34,7 +36,10 @@ def narrow_rule(facts: CallFacts) -> Rule | None:
         return None
     is_bash = facts.shell == "bash"
     find = find_program if is_bash else block_for_windows
-    found = _by_lengths(facts, [_words(each, find) for each in _commands(facts.command, is_bash=is_bash)], find)
+    commands = [_words(each, find) for each in _commands(facts.command, is_bash=is_bash)]
+    if any(_is_for_good(each, find) for each in commands if each):
+        return None
+    found = _by_lengths(facts, commands, find)
     if found is None:
         return None
     return found[0] if len(found) == 1 else Rule(SHELL_TOOL, Decision.ALLOW, source="session", parts=found)
@@ -57,21 +62,36 @@ def _rule(words: list[str], find: _Find, *, is_whole: bool) -> Rule:
 
 
 def _narrow_length(words: list[str], find: _Find) -> int:
-    """How many words say what the command does, whatever stands behind them; 0 where none do short of all."""
+    """How many words say what the command does, where it only looks whatever stands behind them; else 0."""
     block = find(words[0])
-    if block is not None and block.is_harmless:
-        return 1
-    named = _named_length(words, find)
-    return 0 if block is not None and " ".join(words[1:named]) in block.lasting else named
+    if block is None or block.is_harmless:
+        return 0 if block is None else 1
+    name = _read(block, words).subcommand
+    count = len(name.split())
+    is_first = words[1 : count + 1] == name.split()
+    return count + 1 if name and is_first and name in block.reads and not block.parents(name) else 0
 
 
-def _named_length(words: list[str], find: _Find) -> int:
-    """How many of the words name the program and what it is told to do; 0 where it has no subcommands."""
+def _is_for_good(words: list[str], find: _Find) -> bool:
+    """Whether the command may destroy what no one can bring back, and something else each time it is run."""
     block = find(words[0])
-    has_subcommands = (block is not None and block.has_subcommands) or words[0] in ("make", "just")
-    if not has_subcommands or len(words) < 2 or words[1].startswith("-"):
-        return 0
-    return min(len(words), 3 if (words[0], words[1]) in _WITH_MORE else 2)
+    if block is None or not block.for_good:
+        return False
+    reading = _read(block, words)
+    given = [*words[1:], *(name for name, _, _ in reading.taken)]
+    for *subcommand, last in block.for_good:
+        if " ".join((*subcommand, last)) == reading.subcommand:
+            return True
+        if " ".join(subcommand) == reading.subcommand and any(fnmatchcase(each, last) for each in given):
+            return True
+    return False
+
+
+def _read(block: Program, words: list[str]) -> Reading:
+    reading = Reading(block, [Word.literal(each) for each in words], Hints(lambda _: True, lambda _: False))
+    for _ in reading.dangers():
+        pass
+    return reading
 
 
 def _commands(text: str, *, is_bash: bool) -> list[Command]:

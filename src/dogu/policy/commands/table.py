@@ -46,7 +46,7 @@ class Grammar:
         if number < len(self.operands):
             return self.operands[number].removesuffix("...")
         if not self.operands:
-            return "any"
+            return "none"
         return self.operands[-1][:-3] if self.operands[-1].endswith("...") else "surplus"
 
 
@@ -65,7 +65,8 @@ class Program:
         self.at_is_text = bool(block.get("at_is_text"))
         self.is_tool = bool(block.get("tool"))
         self.runs_tasks = bool(block.get("tasks"))
-        self.lasting = frozenset(self.text("lasting").split(", "))
+        self.reads = frozenset(self.text("reads").replace("\n", " ").split(", "))
+        self.for_good = [each.split(" ") for each in self.text("for_good").replace("\n", " ").split(", ") if each]
         self.is_apart = bool(block.get("apart"))
         self.looks_bare = bool(block.get("bare_looks"))
         self.ignores_case = bool(block.get("ignores_case"))

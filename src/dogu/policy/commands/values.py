@@ -94,6 +94,14 @@ def _inside(word: Word) -> Finding | None:
     return Effect.RUNS, told("{path} lies outside of the workspace", path=word.text[:40])
 
 
+def _own(word: Word) -> Finding | None:
+    """A name, or a path in the workspace: neither a file elsewhere nor an address."""
+    is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
+    if is_known or not (leads_outside(word) or "://" in word.text):
+        return None
+    return Effect.REACHES, told("{path} lies outside of the workspace", path=word.text[:40])
+
+
 def _script(word: Word) -> Finding | None:
     is_unknown = word.value is None and not word.prefix
     if is_unknown or word.text[:1] == "@" or ":" in word.text or _STANDARD_INPUT.fullmatch(word.text):
@@ -277,7 +285,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "folder": _folder,
     "source": _source,
     "inside": _inside,
-    "other_project": _inside,
+    "other_project": _own,
     "url": _url,
     "loopback": _loopback,
     "header": _header,
@@ -287,6 +295,8 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "sed": _sed,
     "awk": _awk,
     "surplus": _surplus,
+    "none": _surplus,
+    "own": _own,
     "task": _task,
     "make_target": _make_target,
     "git_folder": _git_folder,
