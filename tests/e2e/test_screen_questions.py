@@ -328,7 +328,7 @@ whatever you can.
 ! Sends commits to origin main
   No: だめです
 ■ Shell  rm -dv build && git push
-  --force origin main
+  --quiet origin main
   · declined, nothing was run
 
 ? Run this command?

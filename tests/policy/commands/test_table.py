@@ -56,6 +56,27 @@ def test_every_block_can_be_read_to_its_last_subcommand() -> None:
         assert all(program.subcommand(name) is not None for name in program.subcommands())
 
 
+def test_every_row_says_what_its_operands_are() -> None:
+    silent = [
+        (program.names[0], name)
+        for program in all_programs()
+        if program.effect is None and not program.is_harmless
+        for name in (program.subcommands() or [""])
+        if (found := program.subcommand(name) if name else program.grammar) and not (found.operands or found.effect)
+    ]
+    assert silent == []
+
+
+def test_what_is_kept_with_any_arguments_is_a_subcommand_that_is_known() -> None:
+    unknown = [
+        (program.names[0], name)
+        for program in all_programs()
+        for name in program.reads - {""}
+        if (found := program.subcommand(name)) is None or found.effect is not None
+    ]
+    assert unknown == []
+
+
 def test_every_kind_of_value_that_is_named_is_known() -> None:
     named = {
         option.kind

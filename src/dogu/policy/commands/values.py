@@ -102,6 +102,13 @@ def _own(word: Word) -> Finding | None:
     return Effect.REACHES, told("{path} lies outside of the workspace", path=word.text[:40])
 
 
+def _other_project(word: Word) -> Finding | None:
+    """A part of the workspace, whose tasks or tests are meant: a folder, or a name as `@scope/name`."""
+    if leads_outside(word) or "://" in word.text:
+        return Effect.RUNS, told("{path} lies outside of the workspace", path=word.text[:40])
+    return None
+
+
 def _script(word: Word) -> Finding | None:
     is_unknown = word.value is None and not word.prefix
     if is_unknown or word.text[:1] == "@" or ":" in word.text or _STANDARD_INPUT.fullmatch(word.text):
@@ -285,7 +292,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "folder": _folder,
     "source": _source,
     "inside": _inside,
-    "other_project": _own,
+    "other_project": _other_project,
     "url": _url,
     "loopback": _loopback,
     "header": _header,
