@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from dogu.agent.budget import Budget
 from dogu.agent.events import Compacted, EndReason
 from dogu.agent.slash import Said
 from dogu.app.opening import Opened
-from dogu.models.events import ModelError, ModelErrorKind, Usage
+from dogu.contract.declaration import FunctionDeclaration
+from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind, ModelEvent, Usage
 from dogu.models.prices import GEMINI, OPENAI, Price, price_of
+from dogu.models.retry import RetryPolicy, with_retries
 from dogu.serve.exit_codes import ExitCode, of_turn
 from dogu.settings import SettingsError, Trust, record_trust
 from dogu.testing.scripted_model import ModelRequest, ScriptedModel
@@ -93,6 +95,30 @@ async def test_a_budget_stops_before_the_next_request_and_says_so(tmp_path: Path
     assert of_turn(end) is ExitCode.TURN_LIMIT
     assert again.reason is EndReason.BUDGET
     assert not any(b"look again" in content for content in contents)  # it can be sent again under a higher limit
+
+
+class Failing(ScriptedModel):
+    """Is paid for each of its tries, and fails in all of them."""
+
+    tries = 0
+
+    def stream(
+        self, system: str, history: Sequence[bytes], declarations: Sequence[FunctionDeclaration]
+    ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        async def attempt(_hint: str) -> AsyncGenerator[ModelEvent, None]:
+            self.tries += 1
+            yield Usage(prompt=600_000)
+            raise ModelError(ModelErrorKind.INCOMPLETE, "cut", most_tries=MANY_TRIES)
+
+        return aclosing(with_retries(attempt, RetryPolicy(tries=9, first_delay_s=0.0)))
+
+
+async def test_tries_that_failed_count_before_another_is_sent(tmp_path: Path):
+    model = Failing([])
+    async with opened(tmp_path, model, _PRICED, max_cost=1.0) as agent:
+        end = await agent.agent.run("look")
+    assert (end.reason, model.tries) == (EndReason.BUDGET, 2)
+    assert "this session has cost $1.20" in end.note
 
 
 async def test_turns_are_limited_by_a_flag(tmp_path: Path):

@@ -18,7 +18,13 @@ def test_a_wait_of_ours_doubles_up_to_a_limit_and_is_never_less_than_half_of_it(
     assert whole / 2 <= policy.delay_s(attempt, None, chance) <= whole
 
 
-@given(st.floats(0, 120), st.floats(0, 1, exclude_max=True))
+@given(st.floats(0, 1, exclude_max=True), st.floats(0, 1, exclude_max=True), st.integers(1, 9))
+def test_a_server_that_asks_for_no_wait_hurries_nobody(told_s: float, chance: float, attempt: int) -> None:
+    policy = RetryPolicy()
+    assert policy.delay_s(attempt, told_s, chance) == policy.delay_s(attempt, None, chance)
+
+
+@given(st.floats(1, 120), st.floats(0, 1, exclude_max=True))
 def test_a_wait_that_was_told_is_never_shortened(told_s: float, chance: float) -> None:
     assert told_s <= RetryPolicy().delay_s(1, told_s, chance) <= told_s * 1.1 + 1e-9
 

@@ -187,6 +187,8 @@ class _Turn:
             if reason := self._services.meter.why_stop():
                 return self._end(EndReason.BUDGET, reason)
             finished = await self._ask_in_room()
+            if finished is None:
+                return self._end(EndReason.BUDGET, self._services.meter.why_stop())
             calls = self._agent.history.add_model(finished)
             end = await self._after_calls(calls) if calls else self._after_text(finished)
             if end is not None:
@@ -240,8 +242,11 @@ class _Turn:
         self.mark = None if made else self.mark
         return made
 
-    async def _ask_in_room(self) -> Finished:
-        """Ask; when the model says that it got too much, make room and ask once more."""
+    async def _ask_in_room(self) -> Finished | None:
+        """Ask; when the model says that it got too much, make room and ask once more.
+
+        None where a try failed, and what it cost leaves nothing for another.
+        """
         try:
             return await self._ask()
         except ModelError as error:
@@ -249,7 +254,7 @@ class _Turn:
                 raise
         return await self._ask()
 
-    async def _ask(self) -> Finished:
+    async def _ask(self) -> Finished | None:
         agent = self._agent
         self.text, self._is_endless, self._endless = "", False, EndlessText()
         stream = agent.model.stream(agent.give_system(), agent.history.contents, agent.executor.registry.declarations)
@@ -260,6 +265,8 @@ class _Turn:
                     finished = event
                 repeats_itself = self._heard(event)
                 self._tell(event)
+                if isinstance(event, Retrying) and self._services.meter.why_stop():
+                    return None
                 if repeats_itself:
                     finished = self._leave_endless()
                     break

@@ -25,7 +25,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     Tries go on for `retry_for_s` after the first failure, and are at most `tries` where that is set. The n-th wait is
     `first_delay_s` doubled n-1 times, at most `longest_delay_s`, between half and all of it by chance: clients that
     failed together come back apart. A delay that the server told is kept to, and a little more by chance; one that ends
-    later than `retry_for_s` is not waited for.
+    later than `retry_for_s` is not waited for, and one shorter than `first_delay_s` hurries nobody.
     """
 
     tries: int | None = None
@@ -35,7 +35,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
     def delay_s(self, attempt: int, told_s: float | None, chance: float) -> float:
         """Return the wait after the given try (1-based); `chance` is in [0, 1)."""
-        if told_s is not None:
+        if told_s is not None and told_s >= self.first_delay_s:
             return told_s * (1 + chance / 10)
         longest = min(self.longest_delay_s, self.first_delay_s * 2 ** min(attempt - 1, 30))
         return longest * (1 + chance) / 2
