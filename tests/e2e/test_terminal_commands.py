@@ -137,3 +137,30 @@ def test_the_last_answer_is_copied_by_the_terminal_and_it_is_told_that_it_may_no
         terminal.say("/copy")
         terminal.until("Gave the last answer to the terminal's clipboard")
         assert f"\x1b]52;c;{base64.b64encode('Heard: **日本**'.encode()).decode()}\x07" in terminal.raw
+
+
+def test_a_folder_that_brings_instructions_is_trusted_by_a_key_and_they_count_at_once(program: Program, terminals: Open):
+    (program.root / "AGENTS.md").write_text("Always say please.\n")
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.until("❯ 2. Not now")
+        terminal.send("typed instead\r")
+        terminal.until("Heard: typed instead")
+        assert "Always say please." not in server.requests[-1].system
+        terminal.until("›")
+        terminal.send("\x04")
+        terminal.ended()
+        terminal = terminals(server)
+        terminal.until("❯ 2. Not now")
+        terminal.send("1")
+        terminal.until("Trusted.")
+        terminal.until(lambda: terminal.text.count("dogu 0") == 2)
+        terminal.say("again")
+        terminal.until("Heard: again")
+        assert "Always say please." in server.requests[-1].system
+        terminal.say("/trust no")
+        terminal.until(lambda: terminal.text.count("dogu 0") == 3)
+        terminal.say("third")
+        terminal.until("Heard: third")
+        assert "Always say please." not in server.requests[-1].system, "the conversation goes on without them"
+        assert len(server.requests[-1].contents) == 3

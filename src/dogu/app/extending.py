@@ -22,7 +22,8 @@ from dogu.runtime.notes import Notes
 from dogu.runtime.questions import Confirm
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.session_folder import RECORD_NAME
-from dogu.settings import Settings, Trust
+from dogu.settings import Settings, Trust, record_trust
+from dogu.settings.merging import WAITS_FOR_TRUST
 from dogu.version import __version__
 from dogu.workspace.private_file import changing_json
 
@@ -193,15 +194,27 @@ def add_own_commands(
     notes.add(*_waiting(options, settings))
 
 
-def _waiting(options: Options, settings: Settings) -> list[str]:
-    """Say that a folder nobody was asked about brings commands, skills or instructions of its own."""
+def waiting_for_trust(options: Options, settings: Settings) -> list[str]:
+    """Return what a folder brings that has no effect before the user says something of the folder; [] once they did."""
     root = options.real_root
     if settings.trust is not Trust.UNKNOWN or root == os.path.realpath(options.home):
         return []
     names = [f"{folder}/commands" for folder in (".gemini", ".dogu")]
     names += [f"{folder}/skills" for folder in (".gemini", ".dogu", ".agents")]
     names += settings.context.file_names
-    found = ", ".join(name for name in names if os.path.exists(os.path.join(root, name)))
+    found = [name for name in names if os.path.exists(os.path.join(root, name))]
+    return found + [warning.origin.file for warning in settings.warnings if warning.message == WAITS_FOR_TRUST]
+
+
+def set_trust(options: Options, *, is_trusted: bool) -> None:
+    """Remember the user's answer for this folder. Raises `OSError`."""
+    answer = Trust.TRUSTED if is_trusted else Trust.DISTRUSTED
+    record_trust(options.absolute_root, options.settings_home or options.home, answer)
+
+
+def _waiting(options: Options, settings: Settings) -> list[str]:
+    """Say that a folder nobody was asked about brings commands, skills or instructions of its own."""
+    found = ", ".join(name for name in waiting_for_trust(options, settings) if not os.path.isabs(name))
     return [say("Not used until you trust this folder (dogu config trust): {folders}.", folders=found)] if found else []
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dogu.app import Options, read_settings
+from dogu.app.extending import set_trust
 from dogu.app.options import check_root
 from dogu.app.settings_command import SECRET_KEYS, as_written
 from dogu.commands.running import tell
 from dogu.language import plain, say
-from dogu.settings import Trust, record_trust
 from dogu.settings.keys import KEYS
 from dogu.settings.values import shown
 from dogu.workspace.visible import visible_line
@@ -117,7 +117,7 @@ def _print_found(found: Found) -> None:
 def _set_trust(options: Options, *, is_trusted: bool) -> int:
     """Remember the user's answer for this folder."""
     check_root(options)
-    record_trust(options.absolute_root, options.home, Trust.TRUSTED if is_trusted else Trust.DISTRUSTED)
+    set_trust(options, is_trusted=is_trusted)
     word = say("may now allow more than your own") if is_trusted else say("can only restrict")
     told = say("The settings of {absolute_root} {word}.", absolute_root=options.absolute_root, word=word)
     print(visible_line(told))

@@ -79,6 +79,7 @@ def run(options: Options, space: Namespace) -> int:
 
 async def _converse(options: Options, prompt: str, *, is_plain: bool) -> tuple[int, Options | None]:
     """Converse in one session; return the exit status, and the options of the session that is to follow."""
+    from dogu.app.extending import set_trust, waiting_for_trust
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
     from dogu.serve.terminal.opening import ScreenOptions, open_screen
@@ -111,6 +112,8 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> tuple[i
             opened.connections,
             SessionPlace(opened.runtime.session_folder, options.real_root, options.state_folder),
             StatusLine(opened.agent, opened.runtime, opened.housekeeping, ui.status_line),
+            lambda trusts: set_trust(options, is_trusted=trusts),
+            bool(waiting_for_trust(options, opened.settings)),
             is_unconnected,
             is_resumed=options.resume is not None or options.fork is not None,
             keys=ui.keys,
@@ -133,7 +136,8 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> tuple[i
 
 
 def _following(options: Options, session_id: str) -> Options:
-    """Name the session of that id, or a new one in the same folder. Raises `ToolError`."""
+    """Name the session of that id, or a new one in the same folder; settings are read anew. Raises `ToolError`."""
+    options = replace(options, settings_files=None)
     if session_id:
         return at_session(replace(options, root=None, resume=session_id, fork=None))
     return replace(options, resume=None, fork=None)

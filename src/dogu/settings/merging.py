@@ -11,6 +11,10 @@ from dogu.settings.layers import Layer, Value
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
 from dogu.settings.tools import intersect
 
+WAITS_FOR_TRUST = told(
+    "not used until you trust this folder (`dogu config trust`), because it would allow more than your own settings do"
+)
+
 
 class Merging:
     """Adds layers up, lowest first: a value by key, and who set it."""
@@ -39,11 +43,7 @@ class Merging:
             self.origins[key.name] = found.origin
             self.places.update({name: at for name, at in layer.places.items() if name.startswith(f"{key.name}.")})
         if waiting:
-            message = told(
-                "not used until you trust this folder (`dogu config trust`), because it would allow more than your own "
-                "settings do"
-            )
-            self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), message))
+            self.warnings.append(SettingsWarning(Origin(layer.name), ", ".join(waiting), WAITS_FOR_TRUST))
 
     def _may_set(self, key: Key, found: Value) -> bool:
         if key.reach is KeyReach.STRICTER and key.is_stricter is not None:

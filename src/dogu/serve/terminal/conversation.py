@@ -55,7 +55,8 @@ class Talk(msgspec.Struct, frozen=True):
     """What a conversation is held with. `prepare` turns a prompt's text into content (reads what `@path` names).
 
     `is_unconnected`: no model was chosen, and none is connected. `status` makes the line at the bottom. `is_resumed`:
-    there is something to be drawn again. `keys` are the settings' own.
+    there is something to be drawn again. `keys` are the settings' own. `trust` keeps what the user says of the folder,
+    which they are asked at the start with `asks_trust`.
     """
 
     agent: Agent
@@ -65,6 +66,8 @@ class Talk(msgspec.Struct, frozen=True):
     connections: Connections
     place: SessionPlace
     status: Callable[[], str]
+    trust: Callable[[bool], None]
+    asks_trust: bool = False
     is_unconnected: bool = False
     is_resumed: bool = False
     keys: Mapping[str, str] = {}
@@ -93,6 +96,13 @@ class Conversation:
         talk.slash.register(
             *own_commands(screen, self._open, self._leave, talk.keys),
             *session_choice_commands(talk.place, self._go),
+            SlashCommand(
+                "trust",
+                say("say whether what this folder brings counts like your own"),
+                self._trust,
+                "yes | no",
+                offers=_trust_offers,
+            ),
             SlashCommand("copy", say("copy the last answer to the clipboard"), self._copy),
             self._menu.command(),
         )
@@ -101,7 +111,9 @@ class Conversation:
         """Converse until the user leaves."""
         for line in greeting:
             self._print(line)
-        self._menu.offer(is_first=self._talk.is_unconnected and not first_prompt)
+        asks_trust = self._talk.asks_trust and self._screen.is_live and not first_prompt
+        if not asks_trust:
+            self._menu.offer(is_first=self._talk.is_unconnected and not first_prompt)
         if first_prompt:
             self._inbox.put(Message(first_prompt))
         async with anyio.create_task_group() as group:
@@ -109,7 +121,7 @@ class Conversation:
             group.start_soon(self._screen.run, self._doings())
             group.start_soon(self._feed.run)
             group.start_soon(self._prepare_later)
-            group.start_soon(self._menu.open)
+            group.start_soon(self._ask_trust if asks_trust else self._menu.open)
             if self._talk.is_resumed:
                 await self._redraw()
             while (message := await self._inbox.take()) is not None:
@@ -121,6 +133,28 @@ class Conversation:
             self._screen.end()
             group.cancel_scope.cancel()
         return ExitCode.DONE
+
+    async def _ask_trust(self) -> None:
+        """Ask whether what the folder brings is to count; typing anything else puts that off."""
+        key = await self._screen.choose(Menu(_trust_choices(), default="2", is_own=True, yields=True))
+        if key in ("1", "3"):
+            self._answer(await self._trust("yes" if key == "1" else "no"))
+        if key != "1":
+            self._menu.offer(is_first=self._talk.is_unconnected)
+            if key:
+                await self._menu.open()
+
+    async def _trust(self, rest: str) -> Said:
+        """Keep the answer; settings are read when a session is opened, so that the same one is opened again."""
+        if rest not in ("yes", "no"):
+            return Said("/trust yes | no", is_failure=True)
+        try:
+            await to_thread.run_sync(self._talk.trust, rest == "yes")
+        except OSError as error:
+            return Said(say("That can't be kept: {why}", why=error.strerror or str(error)), is_failure=True)
+        has_begun = self._talk.is_resumed or bool(self._talk.agent.history.contents)
+        self._go(NextSession(self._talk.place.session_id if has_begun else ""))
+        return Said(say("Trusted.") if rest == "yes" else say("Not trusted: its settings can only restrict."))
 
     async def _settle_jobs(self) -> None:
         """Before leaving: ask whether background jobs live on, unless that was said beforehand."""
@@ -404,3 +438,16 @@ class Conversation:
         if text:
             shown = wrapped(make_visible(text), self._screen.columns)
             self._screen.print(self._screen.style.paint(shown, *colors) if colors else shown)
+
+
+def _trust_choices() -> list[Choice]:
+    return [
+        Choice("1", say("Trust this folder"), say("its settings, commands and instructions count like your own")),
+        Choice("2", say("Not now")),
+        Choice("3", say("Don't trust it"), say("its settings can only restrict")),
+    ]
+
+
+async def _trust_offers() -> list[Offer]:
+    yes, _, no = _trust_choices()
+    return [Offer("yes", yes.words, yes.detail), Offer("no", no.words, no.detail)]
