@@ -21,7 +21,7 @@ OURS = re.compile(
     "\x1b7\x1b\\[999;999H\x1b\\[6n\x1b8"  # asking for the size
     "|\x1b\\[[0-9;]*m"  # colors
     "|\x1b\\[[0-9;]*[ABCDHJK]"  # moving within our own lines, erasing below
-    "|\x1b\\[\\?(?:1|7|12|25|2004|2026)[hl]"  # cursor keys, wrapping, the cursor, pastes, frames
+    "|\x1b\\[\\?(?:1|7|12|25|1000|1006|2004|2026)[hl]"  # cursor keys, wrapping, the cursor, the mouse, pastes, frames
     "|\x1b\\[0? q|\x1b\\[2[23];0t"  # the cursor's shape, keeping the title
     "|\x1b\\]9;dogu [^\x07;]*\x07|\x1b\\]0;\\? dogu\x07|\x1b\\]11;\\?\x1b\\\\"  # our title, asking for the background
 )
@@ -34,7 +34,14 @@ class Terminal:
     """A pseudo-terminal with an emulator behind it. `raw` is everything the program wrote."""
 
     def __init__(
-        self, program: Program, words: Sequence[str] = (), *, columns: int = 80, rows: int = 24, **environ: str
+        self,
+        program: Program,
+        words: Sequence[str] = (),
+        *,
+        columns: int = 80,
+        rows: int = 24,
+        answers: bool = False,
+        **environ: str,
     ) -> None:
         self.raw = ""
         self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
@@ -49,6 +56,12 @@ class Terminal:
             dimensions=(rows, columns),
         )
         self.child.delaybeforesend = None
+        if answers:  # what it is asked, as a real terminal does
+
+            def answer(data: str) -> None:
+                self.child.send(data)
+
+            self.screen.write_process_input = answer
 
     @property
     def lines(self) -> list[str]:

@@ -139,7 +139,9 @@ def test_the_last_answer_is_copied_by_the_terminal_and_it_is_told_that_it_may_no
         assert f"\x1b]52;c;{base64.b64encode('Heard: **日本**'.encode()).decode()}\x07" in terminal.raw
 
 
-def test_a_folder_that_brings_instructions_is_trusted_by_a_key_and_they_count_at_once(program: Program, terminals: Open):
+def test_a_folder_that_brings_instructions_is_trusted_by_a_key_and_they_count_at_once(
+    program: Program, terminals: Open
+):
     (program.root / "AGENTS.md").write_text("Always say please.\n")
     with FakeGemini(answer) as server:
         terminal = terminals(server)

@@ -225,3 +225,43 @@ def test_a_draft_is_written_on_in_the_users_editor(program: Program, terminals: 
         terminal.until("›")
         terminal.send("another\x07")
         terminal.until("› another and more")
+
+
+def row_of(terminal: Terminal, text: str) -> int:
+    """The terminal's row, from 1, in which a text stands."""
+    return next(at for at, line in enumerate(terminal.lines, 1) if text in line)
+
+
+def test_a_choice_is_picked_by_a_click_and_the_terminal_has_the_mouse_otherwise(program: Program, terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, answers=True)
+        terminal.say("write")
+        terminal.until("(s)")
+        terminal.until(lambda: "\x1b[?1000h" in terminal.raw)
+        row = row_of(terminal, "No (n)")
+        terminal.send(f"\x1b[<0;6;{row}m\x1b[<0;6;{row}M")
+        terminal.until("❯ 4. No (n)")
+        assert not (program.root / "a.txt").exists(), "letting go of a button that was pressed elsewhere picks nothing"
+        terminal.send(f"\x1b[<0;6;{row}m")
+        terminal.until("declined, nothing was written")
+        terminal.until(lambda: terminal.raw.rfind("\x1b[?1000l") > terminal.raw.rfind("\x1b[?1000h"))
+
+        terminal.say("write")
+        terminal.until(
+            lambda: terminal.text.count("(s)") == 1 and "\x1b[?1000h" in terminal.raw.rpartition("› write")[2]
+        )
+        shown = len(terminal.raw)
+        terminal.send("\x1b[<64;6;3M")
+        terminal.until(lambda: "\x1b[?1000l" in terminal.raw[shown:])
+        terminal.send("y")
+        terminal.until((program.root / "a.txt").exists)
+
+
+def test_a_terminal_that_answers_nothing_keeps_its_mouse(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("write")
+        terminal.until("(s)")
+        terminal.send("n")
+        terminal.until("declined")
+        assert "\x1b[?1000h" not in terminal.raw

@@ -5,13 +5,15 @@ Esc closes it, and never waits for a further key: Alt-y is no answer, and what f
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.data_structures import Size
+from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -24,26 +26,35 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.mouse_events import MouseButton, MouseEvent, MouseEventType
 
 from dogu.language import say
 from dogu.serve.terminal.cells import width_of, wrapped
 from dogu.serve.terminal.choices import Menu, OpenMenu
+from dogu.serve.terminal.size_probes import SizeProbes
 from dogu.serve.terminal.style import Style
 
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding.key_bindings import NotImplementedOrNone
+
 _MOVES = {"up c-p s-tab": -1, "down c-n tab": 1, "pageup": -8, "pagedown": 8, "home": -10_000, "end": 10_000}
+_CLICK = re.compile("\x1b\\[<(\\d{1,3});(\\d{1,4});(\\d{1,4})([Mm])")
+_WHEEL = {64: -1, 65: 1}
 _QUIET_S = 0.6  # so long nobody must have typed before a question takes a key as its answer
 
 
 class Asking:
     """Choices and lines asked for, one at a time, in a window above the input box."""
 
-    def __init__(self, style: Style, size: Callable[[], Size], redraw: Callable[[], None]) -> None:
+    def __init__(self, style: Style, size: Callable[[], Size], redraw: Callable[[], None], probes: SizeProbes) -> None:
+        self._probes = probes
+        self._pressed_at = -1
         self._style = style
         self._redraw = redraw
         self._size = size
         self._lock = anyio.Lock()
         self._menu: OpenMenu | None = None
-        self._is_armed = False
+        self._is_armed = self._has_mouse = False
         self._label = ""
         self._is_secret = False
         self._answer: list[str] | None = None
@@ -52,7 +63,7 @@ class Asking:
         self.app: Application[None] | None = None
         self._line = Buffer(multiline=False, accept_handler=self._accept)
         self._choice_window = Window(
-            FormattedTextControl(self._choices_text, focusable=True, show_cursor=True),
+            _MenuControl(self._choices_text, self._pressed),
             dont_extend_height=True,
             wrap_lines=True,
         )
@@ -63,6 +74,7 @@ class Asking:
             wrap_lines=True,
         )
         self.is_choosing = Condition(lambda: self._menu is not None and self._is_armed)
+        self.takes_mouse = self.is_choosing & Condition(lambda: self._has_mouse)
         self.is_reading = Condition(lambda: bool(self._label))
         self.is_labelled_above = self.is_reading & Condition(lambda: width_of(self._label) > self._columns() // 2)
         label = Window(FormattedTextControl(self._label_text), dont_extend_height=True, wrap_lines=True)
@@ -94,6 +106,7 @@ class Asking:
                 self._yield(event)
 
         self._moving(keys)
+        keys.add(Keys.Vt100MouseEvent, filter=self.is_choosing, eager=True)(self._click)
 
         @keys.add("escape", filter=self.is_choosing | self.is_reading, eager=True)
         def _(event: KeyPressEvent) -> None:
@@ -123,6 +136,42 @@ class Asking:
         def _(_event: KeyPressEvent) -> None:
             if self._menu is not None:
                 self._menu.widen()
+
+    def _click(self, event: KeyPressEvent) -> None:
+        """Take what the mouse did to a choice.
+
+        Anything else is meant for the terminal: to mark text, to scroll. It has the mouse back until the next menu.
+        """
+        match, top = _CLICK.fullmatch(event.data), self._probes.top
+        if match is None or top is None or self._menu is None:
+            return
+        button, column, row = (int(match[at]) for at in (1, 2, 3))
+        if button in _WHEEL and self._menu.menu.filters:
+            self._menu.move(_WHEEL[button])
+            return
+        is_meant: object = NotImplemented
+        if button == 0 and row > top:
+            kind = MouseEventType.MOUSE_DOWN if match[4] == "M" else MouseEventType.MOUSE_UP
+            place = Point(column - 1, row - 1 - top)
+            handler = event.app.renderer.mouse_handlers.mouse_handlers[place.y][place.x]
+            is_meant = handler(MouseEvent(place, kind, MouseButton.LEFT, frozenset()))
+        self._has_mouse = is_meant is None
+
+    def _pressed(self, row: int, kind: MouseEventType) -> bool:
+        """Highlight the choice that is pressed, and take it when the button is let go there."""
+        menu = self._menu
+        number = menu.numbers[row] if menu is not None and row < len(menu.numbers) else -1
+        if menu is None or number < 0:
+            return False
+        menu.highlight(number)
+        was_pressed, self._pressed_at = self._pressed_at, -1
+        if kind is MouseEventType.MOUSE_DOWN:
+            self._pressed_at = number
+        elif was_pressed == number and menu.menu.takes_some:
+            menu.toggle()
+        elif was_pressed == number:
+            self._take_highlighted()
+        return True
 
     def _move(self, by: int) -> Callable[[KeyPressEvent], None]:
         def move(_event: KeyPressEvent) -> None:
@@ -170,7 +219,7 @@ class Asking:
     async def choose(self, menu: Menu) -> list[str] | None:
         """Wait until something is picked; None when it was closed."""
         async with self._lock:
-            self._menu, self._is_armed = OpenMenu(menu), False
+            self._menu, self._is_armed, self._has_mouse = OpenMenu(menu), False, self._probes.answers
             self._redraw()
             try:
                 if not menu.is_own:
@@ -256,6 +305,20 @@ class Asking:
         before, after = lines[:at], lines[at:]
         above = ANSI("".join(f"{line}\n" for line in before)).__pt_formatted_text__()
         return [*above, ("[SetCursorPosition]", ""), *ANSI("\n".join(after)).__pt_formatted_text__()]
+
+
+class _MenuControl(FormattedTextControl):
+    """Shows the choices; `pressed` hears the row that the mouse is at, and says whether a choice stands there."""
+
+    def __init__(
+        self, get_text: Callable[[], StyleAndTextTuples], pressed: Callable[[int, MouseEventType], bool]
+    ) -> None:
+        super().__init__(get_text, focusable=True, show_cursor=True)
+        self._pressed = pressed
+
+    def mouse_handler(self, mouse_event: MouseEvent) -> NotImplementedOrNone:
+        """Hand it on."""
+        return None if self._pressed(mouse_event.position.y, mouse_event.event_type) else NotImplemented
 
 
 class _Unseen(Processor):

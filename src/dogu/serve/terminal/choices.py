@@ -48,12 +48,13 @@ class Menu(msgspec.Struct, frozen=True):
 
 
 class OpenMenu:
-    """A menu as it stands on the screen. `answer` is set once it has been answered; '' is none."""
+    """A menu as it stands on the screen. `numbers` say which choice each line drawn shows; -1 for none."""
 
     def __init__(self, menu: Menu) -> None:
         self.menu = menu
         self.filter = ""
         self.picked = set(menu.picked)
+        self.numbers: list[int] = []
         self._at = next((at for at, each in enumerate(menu.choices) if each.key == menu.default), 0)
 
     @property
@@ -78,6 +79,10 @@ class OpenMenu:
             self._at = min(max(self._at + by, 0), max(0, count - 1))
         elif count:
             self._at = (min(self._at, count - 1) + by) % count
+
+    def highlight(self, number: int) -> None:
+        """Highlight the choice of that number."""
+        self._at = number
 
     def toggle(self) -> None:
         """Pick the highlighted one, or no longer."""
@@ -111,9 +116,11 @@ class OpenMenu:
         row = 0
         if self.menu.filters:
             lines.append(style.paint(fit(say("Search:") + " ", columns - 1), "dim") + fit(self.filter, columns // 2))
+        self.numbers = [-1] * len(lines)
         for number, each in enumerate(shown[first : first + most], first):
             row = len(lines) if number == at else row
             lines += self._choice(number, each, style, columns, widest, is_at=number == at)
+            self.numbers += [number] * (len(lines) - len(self.numbers))
         if not shown:
             lines.append(style.paint("  " + say("Nothing fits."), "dim"))
         elif len(shown) > most:

@@ -87,7 +87,8 @@ class LiveScreen:
         self._had_panel = self._ends_in_gap = False
         self._live_frame: object = None
         self._live: StyleAndTextTuples = []
-        self._asking = Asking(style, self._size, self._draw_anew)
+        self._output = FrameOutput(sys.stdout, self.end)
+        self._asking = Asking(style, self._size, self._draw_anew, self._output.size_probes)
         self.buffer = Buffer(
             name="input",
             multiline=True,
@@ -95,9 +96,10 @@ class LiveScreen:
             completer=ThreadedCompleter(completer),
             complete_while_typing=True,
         )
-        self._output = FrameOutput(sys.stdout, self.end)
         self._app = self._application()
-        self._renderer = LiveRenderer(self._app.renderer.style, self._output, lambda: bool(self._live))
+        self._renderer = LiveRenderer(
+            self._app.renderer.style, self._output, lambda: bool(self._live), self._asking.takes_mouse
+        )
         self._app.renderer = self._renderer
         self._asking.app = self._app
         self._output.size_probes.on_told = self._told

@@ -75,7 +75,7 @@ class _Own:
             self._screen.refresh()
         elif rest:
             return Said(say("There is no theme {name}: {themes}.", name=rest, themes=", ".join(THEMES)))
-        told = say("Theme: {theme}. To keep it, set ui.theme in ~/.dogu/settings.json.", theme=style.theme)
+        told = say("Theme: {theme}. /settings ui.theme {theme} keeps it.", theme=style.theme)
         return Said(told)
 
     async def keys(self, _rest: str) -> Said:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from prompt_toolkit.data_structures import Point, Size
+from prompt_toolkit.filters import Filter, Never
 from prompt_toolkit.input.posix_utils import PosixStdinReader
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.styles import BaseStyle
 
 _ANSWER_S = 0.05
+_NEVER = Never()
 _BEGIN_FRAME, _END_FRAME = "\x1b[?2026h", "\x1b[?2026l"  # terminals that don't know them pass them over
 
 
@@ -59,6 +61,14 @@ class FrameOutput(Vt100_Output):
             self._held -= 1
             self.flush()
 
+    def enable_mouse_support(self) -> None:
+        """Ask for clicks and the wheel, not for each movement."""
+        self.write_raw("\x1b[?1000h\x1b[?1006h")
+
+    def disable_mouse_support(self) -> None:
+        """Give the mouse back to the terminal."""
+        self.write_raw("\x1b[?1006l\x1b[?1000l")
+
     def flush(self) -> None:
         """Write what is due, unless a frame is under way."""
         if self._held:
@@ -77,10 +87,12 @@ class FrameOutput(Vt100_Output):
 class LiveRenderer(Renderer):
     """Draws the lower part, and prints what is finished above it.
 
-    `is_busy` tells whether more is drawn than the input box.
+    `is_busy` tells whether more is drawn than the input box, `takes_mouse` whether clicks mean something.
     """
 
-    def __init__(self, style: BaseStyle, output: FrameOutput, is_busy: Callable[[], bool]) -> None:
+    def __init__(
+        self, style: BaseStyle, output: FrameOutput, is_busy: Callable[[], bool], takes_mouse: Filter = _NEVER
+    ) -> None:
         self._frames = output
         self._is_busy = is_busy
         self._due: list[str] = []
@@ -89,7 +101,7 @@ class LiveRenderer(Renderer):
         # prompt_toolkit has no hook for "print above what is drawn, in the same write"; its own way erases and draws in
         # several writes, which flickers. So its private state (_last_screen, _cursor_pos, _last_size) is read and set
         # here, and only in this class, and pyproject.toml holds it below the next minor version.
-        super().__init__(style, output)
+        super().__init__(style, output, mouse_support=takes_mouse)
         self.cpr_support = CPR_Support.NOT_SUPPORTED  # prompt_toolkit's own questions, for the height
 
     def print(self, text: str) -> None:
@@ -123,7 +135,7 @@ class LiveRenderer(Renderer):
             printed = self.write_due()
             super().render(app, layout, is_done)
             if self._last_screen is not None and not is_done:
-                frame = Frame(size, self._last_screen, self._cursor_pos, printed)
+                frame = Frame(size, self._last_screen, self._cursor_pos, printed, asks_place=self.mouse_support())
                 self._frames.write_raw(size_probes.drawn(frame, is_busy=self._is_busy()))
 
     def write_due(self) -> str:

@@ -20,6 +20,9 @@ from prompt_toolkit.layout.screen import Screen
 QUESTION = "\x1b7\x1b[999;999H\x1b[6n\x1b8"
 """Asks for the position of the lower right corner; the cursor stays where it is."""
 
+PLACE_QUESTION = "\x1b[6n"
+"""Asks for the cursor's own position, before the question above."""
+
 ANSWER = re.compile("\x1b\\[(\\d{1,4});(\\d{1,4})R")
 ANSWER_BEGUN = re.compile("\x1b\\[\\d{1,4}(?:;\\d{0,4})?$")
 _LONGEST_S = 0.5  # so long a frame waits for the answers to those before it
@@ -27,13 +30,17 @@ _FORGOTTEN_S = 5.0  # a busy machine answers late, and what was drawn wrong is t
 
 
 class Frame(msgspec.Struct):
-    """What was drawn: the text `printed` for good, then the lower part (`screen`, the cursor in it) for a size."""
+    """What was drawn: the text `printed` for good, then the lower part (`screen`, the cursor in it) for a size.
+
+    `asks_place`: where the cursor stands is asked, too, and not answered yet.
+    """
 
     size: Size
     screen: Screen
     cursor: Point
     printed: str
     asked_at: float = 0.0
+    asks_place: bool = False
     is_mended: bool = False
 
 
@@ -46,16 +53,21 @@ class Misdrawn(msgspec.Struct):
 
 
 class SizeProbes:
-    """The frames whose answers are awaited. `on_told` is called when one came; nothing is asked of a mute terminal."""
+    """The frames whose answers are awaited. `on_told` is called when one came; nothing is asked of a mute terminal.
+
+    `answers`: the terminal isn't mute. `top` is the terminal's row, from 0, in which the lower part began when it was
+    last asked for; None before that.
+    """
 
     def __init__(self) -> None:
+        self.top: int | None = None
         self.on_told: Callable[[], None] = _nothing
         self._told_size: tuple[Size, Size] | None = None
         self._waiting: deque[Frame] = deque()
         self._late = 0
         self._base: Frame | None = None
         self._misdrawn: Misdrawn | None = None
-        self._answers = False
+        self.answers = False
         self._first_asked_at = 0.0
         self._all_told = anyio.Event()
 
@@ -73,7 +85,7 @@ class SizeProbes:
         """Give up the answers that take too long: a terminal may have become mute."""
         while self._waiting and time.monotonic() - self._waiting[0].asked_at > _FORGOTTEN_S:
             self._base = self._waiting.popleft()
-            self._late += 1
+            self._late += 1 + self._base.asks_place
 
     def size(self, known: Size) -> Size:
         """Return the terminal's size: what it said itself, until what the system says of it changes."""
@@ -90,20 +102,23 @@ class SizeProbes:
     def drawn(self, frame: Frame, *, is_busy: bool) -> str:
         """Take a frame; return the question to write after it, empty where none is needed."""
         self._forget()
-        if self._answers and (is_busy or self._waiting):
+        if self.answers and (is_busy or self._waiting or frame.asks_place):
             frame.asked_at = time.monotonic()
             self._waiting.append(frame)
-            return QUESTION
+            return PLACE_QUESTION + QUESTION if frame.asks_place else QUESTION
         self._waiting.clear()
         self._base = frame
         return ""
 
     def told(self, size: Size, known: Size) -> None:
         """Take an answer; `known` is the size that the system knows."""
-        self._answers = True
+        self.answers = True
         self._first_asked_at = 0.0
         if self._late:
             self._late -= 1
+        elif self._waiting and self._waiting[0].asks_place:
+            self._waiting[0].asks_place = False
+            self.top = size.rows - 1 - self._waiting[0].cursor.y
         elif self._waiting:
             self._sighted(self._waiting.popleft(), size, known)
         if not self._waiting:
