@@ -81,7 +81,18 @@ if ! [ -x "$here/winpy" ]; then
     packages
     runner
 fi
-[ $# -gt 0 ] || set -- tests/workspace/test_edit_match.py tests/workspace/text tests/workspace/diff tests/workspace/test_patch.py tests/test_language.py
+# Links for the tests: Wine makes none itself.
+links=$here/links
+rm -rf "$links" && mkdir -p "$links/root/sub" "$links/outside"
+printf 'nobody may read this' >"$links/outside/secret.txt"
+printf b >"$links/root/sub/b.txt"
+ln -s ../outside "$links/root/link"
+ln -s "$links/outside" "$links/root/absolute"
+ln -s ../../outside "$links/root/sub/up"
+ln -s ../outside/secret.txt "$links/root/file.txt"
+ln -s sub "$links/root/own"
+export DOGU_TEST_LINKS="Z:$links"
+[ $# -gt 0 ] || set -- tests/workspace/test_windows_paths.py tests/workspace/test_edit_match.py tests/workspace/text tests/workspace/test_patch.py tests/test_language.py
 # Python's streams want pipes under Wine.
 PYTHONPATH="$PWD/src;$PWD/tests" "$here/winpy" -m pytest -q -n 0 -p no:cacheprovider "$@" </dev/null 2>&1 | cat
 exit "${PIPESTATUS[0]}"

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import fs
+from dogu.workspace import fs, openat
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.file_attributes import copy_attributes
 from dogu.workspace.openat import Place, is_regular
@@ -243,7 +243,7 @@ class AtomicWriter:
     @contextmanager
     def _temporary(self, folder: int, place: Place) -> Generator[str]:
         name = temporary_name()
-        with self._pending.temporary(os.path.join(os.path.dirname(place.path), name)):
+        with self._pending.temporary(openat.joined(os.path.dirname(place.path), [name])):
             try:
                 yield name
             finally:

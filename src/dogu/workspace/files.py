@@ -24,7 +24,7 @@ from dogu.workspace.openat import Place
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites, RestoreError
 from dogu.workspace.protected import LOOKED_AT_BYTES, protected_reason, secret_content_reason, secret_reason
-from dogu.workspace.roots import Roots
+from dogu.workspace.roots import Roots, slashed
 
 FileKind = Literal["file", "directory", "missing", "other"]
 
@@ -157,7 +157,7 @@ class LocalFiles:
         self._roots = roots
         self._observers = tuple(observers)
         self._writer = writer or AtomicWriter(PendingWrites(pending))
-        self._unprotected = tuple(os.path.join(roots.primary, path).rstrip("/") for path in unprotected)
+        self._unprotected = tuple(slashed(os.path.join(roots.primary, path)).rstrip("/") for path in unprotected)
         self._seen: dict[str, str] = {}
         self._told: set[str] = set()
         self._lock = threading.Lock()
@@ -299,7 +299,7 @@ class LocalFiles:
 
     def _named(self, path: str) -> str:
         # Where the root itself lies says nothing; what it is called does.
-        return os.path.join(os.path.basename(self._roots.root_of(path)), self._roots.relative(path))
+        return "/".join([os.path.basename(self._roots.root_of(path)), self._roots.relative(path)])
 
     def _refuse_untold(self, place: Place) -> None:
         reason = self._why_protected(place.path)

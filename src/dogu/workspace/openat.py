@@ -13,14 +13,14 @@ import stat
 import struct
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from dogu.workspace import fs
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS, path_of
 
 _SYS_OPENAT2 = 437
 _AT_FDCWD = -100
@@ -93,9 +93,20 @@ def open_root(root: str) -> int:
     opened = openat2(_AT_FDCWD, root, _HANDLE, _RESOLVE_NO_SYMLINKS)
     if opened is not None:
         return opened
+    if IS_WINDOWS:
+        return _open_top(root)
     handle = fs.open("/", _HANDLE)
     for part in parts_of(root):
         handle = _step(handle, part)
+    return handle
+
+
+def _open_top(root: str) -> int:
+    """Open a folder by its path, where there is no `/` to walk from: what was opened tells whether a link led there."""
+    handle = fs.open(root, _HANDLE)
+    if path_of(handle).lower() != root.lower():
+        close(handle)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), root)
     return handle
 
 
@@ -143,6 +154,11 @@ def parts_of(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
+def joined(root: str, names: Sequence[str]) -> str:
+    """Return the path of names below an absolute path; none of them is that itself."""
+    return "/".join([root.rstrip("/"), *names]) if names else root
+
+
 def find_place(anchor: Anchor, path: str, create: bool = False, follow_last: bool = True) -> Place:
     """Follow `path` (absolute) through handles to the place it names; the last part may be missing.
 
@@ -170,6 +186,20 @@ def _step(handle: int, part: str) -> int:
         return fs.open(part, _HANDLE | fs.O_NOFOLLOW, dir_fd=handle)
     finally:
         close(handle)
+
+
+def _true_name(folder: int, name: str) -> str:
+    """Return a name as the folder has it; that of a new file as it is spelled."""
+    if name == ".":
+        return name
+    try:
+        opened = fs.open(name, fs.O_PATH | fs.O_NOFOLLOW, dir_fd=folder)
+    except OSError:
+        return name
+    try:
+        return os.path.basename(path_of(opened)) or name
+    finally:
+        close(opened)
 
 
 def _sync(handle: int) -> None:
@@ -222,12 +252,14 @@ class _Walk:
         return self._place(".")
 
     def _place(self, name: str) -> Place:
+        if IS_WINDOWS:
+            name = _true_name(self._handle, name)  # a folder there knows neither case nor short names
         names = self._names if name == "." else [*self._names, name]
         handle, self._handle = self._handle, -1
         return Place(handle, name, self._absolute(names), tuple(self._made))
 
     def _absolute(self, names: list[str]) -> str:
-        return "/".join([self._root.rstrip("/"), *names]) or "/"
+        return joined(self._root, names)
 
     def _count_step(self, path: str) -> None:
         self._steps += 1
@@ -252,7 +284,7 @@ class _Walk:
             rest = [*self._names[:-1], *self._todo]
             self._jump(self._absolute(rest))
         else:
-            self._jump("/".join([os.path.dirname(self._root).rstrip("/"), *self._todo]) or "/")
+            self._jump(joined(os.path.dirname(self._root), list(self._todo)))
 
     def _link_target(self, part: str) -> str | None:
         try:
@@ -267,8 +299,8 @@ class _Walk:
         if self._links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part)
         self._link = self._absolute([*self._names, part])
-        if target.startswith("/"):
-            self._jump("/".join([target, *self._todo]))
+        if os.path.isabs(target):
+            self._jump(joined(target, list(self._todo)))
             return
         self._todo.extendleft(reversed(parts_of(target)))
         if not self._todo:
@@ -290,7 +322,7 @@ class _Walk:
             self._todo.appendleft(part)
             return
         close(old)
-        self._names.append(part)
+        self._names.append(os.path.basename(path_of(self._handle)) if IS_WINDOWS else part)
 
     def _make(self, part: str) -> None:
         try:
@@ -312,7 +344,7 @@ def is_regular(descriptor: int) -> bool:
     if not stat.S_ISREG(status.st_mode):
         return False
     # A file that takes room on a disk is none of the kernel's.
-    return status.st_blocks > 0 or file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
+    return not IS_LINUX or status.st_blocks > 0 or file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
 
 
 # Source: statfs(2). Files there have no true length and may block, change or act when read.

@@ -13,10 +13,10 @@ import stat
 from collections.abc import Sequence
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import fs, openat
+from dogu.workspace import fs, openat, windows_paths
 from dogu.workspace.openat import OutsideRootsError, Place
 from dogu.workspace.os_errors import explain
-from dogu.workspace.system import path_of
+from dogu.workspace.system import IS_WINDOWS, path_of
 
 _LONGEST_PATH_BYTES = 4_095
 _LONGEST_SHOWN = 300
@@ -40,19 +40,19 @@ class Roots:
         ignore_files: Sequence[str] = (),
     ) -> None:
         self.ignore_files = tuple(ignore_files)
-        self.primary = os.path.realpath(primary, strict=True)
-        self.all = tuple(dict.fromkeys([self.primary, *(os.path.realpath(root, strict=True) for root in also)]))
-        self.readable = tuple(os.path.realpath(root, strict=True) for root in readable)
+        self.primary = _real(primary, strict=True)
+        self.all = tuple(dict.fromkeys([self.primary, *(_real(root, strict=True) for root in also)]))
+        self.readable = tuple(_real(root, strict=True) for root in readable)
         spelled = {root: root for root in (*self.all, *self.readable)}
         for root in (primary, *also, *readable):
-            spelled.setdefault(os.path.abspath(root), os.path.realpath(root))
+            spelled.setdefault(slashed(os.path.abspath(root)), _real(root))
         self._spellings = sorted(spelled.items(), key=lambda pair: -len(pair[0]))
 
     def allow_reading(self, folder: str) -> None:
         """Let an absolute folder be read from now on, as if it had been among `readable`. Raises OSError."""
-        real = os.path.realpath(folder, strict=True)
+        real = _real(folder, strict=True)
         spelled = dict(self._spellings) | {real: real}
-        spelled.setdefault(os.path.abspath(folder), real)
+        spelled.setdefault(slashed(os.path.abspath(folder)), real)
         self._spellings = sorted(spelled.items(), key=lambda pair: -len(pair[0]))
         if real not in self.all and real not in self.readable:
             self.readable = (*self.readable, real)
@@ -65,11 +65,14 @@ class Roots:
         Raises `ToolError` (OUTSIDE_WORKSPACE, INVALID_ARGUMENTS).
         """
         _check_spelling(path)
+        absolute = os.path.join(self.primary, base or "", path)
+        if IS_WINDOWS:
+            absolute = _meant_on_windows(path, os.path.join(self.primary, base or ""))
         try:
-            root, parts = self._anchor(os.path.join(self.primary, base or "", path))
+            root, parts = self._anchor(absolute)
         except OutsideRootsError as error:
             raise self._outside(path, error) from error
-        return _join(root, parts)
+        return openat.joined(root, parts)
 
     def relative(self, path: str) -> str:
         """Return `path` relative to the root it is in, with `/`; `.` for the root itself. Raises as `locate`."""
@@ -126,7 +129,7 @@ class Roots:
         except OutsideRootsError as error:
             raise self._outside(located, error) from error
         except FileNotFoundError:
-            return os.path.realpath(located)
+            return _real(located)
         except OSError as error:
             raise explain(error, located) from error
         openat.close(place.parent)
@@ -174,6 +177,8 @@ class Roots:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), located)
 
     def _anchor(self, path: str) -> tuple[str, list[str]]:
+        if IS_WINDOWS:
+            return self._anchor_on_windows(path)
         located = _without_dotdot(path) if _UNTIDY.search(path) else path
         found = self._within(located)
         if found is None and not located.startswith(("/proc/", "/dev/")):
@@ -184,15 +189,31 @@ class Roots:
             raise OutsideRootsError(self.primary, located)
         return found
 
+    def _anchor_on_windows(self, path: str) -> tuple[str, list[str]]:
+        try:
+            located = windows_paths.absolute(path, self.primary)
+        except ValueError as error:  # a link leads to what is no file's path
+            raise OutsideRootsError(self.primary, path) from error
+        found = self._within(located)
+        if found is None and not located.startswith("//"):  # what a share's name leads to isn't asked: it is a server
+            folder, name = os.path.split(located)
+            found = self._within(openat.joined(_real(folder), [name] if name else []))
+        if found is None:
+            raise OutsideRootsError(self.primary, located)
+        return found
+
     def _writable_anchor(self, path: str) -> tuple[str, list[str]]:
         root, parts = self._anchor(path)
         if root not in self.all:
-            raise OutsideRootsError(self.primary, _join(root, parts))
+            raise OutsideRootsError(self.primary, openat.joined(root, parts))
         return root, parts
 
     def _within(self, path: str) -> tuple[str, list[str]] | None:
         for spelled, root in self._spellings:
-            if path == spelled or path.startswith(spelled.rstrip("/") + "/"):
+            if IS_WINDOWS:
+                if (parts := windows_paths.parts_below(spelled, path)) is not None:
+                    return root, parts
+            elif path == spelled or path.startswith(spelled.rstrip("/") + "/"):
                 return root, openat.parts_of(path[len(spelled) :])
         return None
 
@@ -230,8 +251,21 @@ def _without_dotdot(path: str) -> str:
     return "/" + "/".join(done)
 
 
-def _join(root: str, parts: list[str]) -> str:
-    return "/".join([root.rstrip("/"), *parts]) or "/"
+def _meant_on_windows(path: str, base: str) -> str:
+    try:
+        return windows_paths.absolute(path, slashed(base))
+    except ValueError as error:
+        message = f"This can't be a path of the workspace: {_shown(path)!r}: {error}. Name a file below a root."
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, message) from error
+
+
+def _real(path: str, strict: bool = False) -> str:
+    return slashed(os.path.realpath(path, strict=strict))
+
+
+def slashed(path: str) -> str:
+    """Return a path as paths are spelled throughout: on Windows too with `/`."""
+    return path.replace("\\", "/") if IS_WINDOWS else path
 
 
 def _is_directory(descriptor: int) -> bool:

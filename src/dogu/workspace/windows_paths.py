@@ -17,7 +17,7 @@ _DEVICE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DRIVE = re.compile(r"[A-Za-z]:/")
-_SHARE = re.compile(r"//(?![?.]/)[^/]+/[^/]+")
+_SHARE = re.compile(r'//(?![?.]/)[^/\x00-\x1f<>:"|?*]+/[^/\x00-\x1f<>:"|?*]+')
 _VERBATIM = re.compile(r"(?://[?]/|/[?][?]/)(?=[A-Za-z]:/|UNC/)", re.IGNORECASE)
 _NOT_A_PATH = re.compile(r"//[?.]|/[?][?]/")
 _LONGEST_NAME = 255
@@ -63,18 +63,13 @@ def absolute(path: str, base: str) -> str:
             raise ValueError("it names a server without a share")
         spelled = f"{top_of(base)}/{spelled}" if spelled.startswith("/") else f"{base}/{spelled}"
     top = top_of(spelled)
-    return joined(top, _names(spelled[len(top) :]))
+    return f"{top}/{'/'.join(_names(spelled[len(top) :]))}"
 
 
 def top_of(path: str) -> str:
     """Return the drive (`C:`) or the share (`//server/share`) that an absolute path begins with."""
     share = _SHARE.match(path)
     return share[0] if share else path[:2]
-
-
-def joined(top: str, names: list[str]) -> str:
-    """Return the path of names below a drive or share; the top itself ends with `/`."""
-    return f"{top}/{'/'.join(names)}"
 
 
 def parts_below(root: str, path: str) -> list[str] | None:
