@@ -20,7 +20,7 @@ from dogu.testing.fake_openai import FakeOpenAI
 from dogu.testing.turn import Call, Turn
 from dogu.testing.workspace import executor_for
 
-NAMES = ["rm -rf /", "道具", "9lives", "a.b:c-d", "look\n", "x" * 300, "default_api.look()"]
+NAMES = ["rm -rf /", "道具", "9lives", "a.b:c-d", "look\nup", "x" * 300, "default_api.look()"]
 
 
 def look() -> str:

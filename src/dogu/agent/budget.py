@@ -13,9 +13,11 @@ from dogu.models.model import Model
 from dogu.models.prices import Price
 from dogu.runtime.events import emit_nothing
 
+_ANY = Usage(prompt=1, output=1)
+
 
 class Spent(msgspec.Struct):
-    """What one model was asked for and said. `cost_usd` is None when its price isn't known."""
+    """What one model was asked for and said. `cost_usd` is None when its price or its tokens aren't known."""
 
     usage: Usage
     requests: int
@@ -32,7 +34,7 @@ class Ledger:
     def add(self, model: str, usage: Usage) -> None:
         """Count one request's tokens."""
         price = self.price_of(model)
-        cost = None if price is None else price.of(usage)
+        cost = None if price is None or (usage.uncounted and price.of(_ANY)) else price.of(usage)
         known = self.by_model.get(model)
         if known is None:
             self.by_model[model] = Spent(usage, 1, cost)

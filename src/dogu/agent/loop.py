@@ -223,6 +223,8 @@ class _Turn:
             return None
         if finished.reason is not FinishReason.LENGTH:
             return self._end(EndReason.DONE, finished.note)
+        if not self.text.strip():  # thoughts took all of it, and would again
+            return self._end(EndReason.CUT, finished.note)
         self._cuts += 1
         if self._cuts > _MOST_CUTS:
             note = told("Stopped: the answer was cut at the model's output limit {count} times.", count=self._cuts)

@@ -10,7 +10,7 @@ import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
-from dogu.models.addresses import ANTHROPIC, ANTHROPIC_VERSION
+from dogu.models.addresses import ANTHROPIC, ANTHROPIC_VERSION, endpoint
 from dogu.models.anthropic_answer import AnthropicAnswer
 from dogu.models.anthropic_wire import message_of
 from dogu.models.contents import RawContent, enclosed
@@ -50,7 +50,7 @@ class MessagesWire:
 
     def __init__(self, name: str, base_url: str, variable: str, options: ModelOptions) -> None:
         self._name = name
-        self._base_url = (base_url or ANTHROPIC).rstrip("/").removesuffix("/v1")
+        self._base_url = base_url or ANTHROPIC
         self._variable = variable
         self._options = options
         self._origin = f"messages@{origin_of(self._base_url)[1].partition(':')[0]}"
@@ -62,7 +62,7 @@ class MessagesWire:
 
     def url(self) -> str:
         """Return where requests go."""
-        return f"{self._base_url}/v1/messages"
+        return endpoint(self._base_url, "/v1/messages")
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the key's header, and the version spoken."""

@@ -15,6 +15,10 @@ NO_NAME = "The call has no function name: call one of the declared functions by 
 _LONGEST_NAME = 128
 _UNSOUND = re.compile(r"[^A-Za-z0-9_.:-]")
 _SHOWN_CHARS = 40
+_FENCED = re.compile(r"```\w*\n?(.*?)\n?```", re.DOTALL)
+_STRING = re.compile(r'("(?:[^"\\]|\\.)*")', re.DOTALL)
+_LAST_COMMA = re.compile(r",(\s*[}\]])")
+_NONE = frozenset(("None", "nil", "undefined", "NULL"))
 _CLOSERS = {"{": "}", "[": "]"}
 
 
@@ -32,7 +36,8 @@ def read_arguments(raw: bytes | str, *, is_whole: bool = True) -> tuple[dict[str
     """Return the arguments, or None and what was wrong, for the model.
 
     Missing ones (empty, `null`) are none; a JSON string may hold the object. Slips that leave no doubt about what was
-    meant are put right: raw line breaks in a string, a bracket too many or too few at the end. Where the answer was cut
+    meant are put right: raw line breaks in a string, a bracket too many or too few at the end, a comma before it, a
+    fence around it, an object as Python writes it. Where the answer was cut
     (not `is_whole`), a missing bracket is missing text: nothing is added then.
     """
     try:
@@ -69,8 +74,10 @@ def _mended(text: str, *, is_whole: bool) -> object | None:
     import json
 
     lenient = json.JSONDecoder(strict=False)  # takes raw line breaks and tabs within strings
-    text = text.strip()
-    for candidate in (text, text + _missing_brackets(text)) if is_whole else (text,):
+    text = without_fence(text)
+    if text in _NONE:
+        return {}
+    for candidate in (text, *_repaired(text)) if is_whole else (text,):
         try:
             value, end = lenient.raw_decode(candidate)
             rest = candidate[end:].strip()
@@ -81,7 +88,32 @@ def _mended(text: str, *, is_whole: bool) -> object | None:
             continue
         if not rest.strip("}] \r\n\t") or rest == candidate[:end]:
             return value
-    return None
+    return _of_python(text) if is_whole else None
+
+
+def _repaired(text: str) -> list[str]:
+    """Return what the text may have been meant to be: with the brackets that it lacks, without commas before them."""
+    closed = text + _missing_brackets(text)
+    pieces = _STRING.split(closed)  # strings stand at the odd places
+    pieces[::2] = [_LAST_COMMA.sub(r"\1", piece) for piece in pieces[::2]]
+    return [closed, "".join(pieces)]
+
+
+def _of_python(text: str) -> object | None:
+    """Read a dict as Python writes it; None for anything else."""
+    import ast
+
+    try:
+        value: object = ast.literal_eval(text) if text.startswith("{") else None
+        return msgspec.json.decode(msgspec.json.encode(value)) if isinstance(value, dict) else None
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def without_fence(text: str) -> str:
+    """Return the text within a Markdown fence around all of it, or as it is."""
+    match = _FENCED.fullmatch(text.strip())
+    return (match[1] if match else text).strip()
 
 
 def _missing_brackets(text: str) -> str:

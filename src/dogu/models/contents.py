@@ -130,6 +130,14 @@ def join_user_contents(first: RawContent, second: RawContent) -> RawContent:
     return b'{"role":"user","parts":[' + b",".join(parts) + b"]}"
 
 
+def join_model_contents(contents: Sequence[RawContent]) -> RawContent:
+    """Make one model content of what was said in several answers; one alone stays as it is."""
+    if len(contents) == 1:
+        return contents[0]
+    parts = [part for content in contents for part in _parts(content)]
+    return b'{"role":"model","parts":[' + b",".join(parts) + b"]}"
+
+
 def _parts(content: RawContent) -> list[bytes]:
     return [bytes(part) for part in msgspec.json.decode(content, type=_RawParts).parts]
 

@@ -39,7 +39,8 @@ class Retrying(msgspec.Struct, frozen=True):
     """The request failed and is sent again after `delay_s`; deltas since the last try began are void.
 
     `attempt` counts the tries made so far, `of` is how many there will be at most, 0 when only time bounds them;
-    `reason` is for the user.
+    `reason` is for the user. With `attempt` 0 nothing is sent again: what came so far was no part of the answer, which
+    goes on.
     """
 
     reason: str
@@ -50,6 +51,8 @@ class Retrying(msgspec.Struct, frozen=True):
     @property
     def note(self) -> str:
         """What happens, for the user."""
+        if not self.attempt:
+            return self.reason
         delay = f"{self.delay_s:.0f}"
         if self.of:
             words = "{reason} Trying again in {delay} s ({attempt} of {of})."
@@ -59,7 +62,10 @@ class Retrying(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens, as the server counted them; `prompt` includes `cached`, and `written`, what was put into its cache."""
+    """Tokens, as the server counted them; `prompt` includes `cached`, and `written`, what was put into its cache.
+
+    `uncounted` is how many answers the server told no counts of: nobody knows what they cost.
+    """
 
     prompt: int = 0
     output: int = 0
@@ -67,13 +73,15 @@ class Usage(msgspec.Struct, frozen=True):
     cached: int = 0
     total: int = 0
     written: int = 0
+    uncounted: int = 0
 
 
 class FinishReason(StrEnum):
     """Why an answer ended that is one."""
 
     STOP = "stop"
-    LENGTH = "length"  # the limit of output tokens: the text is cut
+    LENGTH = "length"  # the limit of output tokens: the text is cut; without text or calls, thoughts took all of it
+    PAUSE = "pause"  # the server goes on when it is given back what it said; never told to who asks the model
     OTHER = "other"  # a reason this version doesn't know, treated as stop
 
 

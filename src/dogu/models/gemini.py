@@ -12,7 +12,7 @@ import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
-from dogu.models.addresses import GOOGLE
+from dogu.models.addresses import GOOGLE, endpoint
 from dogu.models.contents import RawContent, user_content, with_hint
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent
 from dogu.models.gemini_answer import GeminiAnswer
@@ -55,12 +55,12 @@ class KeyAccess:
 
     def __init__(self, key: str | Key, base_url: str = "") -> None:
         self._key = key if isinstance(key, Key) else Key(key, variable="GEMINI_API_KEY")
-        self._base_url = (base_url or GOOGLE).rstrip("/")
+        self._base_url = base_url or GOOGLE
 
     def url(self, model: str, version: str, method: str) -> str:
         """Return the address of a method of the model."""
         path = model if "/" in model else f"models/{model}"
-        return f"{self._base_url}/{version}/{quote(path)}:{method}"
+        return endpoint(self._base_url, f"/{version}/{quote(path)}:{method}")
 
     async def headers(self) -> dict[str, str]:
         """Return the key's header."""
@@ -161,7 +161,7 @@ class Gemini:
         method = "streamGenerateContent?alt=sse" if self._options.streams else "generateContent"
         call = await self._call(method, body)
         answer = GeminiAnswer(self._tools, needs_signature=self._is_third)
-        payloads = self._transport.events(call, self._explain, is_complete=answer.is_complete)
+        payloads = self._transport.events(call, self._explain, answer)
         async with aclosing(read_answer(answer, payloads)) as events:
             async for event in events:
                 yield event

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -10,6 +9,8 @@ import msgspec
 
 from dogu.language import joined, told
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
+from dogu.models.counts import Counts
+from dogu.models.endings import empty, ending_of, spent_on_thoughts, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -21,12 +22,14 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.models.gemini_errors import blocked_prompt, stopped_answer, stream_error
-from dogu.models.gemini_wire import NO_SIGNATURE, PlainText, WireChunk, WireCounts, WireFunctionCall, WirePart
+from dogu.models.gemini_errors import blocked_prompt, stream_error
+from dogu.models.gemini_wire import NO_SIGNATURE, PlainText, WireChunk, WireFunctionCall, WirePart
+from dogu.models.reading import decoded, events_of, loosely
+from dogu.models.refusals import is_error
 from dogu.models.schemas import GEMINI
 from dogu.models.translation import Tools
 
-_log = logging.getLogger("dogu.models.gemini")
+_KNOWN_FIELDS = frozenset(("text", "thought", "thoughtSignature", "functionCall"))
 
 
 class GeminiAnswer:
@@ -43,7 +46,7 @@ class GeminiAnswer:
         self._plain_is_thought = False
         self._has_substance = False  # more than thoughts
         self._calls: list[FunctionCallEvent] = []
-        self._counts = WireCounts()
+        self._counts = Counts()
         self._finish = ""
         self._finish_message = ""
         self._block = ""
@@ -59,18 +62,17 @@ class GeminiAnswer:
         Raises:
             ModelError: MALFORMED for what is no chunk, or what an error in the stream says.
         """
+        return events_of(payloads, self.is_complete, self._absorb)
+
+    def _absorb(self, payload: bytes) -> list[ModelEvent]:
+        chunk = decoded(payload, WireChunk)
         pieces: list[PlainText] = []
-        for payload in payloads:
-            self._absorb_chunk(_decoded(payload), pieces)
-        deltas: list[ModelEvent] = []
-        start = 0
-        for index, piece in enumerate(pieces):
-            if index + 1 == len(pieces) or pieces[index + 1].thought != piece.thought:
-                text = "".join(item.text for item in pieces[start : index + 1])
-                start = index + 1
-                if text:
-                    deltas.append(ThoughtDelta(text) if piece.thought else TextDelta(text))
-        return deltas
+        if chunk is not None:
+            self._absorb_chunk(chunk, pieces)
+        return [ThoughtDelta(piece.text) if piece.thought else TextDelta(piece.text) for piece in pieces]
+
+    def ended(self, *, is_framed: bool) -> None:
+        """A finish reason says it all."""
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls, the usage and `Finished`.
@@ -82,30 +84,29 @@ class GeminiAnswer:
         if self._block:
             raise blocked_prompt(self._block)
         if not self._finish:
-            raise _incomplete(self._chunks)
-        problem = stopped_answer(self._finish, self._finish_message)
-        if problem is not None:
-            raise problem
+            raise unfinished() if self._chunks else _none_at_all()
+        reason, note = ending_of(self._finish, self._finish_message)
         if not self._has_substance:
-            message = told("The model gave an empty answer (finish reason {finish}).", finish=self._finish)
-            raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
+            if reason is not FinishReason.LENGTH:
+                raise empty(self._finish)
+            note = spent_on_thoughts()
+            self._parts.append(b'{"text":""}')
         content = b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
-        reason, note = self._reason()
         calls = tuple(self._calls)
         notes = joined(" ", filter(None, (note, self._tools.problem())))
-        return [*calls, self._counts.usage(), Finished(reason, content, calls, notes)]
+        return [*calls, self.usage(), Finished(reason, content, calls, notes)]
 
     def usage(self) -> Usage:
         """Return what the server has counted so far."""
         return self._counts.usage()
 
     def _absorb_chunk(self, chunk: WireChunk, pieces: list[PlainText]) -> None:
-        if (error := bytes(chunk.error)) not in (b"", b"null"):
-            raise stream_error(error)
+        if is_error(chunk.error):
+            raise stream_error(msgspec.json.encode(chunk.error))
         feedback = chunk.prompt_feedback
         if feedback and feedback.block_reason:
             self._block = ": ".join(filter(None, (feedback.block_reason, feedback.block_reason_message)))
-        self._counts = chunk.usage_metadata or self._counts
+        self._counts.take(chunk.usage_metadata)
         if not chunk.candidates:
             return
         self._chunks += 1
@@ -121,8 +122,10 @@ class GeminiAnswer:
         except msgspec.ValidationError:
             self._absorb_other(raw, pieces)
             return
-        except UnicodeDecodeError as error:
-            raise _unreadable(error) from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            if (whole := loosely(bytes(raw))) is not None:
+                self._absorb_part(msgspec.Raw(msgspec.json.encode(whole)), pieces)
+            return
         pieces.append(plain)
         if plain.thought != self._plain_is_thought:
             self._end_plain()
@@ -131,15 +134,15 @@ class GeminiAnswer:
 
     def _absorb_other(self, raw: msgspec.Raw, pieces: list[PlainText]) -> None:
         """Keep a part byte for byte, unless it is a call that the wire would not take back."""
-        part = _other_part(raw)
-        if part is None:
+        found = _other_part(raw)
+        if found is None:
             return
+        part, encoded = found
         self._end_plain()
         if part.text:
             pieces.append(PlainText(part.text, bool(part.thought)))
-        if not part.thought and part.text != "":
+        if not part.thought and (part.text is None or part.text.strip()):
             self._has_substance = True
-        encoded = bytes(raw)
         if part.function_call is not None:
             is_unsigned = self._needs_signature and not self._calls and not part.thought_signature
             encoded = self._absorb_call(
@@ -170,47 +173,41 @@ class GeminiAnswer:
         if text:
             part = {"text": text, "thought": True} if self._plain_is_thought else {"text": text}
             self._parts.append(msgspec.json.encode(part))
-            self._has_substance = self._has_substance or not self._plain_is_thought
-
-    def _reason(self) -> tuple[FinishReason, str]:
-        if self._finish == "STOP":
-            return FinishReason.STOP, ""
-        if self._finish == "MAX_TOKENS":
-            return FinishReason.LENGTH, told("The answer was cut at the model's limit of output tokens.")
-        _log.info("unknown finish reason %s, taken as a stop", self._finish)
-        return FinishReason.OTHER, told(
-            "The model ended for a reason that this version doesn't know: {finish}.", finish=self._finish
-        )
+            self._has_substance = self._has_substance or bool(text.strip() and not self._plain_is_thought)
 
 
-def _decoded(payload: bytes) -> WireChunk:
-    try:
-        return msgspec.json.decode(payload, type=WireChunk)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(error) from None
-
-
-def _other_part(raw: msgspec.Raw) -> WirePart | None:
-    """Read a part; an unknown kind has no known field, one that holds nothing is None. Raises `ModelError`."""
+def _other_part(raw: msgspec.Raw) -> tuple[WirePart, bytes] | None:
+    """Read a part, and return it as it is kept; an unknown kind has no known field, one that holds nothing is None."""
     try:
         fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        present = {field for field, value in fields.items() if bytes(value) != b"null"}
-        if not present - {"thought"}:
-            return None
-        is_known = present & {"text", "functionCall"}
-        return msgspec.json.decode(raw, type=WirePart) if is_known else WirePart()
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise _unreadable(error) from None
+    except msgspec.ValidationError:
+        return None
+    present = {field for field, value in fields.items() if bytes(value) != b"null"}
+    if not present - {"thought"}:
+        return None
+    if not present & {"text", "functionCall"}:
+        return WirePart(), bytes(raw)
+    try:
+        return msgspec.json.decode(raw, type=WirePart), bytes(raw)
+    except msgspec.ValidationError:
+        return _mended_part(fields, bytes(raw))
 
 
-def _unreadable(error: Exception) -> ModelError:
-    message = told("The server sent something in the stream that is no answer ({error}).", error=error)
-    return ModelError(ModelErrorKind.MALFORMED, message, most_tries=4)
+def _mended_part(fields: dict[str, msgspec.Raw], raw: bytes) -> tuple[WirePart, bytes] | None:
+    """Read a part whose known fields aren't all what they should be, and write those that are."""
+    part = decoded(raw, WirePart)
+    if part is None or (part.text is None and part.function_call is None):
+        return None
+    kept: dict[str, Any] = {name: value for name, value in fields.items() if name not in _KNOWN_FIELDS}
+    known = {"text": part.text, "thought": part.thought, "thoughtSignature": part.thought_signature}
+    kept |= {name: value for name, value in known.items() if value is not None}
+    if (call := part.function_call) is not None:
+        named = {"id": call.id, "name": call.name}
+        args = {"args": call.args} if bytes(call.args) else {}
+        kept["functionCall"] = {name: value for name, value in named.items() if value is not None} | args
+    return part, msgspec.json.encode(kept)
 
 
-def _incomplete(chunks: int) -> ModelError:
-    if not chunks:
-        message = told("The server ended the stream without an answer.")
-        return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
-    message = told("The answer ended without saying that it was finished.")
-    return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=4)
+def _none_at_all() -> ModelError:
+    message = told("The server ended the stream without an answer.")
+    return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)

@@ -7,12 +7,14 @@ of UTF-8 within its part.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from dogu.language import told
+from dogu.models.counts import Counts
 from dogu.models.events import ModelError, ModelErrorKind, Usage
-from dogu.models.gemini_wire import WireCounts, WireFeedback
+from dogu.models.gemini_wire import WireFeedback
 from dogu.workspace.web.grounding import Citation, Grounded, Source, character_offset
 
 _READ = "URL_RETRIEVAL_STATUS_SUCCESS"
@@ -70,7 +72,7 @@ class _Candidate(msgspec.Struct, rename="camel"):
 class _Answer(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
     prompt_feedback: WireFeedback | None = None
-    usage_metadata: WireCounts | None = None
+    usage_metadata: Any = None
 
 
 def read_grounded(answer: bytes) -> tuple[Grounded, Usage]:
@@ -84,7 +86,9 @@ def read_grounded(answer: bytes) -> tuple[Grounded, Usage]:
     if decoded.prompt_feedback and decoded.prompt_feedback.block_reason:
         reason = decoded.prompt_feedback.block_reason
         raise ModelError(ModelErrorKind.BLOCKED, told("The server refuses this prompt ({reason}).", reason=reason))
-    usage = (decoded.usage_metadata or WireCounts()).usage()
+    counts = Counts()
+    counts.take(decoded.usage_metadata)
+    usage = counts.usage()
     candidate = (decoded.candidates or [_Candidate()])[0]
     parts = (candidate.content and candidate.content.parts) or []
     grounding = candidate.grounding_metadata or _Grounding()

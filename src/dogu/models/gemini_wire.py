@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from dogu.models.contents import RawContent, enclosed
-from dogu.models.events import Usage
 
 # What Gemini 3 takes for the signature of a call that came without one.
 # Source: ai.google.dev/gemini-api/docs/thought-signatures, "history from other models".
@@ -96,34 +95,13 @@ class WireFeedback(msgspec.Struct, rename="camel"):
     block_reason_message: str | None = None
 
 
-class WireCounts(msgspec.Struct, rename="camel"):
-    """Tokens; each chunk holds the counts so far."""
-
-    prompt_token_count: int | None = None
-    candidates_token_count: int | None = None
-    thoughts_token_count: int | None = None
-    cached_content_token_count: int | None = None
-    tool_use_prompt_token_count: int | None = None
-    total_token_count: int | None = None
-
-    def usage(self) -> Usage:
-        """Return the counts as an event."""
-        return Usage(
-            prompt=(self.prompt_token_count or 0) + (self.tool_use_prompt_token_count or 0),
-            output=self.candidates_token_count or 0,
-            thoughts=self.thoughts_token_count or 0,
-            cached=self.cached_content_token_count or 0,
-            total=self.total_token_count or 0,
-        )
-
-
 class WireChunk(msgspec.Struct, rename="camel"):
     """One event of a stream, or a whole answer: a GenerateContentResponse."""
 
     candidates: list[WireCandidate] | None = None
     prompt_feedback: WireFeedback | None = None
-    usage_metadata: WireCounts | None = None
-    error: msgspec.Raw = msgspec.Raw()
+    usage_metadata: Any = None
+    error: Any = None
 
 
 class PlainText(msgspec.Struct, forbid_unknown_fields=True):

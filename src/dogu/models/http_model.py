@@ -6,10 +6,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Protocol
 
+import anyio
+import msgspec
+
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
-from dogu.models.contents import RawContent, with_hint
-from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, Usage
+from dogu.models.contents import RawContent, join_model_contents, with_hint
+from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, ModelEvent, Usage
 from dogu.models.key import Key
 from dogu.models.options import ModelOptions
 from dogu.models.retry import with_retries
@@ -17,6 +20,7 @@ from dogu.models.transport import HttpCall, Transport
 from dogu.models.transport_errors import HttpRefusal, Timeouts
 
 _MOST_LESSONS = 6
+_MOST_PAUSES = 10
 
 
 class Answer(Protocol):
@@ -30,12 +34,16 @@ class Answer(Protocol):
         """Take events that arrived together and return the deltas. Raises `ModelError`."""
         ...
 
+    def ended(self, *, is_framed: bool) -> None:
+        """Take note that the stream came to its end; `is_framed`: HTTP itself says that nothing of it is missing."""
+        ...
+
     def finish(self) -> list[ModelEvent]:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
         ...
 
     def usage(self) -> Usage:
-        """Return what the server has counted so far."""
+        """Return what the server has counted so far; `uncounted` when it hasn't."""
         ...
 
 
@@ -71,15 +79,18 @@ class Wire(Protocol):
 
 
 async def read_answer(answer: Answer, payloads: AsyncGenerator[list[bytes], None]) -> AsyncGenerator[ModelEvent, None]:
-    """Give the events of an answer as its payloads arrive; one that fails was paid for all the same."""
+    """Give the events of an answer as its payloads arrive; one that fails or is cancelled was paid for all the same."""
+    has_begun = False
     try:
         async with aclosing(payloads) as batches:
             async for batch in batches:
                 for event in answer.absorb(batch):
+                    has_begun = True
                     yield event
         last = answer.finish()
-    except ModelError:
-        if (spent := answer.usage()) != Usage():
+    except (ModelError, anyio.get_cancelled_exc_class()):
+        spent = answer.usage()
+        if has_begun or not spent.uncounted:
             yield spent
         raise
     for event in last:
@@ -145,12 +156,23 @@ class HttpModel:
         if not self.name:
             raise ModelError(ModelErrorKind.BAD_REQUEST, told("No model is named: set model.name, or --model."))
         headers = self._wire.headers(await self._key.text()) | dict(self._options.headers)
-        call = HttpCall(self._wire.url(), headers, self._wire.body(system, history, declarations))
-        answer = self._wire.answer()
-        payloads = self._transport.events(call, self._explain, is_complete=answer.is_complete)
-        async with aclosing(read_answer(answer, payloads)) as events:
-            async for event in events:
-                yield event
+        said: list[RawContent] = []
+        for _ in range(_MOST_PAUSES):
+            paused = [join_model_contents(said)] if said else []
+            call = HttpCall(self._wire.url(), headers, self._wire.body(system, [*history, *paused], declarations))
+            answer = self._wire.answer()
+            async with aclosing(read_answer(answer, self._transport.events(call, self._explain, answer))) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        said.append(event.content)
+                        if event.reason is FinishReason.PAUSE:
+                            break
+                        event = msgspec.structs.replace(event, content=join_model_contents(said))
+                    yield event
+                else:
+                    return
+        message = told("The server paused its answer {count} times.", count=_MOST_PAUSES)
+        raise ModelError(ModelErrorKind.INCOMPLETE, message)
 
     def _explain(self, refusal: HttpRefusal) -> ModelError:
         body = self._key.redact(refusal.body.decode("utf-8", "replace")).encode()

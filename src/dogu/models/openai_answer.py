@@ -3,97 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from dogu.language import joined, told
-from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, is_complete, read_arguments
+from dogu.models.call_arguments import UNNAMED, is_complete
 from dogu.models.contents import ModelContent
+from dogu.models.counts import Counts
+from dogu.models.endings import empty, ending_of, is_length, refused, spent_on_thoughts, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
     FunctionCallEvent,
-    ModelError,
-    ModelErrorKind,
     ModelEvent,
+    Retrying,
     TextDelta,
     ThoughtDelta,
     Usage,
 )
 from dogu.models.openai_errors import stream_error
+from dogu.models.reading import DONE, decoded, events_of, text_in, word_in
+from dogu.models.refusals import is_error
 from dogu.models.schemas import PLAIN
 from dogu.models.tagged_text import TaggedText
 from dogu.models.translation import Tools, dicts, extras
 
-_REASONS = {
-    "stop": FinishReason.STOP,
-    "tool_calls": FinishReason.STOP,
-    "function_call": FinishReason.STOP,
-    "length": FinishReason.LENGTH,
-}
-_THOUGHT_FIELDS = ("reasoning_content", "reasoning")
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking")
 _GIVEN_BACK = ("reasoning_details", "thinking_blocks", "extra_content")
 _CALL_FIELDS = frozenset(("index", "id", "type", "function"))
-_CUT = "The call was cut at the limit of output tokens: make it shorter, or in several calls."
+_LONGEST_ID = 40
+_UNREAD = (
+    "What you wrote as a call can't be read as one. Call tools as functions; where you can't, end your answer with "
+    '<tool_call>{"name": ..., "arguments": {...}}</tool_call> and nothing after it.'
+)
 
 
 class Habits:
-    """How a server ends its answers, as far as it differs from the documented way."""
+    """How a server answers, as far as it differs from the documented way: learned from its answers alone."""
 
     def __init__(self) -> None:
-        self.ends_silently = False  # neither a finish reason nor [DONE]; or all that it says are thoughts
+        self.calls_natively = False  # then what stands in its text is text
+        self.begins_in_thought = False  # the tag that opens a thought is in the model's prompt
+        self._says_ends = False
+        self._last_silent: tuple[bool, object] | None = None
+        self._thoughts_alone = 0
 
-    def learn(self) -> None:
-        """An answer that wasn't one: the next that looks so is taken as it is."""
-        self.ends_silently = True
+    def ended(self) -> None:
+        """An answer said that it was finished: one that doesn't is cut."""
+        self._says_ends, self._last_silent = True, None
+
+    def ends_silently(self, said: object, *, is_framed: bool) -> bool:
+        """Whether this is how the server ends: so did the answer before, whole by HTTP's framing, or just the same."""
+        before, self._last_silent = self._last_silent, (is_framed, said)
+        if before is None or self._says_ends:
+            return False
+        return (is_framed and before[0]) or said == before[1]
+
+    def answers_in_thoughts(self, *, is_alone: bool) -> bool:
+        """Note whether an answer was nothing but thoughts; whether the one before was so too."""
+        self._thoughts_alone = self._thoughts_alone + 1 if is_alone else 0
+        return self._thoughts_alone > 1
 
 
 class WireChoice(msgspec.Struct):
-    """An answer (`message`), or the next piece of it (`delta`)."""
+    """An answer (`message`, or `text` of an older wire), or the next piece of it (`delta`)."""
 
+    index: int | None = None
     delta: dict[str, Any] | None = None
     message: dict[str, Any] | None = None
+    text: str | None = None
     finish_reason: str | None = None
-
-
-class WireDetails(msgspec.Struct):
-    """Counts within counts."""
-
-    cached_tokens: float | None = None
-    reasoning_tokens: float | None = None
-
-
-class WireUsage(msgspec.Struct):
-    """Tokens; some servers count in floats."""
-
-    prompt_tokens: float | None = None
-    completion_tokens: float | None = None
-    total_tokens: float | None = None
-    prompt_cache_hit_tokens: float | None = None  # DeepSeek's
-    prompt_tokens_details: WireDetails | None = None
-    completion_tokens_details: WireDetails | None = None
-
-    def counted(self) -> Usage:
-        """Return the counts as an event."""
-        inner, outer = self.prompt_tokens_details or WireDetails(), self.completion_tokens_details or WireDetails()
-        thoughts = int(outer.reasoning_tokens or 0)
-        prompt, output = int(self.prompt_tokens or 0), int(self.completion_tokens or 0)
-        return Usage(
-            prompt=prompt,
-            output=max(0, output - thoughts),
-            thoughts=thoughts,
-            cached=int(inner.cached_tokens or self.prompt_cache_hit_tokens or 0),
-            total=int(self.total_tokens or prompt + output),
-        )
+    usage: Any = None  # Kimi's place for it
 
 
 class WireCompletion(msgspec.Struct):
     """One event of a stream, or a whole answer."""
 
+    object: str = ""
     choices: list[WireChoice] | None = None
-    usage: WireUsage | None = None
-    error: msgspec.Raw = msgspec.Raw()
+    usage: Any = None
+    error: Any = None
 
 
 class _GrowingCall:
@@ -108,10 +98,11 @@ class _GrowingCall:
 
     def add(self, piece: dict[str, Any]) -> None:
         """Add a piece: names come whole, again and again, or in fragments before the arguments begin."""
-        name = _name_in(piece)
+        name, arguments = _name_in(piece), _arguments_in(piece)
         if name and name != self.name and not self.arguments:
             self.name += name
-        self.arguments += _arguments_in(piece)
+        is_whole_anew = len(self.arguments) > 1 and arguments.startswith(self.arguments) and is_complete(arguments)
+        self.arguments = arguments if is_whole_anew else self.arguments + arguments
         self.extras |= extras(piece, _CALL_FIELDS)
 
 
@@ -122,15 +113,21 @@ class OpenAIAnswer:
         self._origin = origin
         self._tools = tools or Tools(PLAIN)
         self._habits = habits or Habits()
-        self._tagged = TaggedText(self._tools.schema_of)
+        self._tagged = TaggedText(
+            self._tools,
+            takes_calls=self._tools.are_declared and not self._habits.calls_natively,
+            begins_in_thought=self._habits.begins_in_thought,
+        )
         self._text: list[str] = []
         self._thoughts: list[str] = []
-        self._thought_field = ""
+        self._thought_fields: dict[str, list[str]] = {}
         self._given_back: dict[str, Any] = {}
+        self._refusal = ""
         self._calls: list[_GrowingCall] = []
-        self._usage = WireUsage()
+        self._counts = Counts()
         self._finish = ""
         self._is_done = False
+        self._is_framed = False
 
     def is_complete(self) -> bool:
         """Whether a finish reason has come; the counts may still follow."""
@@ -142,111 +139,142 @@ class OpenAIAnswer:
         Raises:
             ModelError: MALFORMED for what is no chunk, or what an error in the stream says.
         """
-        thoughts_before, text_before = len(self._thoughts), len(self._text)
-        for payload in payloads:
-            if payload.strip() == b"[DONE]":
-                self._is_done = True
-            else:
-                self._absorb_chunk(_decoded(payload))
-        if self.is_complete():
-            self._absorb_text("", is_last=True)
-        deltas: list[ModelEvent] = []
-        if thought := "".join(self._thoughts[thoughts_before:]):
-            deltas.append(ThoughtDelta(thought))
-        if text := "".join(self._text[text_before:]):
-            deltas.append(TextDelta(text))
-        return deltas
+        return events_of(payloads, self.is_complete, self._absorb)
+
+    def ended(self, *, is_framed: bool) -> None:
+        """Note that the stream came to its end, and whether HTTP's framing says that nothing of it is missing."""
+        self._is_framed = is_framed
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
-        self._absorb_text("", is_last=True)
-        is_silent = self._habits.ends_silently
-        if not self.is_complete() and not (is_silent and (self._text or self._calls)):
-            message = told("The answer ended without saying that it was finished.")
-            raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=4)
-        if self._finish == "content_filter":
-            message = told(
-                "The answer was withheld by the server's content filter. Say it in other words and ask again."
-            )
-            raise ModelError(ModelErrorKind.SAFETY, message)
+        late = self._said("", is_last=True)
+        self._check_end()
+        reason, note = ending_of(self._finish or "stop")
+        if self._refusal and not self._calls:
+            raise refused(self._refusal)
         content = ModelContent(self._origin)
-        late = self._add_words(content, is_silent=is_silent)
+        is_alone = self._has_thoughts() and not "".join(self._text).strip() and not self._calls
+        if self._habits.answers_in_thoughts(is_alone=is_alone and reason is FinishReason.STOP):
+            self._text.append("".join(self._thoughts))  # some servers give their answers as thoughts
+            late.append(TextDelta(self._text[-1]))
+        self._add_words(content)
         calls = self._add_calls(content)
-        if not "".join(self._text) and not calls:
-            message = told("The model gave an empty answer.")
-            raise ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
-        reason, note = self._reason()
+        if not "".join(self._text).strip() and not calls:
+            if reason is not FinishReason.LENGTH:
+                raise empty()
+            note = spent_on_thoughts()
+            content.text("")
         notes = joined(" ", filter(None, (note, self._tools.problem())))
-        return [*late, *calls, self._usage.counted(), Finished(reason, content.encoded(), calls, notes)]
+        return [*late, *calls, self.usage(), Finished(reason, content.encoded(), calls, notes)]
 
-    def _add_words(self, content: ModelContent, *, is_silent: bool) -> list[ModelEvent]:
-        """Add thoughts and text; where a server gives its answers as thoughts, they are the text, which is returned."""
+    def _check_end(self) -> None:
+        """Raise `ModelError` for an answer that may be cut."""
+        if self.is_complete():
+            self._habits.ended()
+            return
+        said = ("".join(self._text), tuple((call.name, call.arguments) for call in self._calls))
+        has_something = bool(said[0].strip() or said[1] or self._tagged.calls)
+        if not has_something or not self._habits.ends_silently(said, is_framed=self._is_framed):
+            raise unfinished()
+
+    def _has_thoughts(self) -> bool:
+        return bool("".join(self._thoughts).strip())
+
+    def _add_words(self, content: ModelContent) -> None:
+        """Add thoughts, with what goes back of them, and text."""
+        fields = {field: "".join(pieces) for field, pieces in self._thought_fields.items()}
+        first = next((field for field, thought in fields.items() if thought), next(iter(fields), ""))
+        others = {field: thought for field, thought in fields.items() if field != first and thought}
+        given = {**others, **self._given_back}
+        wire = {**({"field": first} if first else {}), **({"fields": given} if given else {})}
+        if first and fields[first] != "".join(self._thoughts):
+            wire = {"fields": {**fields, **self._given_back}}
         thoughts, text = "".join(self._thoughts), "".join(self._text)
-        if thoughts and not text and not self._calls and not self._tagged.calls and is_silent:
-            self._text.append(thoughts)
-            content.text(thoughts)
-            return [TextDelta(thoughts)]
-        wire = {
-            **({"field": self._thought_field} if self._thought_field else {}),
-            **({"fields": self._given_back} if self._given_back else {}),
-        }
         if thoughts or wire:
             content.thought(thoughts, wire)
         if text:
             content.text(text)
-        return []
-
-    def _reason(self) -> tuple[FinishReason, str]:
-        reason = _REASONS.get(self._finish or "stop", FinishReason.OTHER)
-        if reason is FinishReason.LENGTH:
-            return reason, told("The answer was cut at the limit of output tokens.")
-        if reason is FinishReason.OTHER:
-            finish = self._finish
-            return reason, told("The model ended for a reason that this version doesn't know: {finish}.", finish=finish)
-        return reason, ""
 
     def usage(self) -> Usage:
         """Return what the server has counted so far."""
-        return self._usage.counted()
+        return self._counts.usage()
 
-    def _absorb_chunk(self, chunk: WireCompletion) -> None:
-        if (error := bytes(chunk.error)) not in (b"", b"null"):
-            raise stream_error(error)
-        self._usage = chunk.usage or self._usage
-        for choice in (chunk.choices or ())[:1]:
-            message = choice.delta or choice.message
-            if message is not None:
-                self._absorb_message(message)
-            self._is_done = self._is_done or choice.message is not None
-            self._finish = choice.finish_reason or self._finish
+    def _absorb(self, payload: bytes) -> list[ModelEvent]:
+        if word_in(payload) == DONE:
+            self._is_done = True
+            return self._said("", is_last=True)
+        chunk = decoded(payload, WireCompletion)
+        if chunk is None:
+            return []
+        if is_error(chunk.error) or chunk.object == "error":
+            raise stream_error(payload)
+        self._counts.take(chunk.usage)
+        choice = next((choice for choice in chunk.choices or () if not choice.index), None)
+        if choice is None:
+            return []
+        self._counts.take(choice.usage)
+        message = choice.delta or choice.message or ({"content": choice.text} if choice.text else {})
+        deltas = self._absorb_message(message)
+        self._is_done = self._is_done or choice.message is not None
+        self._finish = choice.finish_reason or self._finish
+        return [*deltas, *(self._said("", is_last=True) if self._finish or self._is_done else ())]
 
-    def _absorb_message(self, message: dict[str, Any]) -> None:
-        self._absorb_thoughts(message)
-        content = message.get("content")
-        if isinstance(content, list):
-            content = "".join(str(piece.get("text") or "") for piece in dicts(message["content"]))
-        if text := content or message.get("refusal"):
-            self._absorb_text(str(text))
-        legacy = [{"index": 0, "function": call} for call in dicts([message.get("function_call")])]
+    def _absorb_message(self, message: dict[str, Any]) -> list[ModelEvent]:
+        deltas: list[ModelEvent] = []
+        if thought := self._absorb_thoughts(message):
+            deltas.append(ThoughtDelta(thought))
+        deltas += self._said(text_in(message.get("content")))
+        if refusal := text_in(message.get("refusal")):
+            self._refusal += refusal
+            deltas.append(TextDelta(refusal))
+        legacy = [{"index": 0, "function": call} for call in dicts(message.get("function_call"))]
         for call in dicts(message.get("tool_calls")) or legacy:  # llama.cpp's Python server says each call both ways
+            self._habits.calls_natively = self._habits.calls_natively or bool(_name_in(call))
             self._growing(call).add(call)
+        return deltas
 
-    def _absorb_thoughts(self, message: dict[str, Any]) -> None:
+    def _absorb_thoughts(self, message: dict[str, Any]) -> str:
+        """Take the thoughts of a message, and return what is new of them: some servers say each in two fields."""
+        new = ""
         for field in _THOUGHT_FIELDS:
             thought = message.get(field)
-            if isinstance(thought, str) and self._thought_field in ("", field):
-                self._thought_field = field
-                self._thoughts.append(thought)
+            if isinstance(thought, str):
+                self._thought_fields.setdefault(field, []).append(thought)
+                new = new or thought
         for field in _GIVEN_BACK:
             if (value := message.get(field)) is not None:
                 self._given_back[field] = _grown(self._given_back.get(field), value)
         for piece in dicts(message.get("content")):  # Mistral's
-            self._thoughts += [str(inner.get("text") or "") for inner in dicts(piece.get("thinking"))]
+            new += text_in(piece.get("thinking"))
+        self._thoughts += [new] if new else []
+        return new
 
-    def _absorb_text(self, text: str, *, is_last: bool = False) -> None:
-        thought, said = self._tagged.feed(text, is_last=is_last)
-        self._thoughts += [thought] if thought else []
-        self._text += [said] if said else []
+    def _said(self, text: str, *, is_last: bool = False) -> list[ModelEvent]:
+        """Take text and return what is known by now to be text, or a thought."""
+        tagged, deltas = self._tagged, list[ModelEvent]()
+        thought, said = tagged.feed(text, is_last=is_last, is_called=bool(self._calls))
+        if tagged.was_thought:
+            deltas += self._take_back()
+        if tagged.was_text:  # it was expected to begin in a thought
+            tagged.was_text, self._habits.begins_in_thought = False, False
+            said, self._thoughts, thought = "".join(self._thoughts) + thought + said, [], ""
+        if thought:
+            self._thoughts.append(thought)
+            deltas.append(ThoughtDelta(thought))
+        if said:
+            self._text.append(said)
+            deltas.append(TextDelta(said))
+        return deltas
+
+    def _take_back(self) -> list[ModelEvent]:
+        """Make a thought of the text so far: its end has come, and its beginning stands in the model's prompt."""
+        self._tagged.was_thought, self._habits.begins_in_thought = False, True
+        before, self._text = "".join(self._text) + self._tagged.taken_back, []
+        if not before.strip():
+            return []
+        self._thoughts.append(before)
+        words = told("What came first was what the model thought.")
+        return [Retrying(words, 0.0, 0, 0), ThoughtDelta(before)]
 
     def _growing(self, piece: dict[str, Any]) -> _GrowingCall:
         """Find the call that a piece belongs to: by its index, else by its id, else the last one it can continue."""
@@ -257,7 +285,8 @@ class OpenAIAnswer:
             by_id = next((known for known in self._calls if call_id and known.id == call_id), None)
             call = by_id or (None if call_id or name else call)
         elif call is not None and name and call_id and call.id and call_id != call.id:
-            call = None  # some servers give every call the index 0
+            goes_on = name == call.name and call.arguments and not is_complete(call.arguments)
+            call = call if goes_on and not _arguments_in(piece).startswith("{") else None  # all may have the index 0
         elif call is not None and name and not call_id and is_complete(call.arguments):
             call = None  # the same, without ids: what is whole grows no more
         if call is None:
@@ -268,23 +297,34 @@ class OpenAIAnswer:
 
     def _add_calls(self, content: ModelContent) -> tuple[FunctionCallEvent, ...]:
         for name, arguments in self._tagged.calls:
-            call = _GrowingCall(None, "")
-            call.name, call.arguments = name, arguments
-            self._calls.append(call)
+            self._calls.append(_GrowingCall(None, ""))
+            self._calls[-1].name, self._calls[-1].arguments = name, arguments
         self._tagged.calls = []
+        is_cut = is_length(self._finish) or not self._finish  # what is missing at the end then stays so
         calls: list[FunctionCallEvent] = []
-        for call in self._calls:
-            is_cut = self._finish == "length"
-            args, problem = read_arguments(call.arguments, is_whole=not is_cut and self.is_complete())
-            if args is None and is_cut:
-                problem = _CUT
-            if not call.name:
-                args, problem = None, NO_NAME
-            call_id = call_id_of(call.id, {known.call_id for known in calls})
-            name = self._tools.name_of(call.name) or UNNAMED
-            calls.append(FunctionCallEvent(call_id, name, args, problem))
-            content.call(calls[-1], call.arguments, {"call": call.extras} if call.extras else None)
+        for before, call in zip([None, *self._calls], self._calls, strict=False):
+            if before is not None and _is_echo(before, call):
+                continue
+            calls.append(self._tools.call(calls, call.id, call.name, call.arguments, is_cut=is_cut))
+            given = {"call": call.extras} if call.extras else {}
+            kept = {"keeps_id": True} if len(call.id) > _LONGEST_ID else {}  # it may hold what the server wants back
+            content.call(calls[-1], call.arguments, {**given, **kept})
+        if unread := self._tagged.unread:
+            call_id = self._tools.call(calls, "", "", "").call_id
+            calls.append(FunctionCallEvent(call_id, UNNAMED, None, _UNREAD))
+            content.call(calls[-1], unread)
         return tuple(calls)
+
+
+def _is_echo(before: _GrowingCall, call: _GrowingCall) -> bool:
+    """Whether a call is but the name of the one before said again: some servers end a call so."""
+    return (
+        call.name == before.name
+        and call.index == before.index
+        and not call.id
+        and not call.arguments
+        and bool(before.arguments)
+    )
 
 
 def _name_in(piece: dict[str, Any]) -> str:
@@ -301,15 +341,15 @@ def _arguments_in(piece: dict[str, Any]) -> str:
 
 
 def _function_in(piece: dict[str, Any]) -> dict[str, Any]:
-    found = dicts([piece.get("function")])
+    found = dicts(piece.get("function"))
     return found[0] if found else {}
 
 
 def _grown(before: object, piece: object) -> object:
     """Join what comes in pieces: lists by the items' index and type, whose texts grow; the rest is as it came last."""
     items, news = dicts(before), dicts(piece)
-    if not items or not news:
-        return piece
+    if not (isinstance(before, list) and isinstance(piece, list) and items and news):
+        return cast("object", piece)
     for new in news:
         same = next((item for item in items if _place(item) == _place(new) and "index" in new), None)
         if same is None:
@@ -323,11 +363,3 @@ def _grown(before: object, piece: object) -> object:
 
 def _place(item: dict[str, Any]) -> tuple[object, object]:
     return item.get("index"), item.get("type")
-
-
-def _decoded(payload: bytes) -> WireCompletion:
-    try:
-        return msgspec.json.decode(payload, type=WireCompletion)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = told("The server sent something in the stream that is no answer ({error}).", error=error)
-        raise ModelError(ModelErrorKind.MALFORMED, message, most_tries=4) from None

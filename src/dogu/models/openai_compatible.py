@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.addresses import OLLAMA
+from dogu.models.addresses import OLLAMA, endpoint
 from dogu.models.contents import RawContent, enclosed
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.http_model import HttpModel
@@ -52,7 +52,7 @@ class ChatWire:
 
     def __init__(self, name: str, base_url: str, variable: str, options: ModelOptions) -> None:
         self._name = name
-        self._base_url = (base_url or OLLAMA).rstrip("/").removesuffix("/chat/completions")
+        self._base_url = base_url or OLLAMA
         self._variable = variable
         self._options = options
         self._origin = f"chat@{origin_of(self._base_url)[1].partition(':')[0]}"
@@ -65,7 +65,7 @@ class ChatWire:
 
     def url(self) -> str:
         """Return where requests go."""
-        return f"{self._base_url}/chat/completions"
+        return endpoint(self._base_url, "/chat/completions")
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the key's header, where there is a key."""
@@ -92,9 +92,6 @@ class ChatWire:
 
     def learns(self, error: ModelError) -> bool:
         """Leave out what the server doesn't know, and give back what it misses."""
-        if error.kind is ModelErrorKind.INCOMPLETE:
-            self._habits.learn()
-            return False
         said, self._said = self._said, ""
         if error.kind is not ModelErrorKind.BAD_REQUEST:
             return False

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.addresses import OPENAI
+from dogu.models.addresses import OPENAI, endpoint
 from dogu.models.contents import RawContent, enclosed
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.http_model import HttpModel
@@ -47,7 +47,7 @@ class ResponsesWire:
 
     def __init__(self, name: str, base_url: str, variable: str, options: ModelOptions) -> None:
         self._name = name
-        self._base_url = (base_url or OPENAI).rstrip("/").removesuffix("/responses")
+        self._base_url = base_url or OPENAI
         self._variable = variable
         self._options = options
         self._origin = f"responses@{origin_of(self._base_url)[1].partition(':')[0]}"
@@ -60,7 +60,7 @@ class ResponsesWire:
 
     def url(self) -> str:
         """Return where requests go."""
-        return f"{self._base_url}/responses"
+        return endpoint(self._base_url, "/responses")
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the key's header, where there is a key."""

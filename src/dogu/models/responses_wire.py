@@ -30,7 +30,7 @@ def _said(part: HistoryPart, origin: str) -> list[dict[str, Any]]:
         return [{"type": "function_call", **fields, **named}]
     if "item" in given:
         return [given["item"]]
-    if part.thought or not part.text:
+    if part.thought or not (part.text or "").strip():
         return []
     if not fields:
         return [{"role": "assistant", "content": part.text}]

@@ -1,9 +1,11 @@
-"""Parses a stream of server-sent events, from bytes in any cut to the data of each event.
+"""Reads the body of an answer, from bytes in any cut to the data of each event: server-sent events, or JSON.
 
 Source: HTML Living Standard §9.2.6. Lines end with LF, CRLF or CR and nothing else: U+2028 and U+0085 are data.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 _BOM = b"\xef\xbb\xbf"
 MAX_EVENT_BYTES = 64 * 1024 * 1024
@@ -72,3 +74,63 @@ class SseParser:
     def _check_size(self) -> None:
         if self._held_bytes > self._max_event_bytes:
             raise EventTooLargeError(f"one event of the stream is larger than {self._max_event_bytes} bytes")
+
+
+class Body:
+    """A body whose first character tells what it is: servers declare it wrongly, or not at all."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._size_bytes = 0
+        self._first = b""
+        self._parser = SseParser()
+        self.is_over = False
+        self.grows = False  # what came last belongs to something that isn't whole yet
+
+    @property
+    def is_web_page(self) -> bool:
+        """Whether it is HTML."""
+        return self._first == b"<"
+
+    def feed(self, chunk: bytes | None) -> list[bytes]:
+        """Take the next bytes, None at the end, and return the data of the events that are whole by now.
+
+        Raises:
+            EventTooLargeError: when one grows past the limit.
+        """
+        self.is_over = chunk is None
+        if not self._first:
+            self._held.append(chunk or b"")
+            start = b"".join(self._held).removeprefix(_BOM).lstrip()
+            if not start and not self.is_over:
+                return []
+            self._first = start[:1] or b":"
+            if self._first in b"{[":
+                return self._json()
+            chunk, self._held = b"".join(self._held), []
+            return self._parser.feed(chunk) + (self._parser.close() if self.is_over else [])
+        if self._first in b"{[":
+            self._held.append(chunk or b"")
+            return self._json()
+        return self._parser.close() if chunk is None else self._parser.feed(chunk)
+
+    def _json(self) -> list[bytes]:
+        self.grows = bool(self._held[-1])
+        self._size_bytes += len(self._held[-1])
+        if self._size_bytes > MAX_EVENT_BYTES:
+            raise EventTooLargeError(f"the answer is larger than {MAX_EVENT_BYTES} bytes")
+        return _elements(b"".join(self._held)) if self.is_over else []
+
+
+def _elements(body: bytes) -> list[bytes]:
+    """Return the elements of a JSON array, the objects of its lines, or the one value there is."""
+    body = body.strip().removeprefix(_BOM)
+    try:
+        if body.startswith(b"["):
+            return [bytes(element) for element in msgspec.json.decode(body, type=list[msgspec.Raw])]
+    except msgspec.DecodeError:
+        return [body]
+    lines = [line for line in body.splitlines() if line.strip()]
+    if len(lines) > 1 and all(line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}") for line in lines):
+        return lines
+    return [body]

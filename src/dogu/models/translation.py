@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import joined, told
-from dogu.models.call_arguments import sound_name
+from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.contents import RawContent
+from dogu.models.events import FunctionCallEvent
 from dogu.models.schemas import Dialect, SchemaProblem, parameters_for
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
+_NAMESPACE = re.compile(r"^(?:functions|function|default_api|tools?|api)[.:/]")
+_CALL_NUMBER = re.compile(r":\d+$")
+_CUT = "The call was cut at the limit of output tokens: make it shorter, or in several calls."
 
 
 class HistoryCall(msgspec.Struct):
@@ -170,12 +174,50 @@ class Tools:
         return name if self._longest_name > _LONGEST_NAME and sound_name(name) == name else wire_name(name)
 
     def name_of(self, name: str) -> str:
-        """Return the declared name of a tool that the model calls as it was told."""
-        return self._names.get(name, name)
+        """Return the declared name of a tool that the model calls as it was told, or as its template writes names.
+
+        So `functions.read_file:0`, `default_api.read_file` and `read_file<|channel|>commentary` are `read_file`.
+        """
+        if name in self._names:
+            return self._names[name]
+        bare = name.partition("<|")[0].strip().strip("`\"'")
+        bare = _CALL_NUMBER.sub("", bare)
+        if bare not in self._names:
+            bare = _NAMESPACE.sub("", bare)
+        return self._names.get(bare) or self._in_any_case(bare) or name
+
+    def _in_any_case(self, name: str) -> str:
+        found = [declared for wire, declared in self._names.items() if wire.casefold() == name.casefold()]
+        return found[0] if len(found) == 1 else ""
+
+    @property
+    def wire_names(self) -> Collection[str]:
+        """The names by which the model knows the tools."""
+        return self._names.keys()
+
+    @property
+    def are_declared(self) -> bool:
+        """Whether the model was offered any tool."""
+        return bool(self._names)
 
     def schema_of(self, name: str) -> Mapping[str, Any] | None:
         """Return the parameters of a declared tool."""
         return self._schemas.get(name)
+
+    def call(
+        self, known: Sequence[FunctionCallEvent], given_id: str, name: str, raw: str, *, is_cut: bool = False
+    ) -> FunctionCallEvent:
+        """Make the event of a call after those that are `known`, its arguments as the model wrote them.
+
+        Where the answer was cut, what is missing at the end stays missing.
+        """
+        args, problem = read_arguments(raw, is_whole=not is_cut)
+        if args is None and is_cut:
+            problem = _CUT
+        if not name.strip():
+            args, problem = None, NO_NAME
+        call_id = call_id_of(given_id, {call.call_id for call in known})
+        return FunctionCallEvent(call_id, self.name_of(name) or UNNAMED, args, problem)
 
     def problem(self) -> str:
         """Return what is wrong with tools, once."""
@@ -194,8 +236,8 @@ def extras(fields: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
 
 
 def dicts(value: object) -> list[dict[str, Any]]:
-    """Return the objects of what should be a list of them."""
-    items = cast("list[object]", value) if isinstance(value, list) else []
+    """Return the objects of what should be a list of them, and may be the only one."""
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
     return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
 
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 from contextlib import aclosing
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 import anyio
 import httpx2
 import msgspec
 
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
-from dogu.models.sse import EventTooLargeError, SseParser
+from dogu.models.sse import Body, EventTooLargeError
 from dogu.models.transport_errors import HttpRefusal, Progress, Timeouts, mapped, origin_of, web_page
 
 _MAX_ERROR_BYTES = 256 * 1024
 _MAX_JSON_BYTES = 64 * 1024 * 1024
+_REFUSAL_S = 5.0  # how long a refusal's body is waited for
 
 
 class HttpCall(msgspec.Struct, frozen=True):
@@ -35,6 +36,18 @@ class HttpCall(msgspec.Struct, frozen=True):
 Explain: TypeAlias = Callable[[HttpRefusal], ModelError]
 
 
+class Reader(Protocol):
+    """What reads the events of an answer."""
+
+    def is_complete(self) -> bool:
+        """Whether nothing needful can follow."""
+        ...
+
+    def ended(self, *, is_framed: bool) -> None:
+        """Take note that the stream came to its end; `is_framed`: HTTP itself says that nothing of it is missing."""
+        ...
+
+
 class Transport:
     """One client and its connections, kept for the session."""
 
@@ -44,13 +57,12 @@ class Transport:
         self._client: httpx2.AsyncClient | None = None
         self._has_answered = False
 
-    async def events(
-        self, call: HttpCall, explain: Explain, *, is_complete: Callable[[], bool]
-    ) -> AsyncGenerator[list[bytes], None]:
+    async def events(self, call: HttpCall, explain: Explain, answer: Reader) -> AsyncGenerator[list[bytes], None]:
         """Post, and give the data of the answer's events, those that arrived together in one list.
 
-        A JSON answer (an array, or one object) counts as its elements. Once `is_complete` says that nothing needful can
-        follow, the rest of the stream is waited for only briefly, and its failure is no failure.
+        A JSON answer (an array, one object, or an object a line) counts as its elements; which it is, is seen from the
+        body and not from its declared type. Once the answer is complete, the rest of the stream is waited for only
+        briefly, and its failure is no failure.
 
         Raises:
             ModelError: `explain`'s for a refusal; NETWORK, TIMEOUT, INCOMPLETE or MALFORMED for the rest.
@@ -60,23 +72,22 @@ class Transport:
         try:
             response = await self._answer(call, explain)
             self._has_answered = True
-            if "json" in response.headers.get("content-type", ""):
-                yield _elements(await self._body(response, _MAX_JSON_BYTES))
-                return
-            parser = SseParser()
+            body = Body()
             async with aclosing(_chunks(response)) as chunks:
-                while True:
+                while not body.is_over:
                     now = anyio.current_time()
-                    with anyio.fail_after(progress.deadline(now, is_complete=is_complete()) - now):
+                    with anyio.fail_after(max(0.0, progress.deadline(now, is_complete=answer.is_complete()) - now)):
                         chunk = await anext(chunks, None)
-                    batch = parser.close() if chunk is None else parser.feed(chunk)
-                    if batch:
+                    batch = body.feed(chunk)
+                    if body.is_web_page:
+                        raise web_page(call.url)
+                    if batch or body.grows:
                         progress.got_data(anyio.current_time())
+                    if batch:
                         yield batch
-                    if chunk is None:
-                        return
+            answer.ended(is_framed=_is_framed(response))
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, EventTooLargeError) as error:
-            if not is_complete():
+            if not answer.is_complete():
                 raise self._failure(error, call.url, "" if response is None else progress.why_late) from None
         finally:
             if response is not None:
@@ -115,20 +126,22 @@ class Transport:
         request = client.build_request("POST", call.url, headers=dict(call.headers), content=call.body)
         with anyio.fail_after(self.timeouts.first_byte_s):
             response = await client.send(request, stream=True)
-        isweb_page = "html" in response.headers.get("content-type", "")
-        if response.status_code == 200 and not isweb_page:
+        if response.is_success:
             return response
+        body: list[bytes] = []
         try:
-            body = await self._body(response, _MAX_ERROR_BYTES)
+            with anyio.move_on_after(min(_REFUSAL_S, self.timeouts.idle_s)):
+                await self._body(response, _MAX_ERROR_BYTES, body)
+        except (httpx2.HTTPError, TimeoutError):
+            pass  # what came of it has to do: the status is known
         finally:
             with anyio.move_on_after(2, shield=True):
                 await response.aclose()
-        if response.status_code == 200:
-            raise web_page(call.url)
-        raise explain(HttpRefusal(response.status_code, dict(response.headers), body))
+        raise explain(HttpRefusal(response.status_code, dict(response.headers), b"".join(body)))
 
-    async def _body(self, response: httpx2.Response, max_bytes: int) -> bytes:
-        pieces: list[bytes] = []
+    async def _body(self, response: httpx2.Response, max_bytes: int, pieces: list[bytes] | None = None) -> bytes:
+        """Return the body; its pieces are also put into `pieces` as they come."""
+        pieces = [] if pieces is None else pieces
         size = 0
         progress = Progress(self.timeouts, anyio.current_time())
         async with aclosing(_chunks(response)) as chunks:
@@ -165,11 +178,7 @@ def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
     return cast("AsyncGenerator[bytes, None]", aiter(cast("AsyncIterable[bytes]", response.stream)))
 
 
-def _elements(body: bytes) -> list[bytes]:
-    """Return the elements of a JSON array, or the one value there is."""
-    if not body.lstrip().startswith(b"["):
-        return [body]
-    try:
-        return [bytes(element) for element in msgspec.json.decode(body, type=list[msgspec.Raw])]
-    except msgspec.DecodeError:
-        return [body]
+def _is_framed(response: httpx2.Response) -> bool:
+    """Whether an end of the body that raises nothing is its whole end: HTTP/1 without a length just stops."""
+    headers = response.headers
+    return response.http_version == "HTTP/2" or "content-length" in headers or "transfer-encoding" in headers

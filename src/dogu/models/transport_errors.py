@@ -33,20 +33,26 @@ class Timeouts(msgspec.Struct, frozen=True):
         return cls(first_byte_s=wait_s, idle_s=wait_s, silent_s=5 * wait_s, total_s=max(3600.0, 5 * wait_s))
 
 
+_AFTERWARDS_S = 2.0
+
+
 class Progress:
     """How an answer's stream gets on, and until when it must have got further."""
 
     def __init__(self, timeouts: Timeouts, now: float) -> None:
         self._timeouts = timeouts
         self._began = self._data_at = now
+        self._complete_at: float | None = None
         self.why_late = told("stopped in the middle")
 
     def deadline(self, now: float, *, is_complete: bool) -> float:
         """Return until when the next byte is waited for, and say in `why_late` what it means if none comes."""
         timeouts = self._timeouts
-        idle_s = min(2.0, timeouts.idle_s) if is_complete else timeouts.idle_s
+        if is_complete:  # whatever still comes, and however often, isn't waited for longer
+            self._complete_at = now if self._complete_at is None else self._complete_at
+            return self._complete_at + min(_AFTERWARDS_S, timeouts.idle_s)
         ends = (
-            (now + idle_s, told("stopped in the middle for {idle_s:g} s", idle_s=idle_s)),
+            (now + timeouts.idle_s, told("stopped in the middle for {idle_s:g} s", idle_s=timeouts.idle_s)),
             (self._data_at + timeouts.silent_s, told("sent no data for {silent_s:g} s", silent_s=timeouts.silent_s)),
             (self._began + timeouts.total_s, told("did not finish within {total_s:g} s", total_s=timeouts.total_s)),
         )
@@ -59,7 +65,7 @@ class Progress:
 
 
 class HttpRefusal(msgspec.Struct, frozen=True):
-    """An answer that is not 200, with the beginning of its body; header names are in lower case."""
+    """An answer that is no success, with the beginning of its body; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]

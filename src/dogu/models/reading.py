@@ -1,0 +1,208 @@
+"""Reads what servers send as far as it can be understood: a field that isn't needed can't spoil an answer."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
+
+import msgspec
+
+from dogu.language import told
+from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, TextDelta, ThoughtDelta
+
+T = TypeVar("T")
+DONE = "[done]"
+_SAY_NOTHING = frozenset(("", "null", "ping", "pong", "keepalive", "keep-alive", "heartbeat", DONE))
+_LONGEST_WORD_BYTES = 40
+_MOST_TOKENS = 1_000_000_000  # a larger count is none
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class _UnfitError(Exception):
+    """A value that isn't what its field takes."""
+
+
+def word_in(payload: bytes) -> str:
+    """Return what an event that is only a word says (`[done]`, `ping`), in any quoting; `-` for any other event."""
+    text = payload.strip(b" \t\r\n\"'`")
+    return text.decode("utf-8", "replace").lower() if len(text) <= _LONGEST_WORD_BYTES and text[:1] != b"{" else "-"
+
+
+def decoded(payload: bytes, kind: type[T]) -> T | None:
+    """Return an event; None for one that says nothing.
+
+    What is as it should be is decoded at once. Else bytes that are no UTF-8 and halves of characters are replaced, and
+    each field is taken by itself: one that can't be what it should is as if it weren't there.
+
+    Raises:
+        ModelError: MALFORMED for what is no JSON object.
+    """
+    try:
+        return msgspec.json.decode(payload, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if word_in(payload) in _SAY_NOTHING:
+            return None
+        value = loosely(payload)
+        if not isinstance(value, dict):
+            raise unreadable(error) from None
+    try:
+        return cast("T", _fitted(cast("object", value), kind))
+    except (_UnfitError, RecursionError) as error:
+        raise unreadable(error) from None
+
+
+def unreadable(error: Exception) -> ModelError:
+    """Explain what is no event."""
+    message = told("The server sent something in the stream that is no answer ({error}).", error=error)
+    return ModelError(ModelErrorKind.MALFORMED, message, most_tries=4)
+
+
+def loosely(raw: bytes) -> object:
+    """Read JSON with raw controls, NaN, and characters that aren't whole; None where it is none."""
+    import json
+
+    try:
+        value: object = json.loads(raw.decode("utf-8-sig", "replace"), strict=False, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+    try:
+        return _whole(value)
+    except RecursionError:
+        return None
+
+
+def _no_number(_name: str) -> None:
+    return None
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole(item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {cast("str", _whole(key)): _whole(item) for key, item in cast("dict[str, object]", value).items()}
+    return value
+
+
+def _fitted(value: object, kind: Any) -> object:
+    """Return the value as a field of that kind takes it. Raises `_UnfitError`."""
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return _fitted_choice(value, get_args(kind))
+    if kind is Any:
+        return value
+    if kind is msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode(value))
+    if origin is list:
+        return _fitted_items(value, get_args(kind)[0])
+    if origin is dict or kind is dict:
+        return _of(dict, value)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return _fitted_struct(value, kind)
+    if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return _of(kind, value)
+
+
+def _fitted_choice(value: object, kinds: Sequence[Any]) -> object:
+    if value is None and NoneType in kinds:
+        return None
+    for kind in kinds:
+        if kind is not NoneType:
+            try:
+                return _fitted(value, kind)
+            except _UnfitError:
+                continue
+    raise _UnfitError
+
+
+def _fitted_items(value: object, kind: Any) -> list[object]:
+    items: list[object] = []
+    for item in cast("list[object]", value if isinstance(value, list) else [_of(dict, value)]):
+        try:
+            items.append(_fitted(item, kind))
+        except _UnfitError:
+            continue
+    return items
+
+
+def _fitted_struct(value: object, kind: type[msgspec.Struct]) -> msgspec.Struct:
+    given = cast("dict[str, object]", _of(dict, value))
+    fields: dict[str, object] = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in given:
+            try:
+                fields[field.name] = _fitted(given[field.encode_name], field.type)
+            except _UnfitError:
+                continue
+    try:
+        return kind(**fields)
+    except TypeError:
+        raise _UnfitError from None
+
+
+def _of(kind: Any, value: object) -> object:
+    if not isinstance(value, kind):
+        raise _UnfitError
+    return value
+
+
+def count_of(value: object) -> int | None:
+    """Return a count of tokens, which may be a float or a text; None for what can't be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return int(number) if math.isfinite(number) and 0 <= number <= _MOST_TOKENS else None
+
+
+def text_in(value: object) -> str:
+    """Return the text of what a server says as text: a string, a number, an object with a text, or a list of them."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(map(text_in, cast("list[object]", value)))
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return text_in(fields.get("text") or fields.get("refusal"))
+    return "" if value is None or isinstance(value, bool) else str(value)
+
+
+def events_of(
+    payloads: Sequence[bytes], is_complete: Callable[[], bool], read: Callable[[bytes], Sequence[ModelEvent]]
+) -> list[ModelEvent]:
+    """Read payloads that arrived together and return the deltas, neighbours joined; none fails a complete answer.
+
+    Raises:
+        ModelError: what `read` raises for an answer that isn't complete.
+    """
+    deltas: list[ModelEvent] = []
+    for payload in payloads:
+        was_complete = is_complete()
+        try:
+            deltas += read(payload)
+        except ModelError:
+            if not was_complete:
+                raise
+    return _joined(deltas)
+
+
+def _joined(deltas: Sequence[ModelEvent]) -> list[ModelEvent]:
+    joined: list[ModelEvent] = []
+    run: list[str] = []
+    for index, delta in enumerate(deltas):
+        if not isinstance(delta, TextDelta | ThoughtDelta):
+            joined.append(delta)
+            continue
+        run.append(delta.text)
+        after = deltas[index + 1] if index + 1 < len(deltas) else None
+        if type(after) is not type(delta):
+            joined += [type(delta)("".join(run))] if any(run) else []
+            run = []
+    return joined
