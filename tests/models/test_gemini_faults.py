@@ -112,9 +112,9 @@ async def test_a_rate_limit_is_waited_for_as_the_server_tells_and_told_each_time
     assert "Tried 6 times" in outcome.error.message
 
 
-async def test_retry_after_in_the_header_is_kept_to() -> None:
+async def test_a_retry_after_of_no_time_hurries_nobody() -> None:
     outcome = await ask("e429-header")
-    assert [retry.delay_s for retry in outcome.retries] == [0.0] * 5
+    assert all(0.005 <= retry.delay_s <= 0.02 for retry in outcome.retries)
 
 
 async def test_a_used_up_quota_is_told_apart_and_not_retried() -> None:
