@@ -16,7 +16,12 @@ FUNCTION_LINES_P95, FUNCTION_LINES = 35, 60
 PUBLIC_METHODS = 20
 PARAMETERS = 6
 TOOL_IMPORTS = 5
-BROAD_EXCEPTS = {"runtime/executor.py": "Executor.run", "serve/defects.py": "contained", "cli.py": "main"}
+BROAD_EXCEPTS = {
+    "runtime/executor.py": "Executor.run",
+    "serve/defects.py": "contained",
+    "cli.py": "main",
+    "workspace/layer/settling.py": "Settling._settled_or_aside",  # whatever fails, a command's work isn't lost
+}
 
 SEAM = (
     "workspace/fs.py",
@@ -164,7 +169,7 @@ def _node_problems(file: str, scope: str, node: ast.AST) -> Iterator[tuple[int, 
             yield from _class_problems(node)
         case ast.ExceptHandler():
             if _is_broad(node.type) and not _raises_again(node) and BROAD_EXCEPTS.get(file) != scope:
-                yield node.lineno, "a broad except: name the exception (only three places may not)"
+                yield node.lineno, "a broad except: name the exception (only four places may not)"
         case ast.Call(func=ast.Attribute(attr="create_task" | "ensure_future" as name)):
             yield node.lineno, f"{name}: every task has a parent, use an anyio task group"
         case ast.Call(func=ast.Attribute(attr="suppress") | ast.Name(id="suppress")) if any(map(_is_broad, node.args)):

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
+    from dogu.app import Options
     from dogu.settings import SettingsFiles
 
 
@@ -140,6 +141,7 @@ def _run(words: list[str]) -> int:
             _tell_as_json(words, "settings", str(error))
         sys.stderr.write(f"{say(str(error))}\n")
         return 52
+    _finish_what_was_killed(options)
     try:
         return command.run(options, space)
     except SettingsError as error:
@@ -148,6 +150,22 @@ def _run(words: list[str]) -> int:
     except ToolError as error:
         sys.stderr.write(f"{say(error.message)}\n")
         return 54
+
+
+def _finish_what_was_killed(options: Options) -> None:
+    """Whatever dogu is to do now, nothing half done of a killed one stays in a workspace."""
+    import os
+
+    pending = os.path.join(options.state_folder, "pending")
+    try:
+        is_any = any(name.endswith(".journal") for name in os.listdir(pending))
+    except OSError:
+        return
+    if is_any:
+        from dogu.app.undoing import finish_interrupted
+
+        for line in finish_interrupted(options, pending):
+            sys.stderr.write(f"{line}\n")
 
 
 def _parsed(name: str, words: list[str], given: Namespace | None) -> Namespace:

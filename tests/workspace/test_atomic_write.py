@@ -168,17 +168,17 @@ def test_in_a_folder_that_takes_no_new_names_the_file_is_written_in_place(worksp
 
 
 class WithoutExchange(Syscalls):
-    def exchange(self, folder: int, one: str, other: str) -> None:
+    def exchange(self, folder: int, one: str, other: str, into: int | None = None) -> None:
         raise OSError(errno.EINVAL, "no exchange")
 
-    def rename_to_new(self, folder: int, old: str, new: str) -> None:
+    def rename_to_new(self, folder: int, old: str, new: str, into: int | None = None) -> None:
         raise OSError(errno.EINVAL, "no flags")
 
 
 class IgnoresFlags(Syscalls):
     """A file system in user space that knows rename(2) only."""
 
-    def exchange(self, folder: int, one: str, other: str) -> None:
+    def exchange(self, folder: int, one: str, other: str, into: int | None = None) -> None:
         self.rename(folder, one, other)
 
 
@@ -197,10 +197,10 @@ class SavesInBetween(Syscalls):
     def __init__(self, save: Callable[[], object]) -> None:
         self.save = save
 
-    def exchange(self, folder: int, one: str, other: str) -> None:
+    def exchange(self, folder: int, one: str, other: str, into: int | None = None) -> None:
         save, self.save = self.save, lambda: None
         save()
-        super().exchange(folder, one, other)
+        super().exchange(folder, one, other, into)
 
 
 def test_a_save_by_an_editor_in_the_last_moment_survives(workspace: Path):

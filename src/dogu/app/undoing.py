@@ -188,6 +188,7 @@ def finish_interrupted(options: Options, pending: str) -> list[str]:
             journal = _journal(options, stored)
             try:
                 journal.recover()
+                told_of += journal.finished
             finally:
                 journal.close()
         except (OSError, ToolError) as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from functools import cache
 from typing import Any
 
 from dogu.workspace.system import IS_LINUX, SYSTEM, System
@@ -156,21 +157,27 @@ else:
         """Whether the file system of an open file takes no writes."""
         return bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY)
 
-    def rename_to_new(folder: int, old: str, new: str) -> None:
-        """Rename within the folder; EEXIST if `new` exists, EINVAL or ENOSYS where the system can't."""
-        _renameat2(folder, old, new, _NO_REPLACE)
+    def rename_to_new(folder: int, old: str, new: str, into: int | None = None) -> None:
+        """Rename within the folder, or `into` another; EEXIST if `new` exists, EINVAL or ENOSYS if the system can't."""
+        _renameat2(folder, old, folder if into is None else into, new, _NO_REPLACE)
 
-    def exchange(folder: int, one: str, other: str) -> None:
-        """Let two names change places at once; EINVAL or ENOSYS where the system can't."""
-        _renameat2(folder, one, other, _EXCHANGE)
+    def exchange(folder: int, one: str, other: str, into: int | None = None) -> None:
+        """Let two names, the `other` in `into`, change places at once; EINVAL or ENOSYS where the system can't."""
+        _renameat2(folder, one, folder if into is None else into, other, _EXCHANGE)
 
-    def _renameat2(folder: int, old: str, new: str, flags: int) -> None:
+    @cache
+    def _libc() -> Any:
         import ctypes
 
-        libc: Any = ctypes.CDLL(None, use_errno=True)
+        return ctypes.CDLL(None, use_errno=True)
+
+    def _renameat2(folder: int, old: str, into: int, new: str, flags: int) -> None:
+        import ctypes
+
+        libc = _libc()
         if not IS_LINUX or not hasattr(libc, "renameat2"):
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), old)
-        if libc.renameat2(folder, os.fsencode(old), folder, os.fsencode(new), ctypes.c_uint(flags)) != 0:
+        if libc.renameat2(folder, os.fsencode(old), into, os.fsencode(new), ctypes.c_uint(flags)) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), new)
 

@@ -29,6 +29,7 @@ _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
 _MOST_LINKS = 40  # as the kernel allows
 _MOST_STEPS = 10_000
+_LONGEST_BYTES = 3_800  # of a path in one call: the kernel takes 4,095
 _ENTER = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK
 _HANDLE = fs.O_PATH | fs.O_DIRECTORY | fs.O_CLOEXEC
 
@@ -63,7 +64,7 @@ class Place(msgspec.Struct, frozen=True):
     made: tuple[str, ...] = ()
 
 
-def openat2(start: int, path: str, flags: int, resolve: int) -> int | None:
+def openat2(start: int, path: str | bytes, flags: int, resolve: int) -> int | None:
     """Open by openat2(2) and return the descriptor, or None when the kernel doesn't answer with one, why ever."""
     global _kernel_can  # noqa: PLW0603  (one fact about the kernel, learnt at the first call)
     if not _kernel_can:
@@ -137,6 +138,68 @@ def open_folder_below(handle: int, path: str) -> int:
         close(folder)
 
 
+def open_long(path: str, flags: int = _HANDLE) -> int:
+    """Open an absolute path of any length, by default as a handle of a folder. Raises OSError."""
+    *above, last = _pieces(path)
+    if not above:
+        return fs.open(path, flags)
+    handle = fs.open("/", _HANDLE)
+    try:
+        for piece in above:
+            handle, old = fs.open(piece, _HANDLE, dir_fd=handle), handle
+            close(old)
+        return fs.open(last, flags, dir_fd=handle)
+    finally:
+        close(handle)
+
+
+def is_there(path: str) -> bool:
+    """Whether there is something at an absolute path of any length; a link counts wherever it leads."""
+    try:
+        folder = open_long(os.path.dirname(path))
+    except OSError:
+        return False
+    try:
+        fs.stat(os.path.basename(path), dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    finally:
+        close(folder)
+    return True
+
+
+class LastFolder:
+    """Opens the folders that paths lie in and keeps the last one open: what is sorted by path lies side by side."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._handle = -1
+
+    def of(self, path: str) -> tuple[int, str]:
+        """Return a handle of the folder that `path` (absolute, of any length) lies in, and its name there."""
+        folder, name = os.path.split(path)
+        if self._handle < 0 or folder != self._path:
+            self.close()
+            self._handle, self._path = open_long(folder), folder
+        return self._handle, name
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._handle >= 0:
+            close(self._handle)
+        self._handle = -1
+
+
+def _pieces(path: str) -> list[bytes]:
+    """Cut a path into such that the kernel takes, each but the first relative to the one before."""
+    data = os.fsencode(path)
+    pieces: list[bytes] = []
+    while len(data) > _LONGEST_BYTES and (at := data.rfind(b"/", 1, _LONGEST_BYTES)) > 0:
+        pieces.append(data[:at])
+        data = data[at + 1 :]
+    return [*pieces, data]
+
+
 def enter(handle: int, parts: Iterable[str]) -> int:
     """Open the folder that these names lead to below `handle`, following no symbolic link; none of them is itself."""
     folder = os.dup(handle)
@@ -165,12 +228,29 @@ def find_place(anchor: Anchor, path: str, create: bool = False, follow_last: boo
     Links are followed while they stay in the roots, the last part's only with `follow_last`. With `create`, missing
     folders on the way are made. Raises `OutsideRootsError`, or OSError (ELOOP for too many links).
     """
+    if not follow_last and (place := _plain_place(anchor, path)) is not None:
+        return place
     walk = _Walk(anchor, create, follow_last)
     try:
         return walk.follow(path)
     except BaseException:
         walk.close()
         raise
+
+
+def _plain_place(anchor: Anchor, path: str) -> Place | None:
+    """Find the place of `path` where no link lies on the way; None: walk, to find it or to learn why not."""
+    root, parts = anchor(path)
+    if not parts or ".." in parts or not _kernel_can:
+        return None
+    handle: int | None = open_root(root)
+    for piece in _pieces("/".join(parts[:-1]) or "."):
+        above = handle
+        handle = openat2(above, piece, _HANDLE, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS)
+        close(above)
+        if handle is None:
+            return None
+    return Place(handle, parts[-1], "/".join([root.rstrip("/"), *parts]))
 
 
 def close(descriptor: int) -> None:

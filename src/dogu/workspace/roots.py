@@ -121,6 +121,15 @@ class Roots:
         except OSError as error:
             raise explain(error, located) from error
 
+    def noted_place(self, path: str, create: bool = False) -> Place:
+        """Find the place of a path that was noted: absolute, without links, as long as it may be; else as `place`."""
+        try:
+            return openat.find_place(self._writable_anchor, path, create, follow_last=False)
+        except OutsideRootsError as error:
+            raise self._outside(path, error) from error
+        except OSError as error:
+            raise explain(error, path) from error
+
     def real(self, path: str) -> str:
         """Return the absolute path of what `path` names, with every symbolic link resolved; the end may be missing."""
         located = self.locate(path)

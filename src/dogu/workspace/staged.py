@@ -21,7 +21,8 @@ class StagedChange(msgspec.Struct, frozen=True):
     `moved_from` is the folder that the command renamed to `path`: what lies in it moves along, before anything else.
     `was_there`: the command's version was made of one that lay there, so that nothing there now is somebody's doing.
     `in_place`: the file has other names and was written to: so are those. `has_marks`: `source` carries attributes of
-    the layer's own. `whole`: nothing lay there, and all below `source` is new and without marks.
+    the layer's own. `whole`: nothing lay there, and all below `source` is new and without marks, so that one move takes
+    it there; each entry in it is a change that `comes_along`.
     """
 
     path: str
@@ -31,6 +32,7 @@ class StagedChange(msgspec.Struct, frozen=True):
     in_place: bool = False
     has_marks: bool = False
     whole: bool = False
+    comes_along: bool = False
 
 
 class CommitReport(msgspec.Struct, frozen=True):

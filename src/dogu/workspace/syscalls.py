@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 from dogu.workspace import fs
+from dogu.workspace.system import IS_LINUX
 
 _BLOCK_BYTES = 1 << 20
 
@@ -83,13 +84,13 @@ class Syscalls:
         """Remove a name."""
         fs.unlink(name, dir_fd=folder)
 
-    def rename_to_new(self, folder: int, old: str, new: str) -> None:
-        """Rename within the folder; EEXIST if `new` exists, EINVAL or ENOSYS where the system can't."""
-        fs.rename_to_new(folder, old, new)
+    def rename_to_new(self, folder: int, old: str, new: str, into: int | None = None) -> None:
+        """Rename within the folder, or `into` another; EEXIST if `new` exists, EINVAL or ENOSYS if the system can't."""
+        fs.rename_to_new(folder, old, new, into)
 
-    def exchange(self, folder: int, one: str, other: str) -> None:
-        """Let two names change places at once; EINVAL or ENOSYS where the system can't."""
-        fs.exchange(folder, one, other)
+    def exchange(self, folder: int, one: str, other: str, into: int | None = None) -> None:
+        """Let two names, the `other` in `into`, change places at once; EINVAL or ENOSYS where the system can't."""
+        fs.exchange(folder, one, other, into)
 
 
 def write_all(syscalls: Syscalls, descriptor: int, data: bytes) -> None:
@@ -120,3 +121,15 @@ def read_all(syscalls: Syscalls, descriptor: int, limit: int) -> bytes:
         chunks.append(chunk)
         offset += len(chunk)
     return b"".join(chunks)
+
+
+def sync_file_system(descriptor: int) -> None:
+    """Wait until all that was written to the file system of an open folder is on the disk."""
+    import ctypes
+
+    folder = fs.open(".", os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC, dir_fd=descriptor)
+    try:
+        if not IS_LINUX or ctypes.CDLL(None, use_errno=True).syncfs(folder) != 0:
+            os.sync()
+    finally:
+        os.close(folder)

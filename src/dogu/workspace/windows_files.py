@@ -118,13 +118,13 @@ def rename(src: str, dst: str, *, src_dir_fd: int | None = None, dst_dir_fd: int
         win.check(status, dst)
 
 
-def rename_to_new(folder: int, old: str, new: str) -> None:
-    """Rename within a folder; EEXIST where `new` is taken."""
+def rename_to_new(folder: int, old: str, new: str, into: int | None = None) -> None:
+    """Rename within a folder, or `into` another; EEXIST where `new` is taken."""
     with win.opened(old, folder, win.DELETE | win.READ_ATTRIBUTES, win.REPARSE) as handle:
-        win.check(win.name_anew(handle, win.RENAME, 0, new, folder), new)
+        win.check(win.name_anew(handle, win.RENAME, 0, new, folder if into is None else into), new)
 
 
-def exchange(folder: int, one: str, other: str) -> None:
+def exchange(folder: int, one: str, other: str, into: int | None = None) -> None:
     """Refuse: no call of Windows lets two names change places."""
     raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), one)
 

@@ -1,10 +1,12 @@
 """What a command did in a layer is put in its place, undone and done again: bytes, modes, owners, attributes, links."""
 
 import os
+import re
+import shutil
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,10 @@ MORE_CASES = {
     "a large file removed": "rm large",
     "a large file moved": "mv large d/larger; echo more >> d/larger",
     "a FIFO and an empty folder removed": "rm pipe; rmdir empty",
+    "a folder in which names are linked": "cp -al d twin; ln a again; ln one three",
+    "new files with two names": "mkdir n; echo x > n/x; ln n/x y; ln n/x n/z",
+    "a new folder with what was elsewhere": "mkdir -p n/m; mv a n/m; cp -r d n; ln n/d/e/f n/g",
+    "a closed folder": "mkdir -p closed/in; echo x > closed/in/f; chmod 500 closed/in; chmod 555 closed",
 }
 
 
@@ -54,8 +60,9 @@ class Place:
         limits = ShellLimits(layers=layers, idle_timeout_s=20)
         self._tool = RunShellCommand(roots, processes, lambda: environment, limits, lambda: sandbox)
 
-    async def run(self, command: str) -> str:
-        context = CallContext(approved=ApprovedCommand(RunShellCommandArgs(command=command), How()))
+    async def run(self, command: str, report: Callable[[str], None] = lambda _: None) -> str:
+        approved = ApprovedCommand(RunShellCommandArgs(command=command), How())
+        context = CallContext(approved=approved, report=report)
         async with self.journal.call("c", command, snapshot=False):
             result = await self._tool.execute(RunShellCommandArgs(command=command), context)
         assert isinstance(result.llm_content, str)
@@ -109,6 +116,59 @@ async def test_what_a_command_did_is_undone_and_redone(command: str, place: Plac
     assert place.tree() == after
     assert (await to_thread.run_sync(lambda: place.journal.undo(consent=Consent()))).done
     assert place.tree() == before
+
+
+_DEEP = """python3 - <<'END'
+import os
+for number in range(60):
+    os.mkdir("x" * 100)
+    os.chdir("x" * 100)
+    open(f"f{number}", "w").write(str(number))
+END
+"""
+
+
+async def test_a_tree_too_deep_for_a_path_is_kept_undone_and_redone(place: Place):
+    def depth() -> int:
+        found, todo = 0, [os.open(place.root, os.O_RDONLY)]
+        while todo:
+            folder = todo.pop()
+            for name in os.listdir(folder):
+                if name[0] in "xf" and name not in ("f",):
+                    if name.startswith("f"):
+                        found += os.stat(name, dir_fd=folder).st_size > 0
+                    else:
+                        todo.append(os.open(name, os.O_RDONLY, dir_fd=folder))
+            os.close(folder)
+        return found
+
+    told = await place.run(_DEEP)
+    assert depth() == 60, told
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert depth() == 0
+    assert (await to_thread.run_sync(place.journal.redo)).done
+    assert depth() == 60
+    await place.run("rm -rf xx*")
+    assert depth() == 0
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert depth() == 60
+
+
+async def test_a_folder_that_the_user_removed_meanwhile_does_not_come_back(place: Place):
+    saved: list[str] = []
+
+    def remove(_text: str) -> None:
+        if not saved:
+            shutil.rmtree(place.root / "d")
+        saved.append("")
+
+    command = "echo new > d/e/new; echo said; sleep 0.5; echo b > b"
+    told = await place.run(command, remove)
+    assert not (place.root / "d").exists()
+    assert (place.root / "b").exists()
+    [aside] = re.findall(r"own version is in (\S+)\.", told)
+    assert (Path(aside + str(place.root)) / "d/e/new").read_text() == "new\n"
+    assert "left as they left it: d, d/e, d/e/new" in told
 
 
 _DAY = [

@@ -1,4 +1,5 @@
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -272,6 +273,21 @@ async def test_without_a_layer_nothing_is_run_that_must_be_shown_first(place: Pl
 
 def read(path: str) -> str:
     return Path(path).read_text()
+
+
+async def test_what_cannot_be_put_in_place_is_set_aside_whole(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_values: object, **_named: object) -> None:
+        raise RuntimeError("nobody has thought of this")
+
+    monkeypatch.setattr(place.changes, "commit", fail)
+    told = await place.run("echo said; mkdir -p new/deep; echo work > new/deep/er")
+    [aside] = re.findall(r"What wasn't is in (\S+)\.", told)
+    assert read(f"{aside}/new/deep/er") == "work\n"
+    assert "Stdout: said\n" in told
+    assert "nobody has thought of this" in told
+    assert place.result.error is not None
+    await place.run("true")
+    assert read(f"{aside}/new/deep/er") == "work\n"
 
 
 async def test_what_lives_on_unforeseen_goes_on_writing_into_the_roots(place: Place) -> None:

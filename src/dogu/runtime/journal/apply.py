@@ -20,22 +20,19 @@ from dogu.runtime.journal.kept import Kept, copy_content
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
     MISSING,
-    UNKNOWN_MODE,
-    UNKNOWN_OWNER,
     Seen,
     State,
     is_stamp,
-    read_xattrs,
+    make_device,
+    put_attributes,
     see,
     time_of,
-    write_xattrs,
 )
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
-from dogu.workspace.openat import Place
+from dogu.workspace.openat import LastFolder, Place, is_there, open_long
 from dogu.workspace.os_errors import explain
-from dogu.workspace.syscalls import Syscalls
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.syscalls import Syscalls, sync_file_system
 
 _MOST_AT_ONCE = 2000
 _FEW = 8  # so many files are synced one by one
@@ -61,7 +58,7 @@ class Step(msgspec.Struct, frozen=True):
     """One path and what it shall hold. `now` is what was seen there; `source` a new entry that is to be moved there.
 
     `number` is its place in the record, by which its temporary file is called. `is_in_place`: the file's other names
-    shall show it too. `has_marks`: `source` carries a layer's own attributes.
+    shall show it too. `has_marks`: `source` carries a layer's own attributes. `peers` may name what is there too.
     """
 
     number: int
@@ -71,6 +68,7 @@ class Step(msgspec.Struct, frozen=True):
     source: str = ""
     is_in_place: bool = False
     has_marks: bool = False
+    peers: tuple[bytes, ...] = ()
 
 
 class _OthersInsideError(ToolError):
@@ -93,6 +91,8 @@ class Applier:
         self._refused: dict[str, UndoRefusal] = {}
         self._moved: set[str] = set()
         self._prepared: dict[str, str] = {}
+        self._paths: set[str] = set()
+        self._sources = LastFolder()
         self._folder = -1
         self._folder_path: str = ""
 
@@ -101,16 +101,19 @@ class Applier:
 
         What goes does so first, the deepest first; then folders are made, then what lies in them; their own modes last.
         """
+        self._paths = {step.path for step in steps}
         steps, emptied = _apart(sorted(steps, key=lambda step: step.path))
         gone = {step.path for step in reversed(steps) if _goes_first(step) and self._tried(step, self._take_away)}
         for step in steps:
-            if step.target.kind == "folder" and step.now.state.kind != "folder":
+            if step.target.kind == "folder" and step.now.state.kind != "folder" and not step.source:
                 self._tried(step, self._make_folder)
         files = [step for each in steps if _is_put(each) and (step := _without_old(each, gone)) is not None]
-        for at in range(0, len(files), _MOST_AT_ONCE):
-            self._put(files[at : at + _MOST_AT_ONCE])
+        files.sort(key=lambda step: not step.is_in_place)  # others may be further names of those
+        first = sum(step.is_in_place for step in files)
+        for start, end in [(0, first), *_pieces(first, len(files))]:
+            self._put(files[start:end])
         for step in reversed(steps):
-            if step.target.kind == "folder" and step.path not in self._refused:
+            if step.target.kind == "folder" and not step.source and step.path not in self._refused:
                 self._tried(step, self._settle_folder)
         for step in reversed(emptied):
             self._tried(step, self._take_away)
@@ -124,7 +127,7 @@ class Applier:
         for step in steps:
             with suppress(ToolError, OSError), self._place(step.path) as place:
                 is_done = step.now.state.is_same_as(step.target)
-                if step.source and not is_done and not os.path.lexists(step.source):
+                if step.source and not is_done and not is_there(step.source):
                     fs.rename(self._name_of(step.number), step.source, src_dir_fd=place.parent)
                 elif step.target.kind == "missing" and step.now.status is None:
                     self._move(place, self._name_of(step.number), place.name)
@@ -165,6 +168,7 @@ class Applier:
         if self._folder >= 0:
             os.close(self._folder)
         self._folder = -1
+        self._sources.close()
 
     def _take_away(self, place: Place, step: Step) -> None:
         if step.now.state.kind == "folder":
@@ -193,7 +197,7 @@ class Applier:
         status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
         if not stat.S_ISDIR(status.st_mode):
             raise _changed_now()
-        if _put_attributes(place, step.target, has_marks=False) and step.now.state.kind == "folder":
+        if put_attributes(place, step.target, has_marks=False) and step.now.state.kind == "folder":
             self._done.append((step.path, told("restored")))
 
     def _put(self, steps: Sequence[Step]) -> None:
@@ -211,8 +215,7 @@ class Applier:
         with suppress(FileNotFoundError):
             fs.unlink(name, dir_fd=place.parent)
         if step.source:
-            _take_source(step, place, name)
-            self._moved.add(step.source)
+            self._prepare_source(place, step)
             return
         match step.target.kind:
             case "link":
@@ -220,13 +223,21 @@ class Applier:
             case "fifo":
                 fs.mkfifo(name, 0o600, dir_fd=place.parent)
             case "device":
-                _make_device(step.target, place, name)
+                make_device(step.target, place, name)
             case _:
                 if not self._linked_to_peer(step, place, name):
                     self._fill(step, place, name)
                 self._prepared[step.path] = name
                 return
-        _put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
+        put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
+
+    def _prepare_source(self, place: Place, step: Step) -> None:
+        if step.source in self._paths:  # of one that is taken itself: all are taken away before any is put there
+            _take_source(step, place, self._name_of(step.number))
+            self._moved.add(step.source)
+        elif step.has_marks:
+            folder, name = self._sources.of(step.source)
+            put_attributes(Place(folder, name, step.source), step.target, has_marks=True)
 
     def _linked_to_peer(self, step: Step, place: Place, name: str) -> bool:
         """Give the file its other name back, where a file of that name still holds the same."""
@@ -263,21 +274,43 @@ class Applier:
                 raise
             finally:
                 os.close(descriptor)
-        _put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
+        put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
 
     def _swap(self, place: Place, step: Step) -> None:
         name = self._name_of(step.number)
         what = told("brought back") if step.now.state.kind == "missing" else told("restored")
         if _keeps_content(step):
             self._check_still(place, step)
-            _put_attributes(place, step.target, has_marks=False)
+            put_attributes(place, step.target, has_marks=False)
         elif _is_overwritten(step):
             self._overwrite(place, step)
-        elif step.now.status is None or step.path in self._moved:
-            self._name_new(place, name)
-        else:
-            self._exchange(place, step, name)
+        elif not (step.source and step.source not in self._moved and self._moved_in(place, step)):
+            if step.now.status is None or step.path in self._moved:
+                self._name_new(place, name)
+            else:
+                self._exchange(place, step, name)
         self._done.append((step.path, what))
+
+    def _moved_in(self, place: Place, step: Step) -> bool:
+        """Let the new entry change places with what is there, from where it lies; False: it now lies beside it."""
+        folder, name = self._sources.of(step.source)
+        is_new = step.now.status is None or step.path in self._moved
+        move = self._system.rename_to_new if is_new else self._system.exchange
+        try:
+            move(folder, name, place.name, place.parent)
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOENT):
+                raise _changed_now() from error
+            if error.errno not in (*_CANNOT, errno.EXDEV):
+                raise
+            _take_source(step, place, self._name_of(step.number))
+            return False
+        if not is_new:
+            if not step.now.is_still(fs.stat(name, dir_fd=folder, follow_symlinks=False)):
+                self._system.exchange(folder, name, place.name, place.parent)
+                raise _changed_now()
+            fs.unlink(name, dir_fd=folder)
+        return True
 
     def _name_new(self, place: Place, name: str) -> None:
         try:
@@ -305,7 +338,8 @@ class Applier:
     def _overwrite(self, place: Place, step: Step) -> None:
         """Write into the file, because its other names are to show it too."""
         if step.source:
-            with open(step.source, "rb") as file:
+            folder, name = self._sources.of(step.source)
+            with open(fs.open(name, _OPEN, dir_fd=folder), "rb") as file:
                 data = file.read()
         else:
             data = self._kept.read(step.target)
@@ -317,7 +351,7 @@ class Applier:
                 raise _changed_now()
 
         self._writer.write(place, data, refuse_changed)
-        _put_attributes(place, step.target, has_marks=False)
+        put_attributes(place, step.target, has_marks=False)
 
     def _check_still(self, place: Place, step: Step) -> None:
         if not step.now.is_still(fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)):
@@ -345,7 +379,7 @@ class Applier:
                 device = os.fstat(place.parent).st_dev
                 if device not in devices:
                     devices.add(device)
-                    _sync_file_system(place.parent)
+                    sync_file_system(place.parent)
 
 
 def _apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
@@ -363,6 +397,10 @@ def _apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
     return [step for step in steps if step.path not in moved], emptied
 
 
+def _pieces(start: int, end: int) -> list[tuple[int, int]]:
+    return [(at, min(at + _MOST_AT_ONCE, end)) for at in range(start, end, _MOST_AT_ONCE)]
+
+
 def _goes_first(step: Step) -> bool:
     """What is to go, and what stands where something of another kind shall be and can't change places with it."""
     now, target = step.now.state.kind, step.target.kind
@@ -370,7 +408,7 @@ def _goes_first(step: Step) -> bool:
 
 
 def _is_put(step: Step) -> bool:
-    return step.target.kind not in ("missing", "folder") and (bool(step.source) or step.target.kind != "other")
+    return bool(step.source) or step.target.kind not in ("missing", "folder", "other")
 
 
 def _without_old(step: Step, gone: set[str]) -> Step | None:
@@ -411,26 +449,31 @@ def _remove_folder(place: Place) -> None:
 
 def _take_source(step: Step, place: Place, name: str) -> None:
     """Move the new entry beside its place, or copy it from another file system."""
+    folder = open_long(os.path.dirname(step.source))
     try:
-        fs.rename(step.source, name, dst_dir_fd=place.parent)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        _copy_source(step, place, name)
+        own = os.path.basename(step.source)
+        try:
+            fs.rename(own, name, src_dir_fd=folder, dst_dir_fd=place.parent)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            _copy_source(step, folder, place, name)
+    finally:
+        os.close(folder)
     if step.has_marks or step.target.xattrs is not None:
-        _put_attributes(Place(place.parent, name, place.path), step.target, has_marks=step.has_marks)
+        put_attributes(Place(place.parent, name, place.path), step.target, has_marks=step.has_marks)
 
 
-def _copy_source(step: Step, place: Place, name: str) -> None:
+def _copy_source(step: Step, folder: int, place: Place, name: str) -> None:
     match step.target.kind:
         case "link":
             fs.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
         case "fifo":
             fs.mkfifo(name, 0o600, dir_fd=place.parent)
         case "device":
-            _make_device(step.target, place, name)
+            make_device(step.target, place, name)
         case _:
-            source = fs.open(step.source, _OPEN)
+            source = fs.open(os.path.basename(step.source), _OPEN, dir_fd=folder)
             target = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
                 copy_content(source, target)
@@ -438,42 +481,7 @@ def _copy_source(step: Step, place: Place, name: str) -> None:
             finally:
                 os.close(source)
                 os.close(target)
-    _put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
-
-
-def _make_device(target: State, place: Place, name: str) -> None:
-    kind, _, number = target.target.partition(b":")
-    fs.mknod(name, (stat.S_IFCHR if kind == b"c" else stat.S_IFBLK) | 0o600, int(number), dir_fd=place.parent)
-
-
-def _put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
-    """Give a name its owner, attributes and mode, in this order: a change of owner takes bits of the mode away."""
-    status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
-    changed = False
-    if wanted.owner not in (UNKNOWN_OWNER, (status.st_uid, status.st_gid)):
-        fs.chown(place.name, *wanted.owner, dir_fd=place.parent, follow_symlinks=False)
-        changed = True
-    if stat.S_ISLNK(status.st_mode) or wanted.mode == UNKNOWN_MODE:
-        return changed
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        fs.chmod(place.name, wanted.mode, dir_fd=place.parent)
-        return changed
-    xattrs = read_xattrs(place.parent, place.name)
-    differs = stat.S_IMODE(status.st_mode) != wanted.mode or (wanted.xattrs is not None and xattrs != wanted.xattrs)
-    if not (differs or changed or has_marks):
-        return False
-    try:
-        descriptor = fs.open(place.name, _OPEN, dir_fd=place.parent)
-    except PermissionError:
-        # A file its owner may not read: nothing but its name is left to go by.
-        fs.chmod(place.name, wanted.mode, dir_fd=place.parent)
-        return True
-    try:
-        write_xattrs(descriptor, wanted.xattrs, has_marks=has_marks)
-        fs.fchmod(descriptor, wanted.mode)
-    finally:
-        os.close(descriptor)
-    return differs or changed
+    put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
 
 
 def _sync_name(folder: int, name: str) -> None:
@@ -484,14 +492,3 @@ def _sync_name(folder: int, name: str) -> None:
                 fs.fsync(descriptor)
             finally:
                 os.close(descriptor)
-
-
-def _sync_file_system(descriptor: int) -> None:
-    import ctypes
-
-    folder = fs.open(".", os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC, dir_fd=descriptor)
-    try:
-        if not IS_LINUX or ctypes.CDLL(None, use_errno=True).syncfs(folder) != 0:
-            os.sync()
-    finally:
-        os.close(folder)

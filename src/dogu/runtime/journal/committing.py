@@ -22,6 +22,8 @@ from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, Seen, State, digest_by_stamp, see
 from dogu.runtime.journal.undo import look_at
 from dogu.workspace import fs
+from dogu.workspace.layer.make import aside_of
+from dogu.workspace.openat import LastFolder, open_long
 from dogu.workspace.staged import StagedChange
 
 MARKER = "committing"
@@ -29,16 +31,21 @@ _NOTE = ".journal"
 _MANY = 2_000  # new files; of so many, the contents aren't read to know them again
 _READ_BYTES = 4 << 20
 _MOST_LOOKED_AT = 50_000  # files, for the other names of one
+_LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC
 _BY_STAMP = State(digest=digest_by_stamp(0, 0))
 
 
 class Staged(msgspec.Struct):
-    """What is to be committed: the records of it with what was there, the steps, and what stands in the way."""
+    """What is to be committed: the records of it with what was there, the steps, and what stands in the way.
+
+    `along` are the paths, by folder, that are moved with a folder that is new.
+    """
 
     changes: list[ChangeRecord] = msgspec.field(default_factory=list[ChangeRecord])
     steps: list[Step] = msgspec.field(default_factory=list[Step])
     contents: list[Step] = msgspec.field(default_factory=list[Step])
     content_bytes: int = 0
+    along: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
     conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
     nothing_to_do: list[str] = msgspec.field(default_factory=list[str])
     lost: list[tuple[str, int]] = msgspec.field(default_factory=list[tuple[str, int]])
@@ -76,51 +83,111 @@ class Stager:
         self._kept = kept
         self._beside = beside
         self._found = Staged()
+        self._within = tuple(f"{root.rstrip('/')}/" for root in roots)
+        self._sources = LastFolder()
+        self._is_many = False
         self._moved: set[str] = set()
+        self._whole: set[str] = set()  # new folders that are moved as they are, and those in them
+        self._along_with: dict[str, str] = {}
+        self._gone: dict[str, str] = {}
+        self._leaders: dict[tuple[int, int], str] = {}
         self._names: dict[int, list[str]] | None = None
 
     def stage(self, changes: Sequence[StagedChange], began_ns: int, force: Collection[str]) -> Staged:
         """Look at each path, keep what is there, and say what is to be done. Raises OSError."""
         expanded = self._expanded(changes)
         self._moved = {change.source for change in expanded if change.moved_from}
-        is_many = sum(1 for change in expanded if change.source) > _MANY
-        for change in expanded:
-            try:
-                self._stage_one(change, began_ns, change.path in force, is_many)
-            except ToolError as error:
-                self._found.conflicts.append((change.path, error.message))
+        self._is_many = sum(1 for change in expanded if change.source) > _MANY
+        try:
+            self._find_leaders(expanded)
+            for change in expanded:
+                try:
+                    self._stage_one(change, began_ns, force)
+                except ToolError as error:
+                    self._found.conflicts.append((change.path, error.message))
+        finally:
+            self._sources.close()
         self._keep_folders_of_conflicts()
         return self._found
 
-    def _stage_one(self, change: StagedChange, began_ns: int, is_forced: bool, is_many: bool) -> None:
+    def _find_leaders(self, changes: Sequence[StagedChange]) -> None:
+        """Find the files of the layer that have several names and are one that stays where it is, with its names."""
+        for change in changes:
+            if not (change.was_there and change.source):
+                continue
+            folder, name = self._sources.of(change.source)
+            status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
+            if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
+                continue
+            state = see(folder, name, most_read=_READ_BYTES).state
+            if change.in_place or look_at(self._reach, change.path, state).state.is_same_as(state):
+                self._leaders.setdefault((status.st_dev, status.st_ino), change.path)
+
+    def _stage_one(self, change: StagedChange, began_ns: int, force: Collection[str]) -> None:
         found = self._found
+        if change.comes_along and os.path.dirname(change.path) in self._whole:
+            self._stage_along(change)
+            return
         seen = look_at(self._reach, change.path)
-        conflict = _conflict(change, seen, began_ns)
-        if conflict and not is_forced and change.path not in self._moved:
+        conflict = self._gone.get(os.path.dirname(change.path), "") or _conflict(change, seen, began_ns)
+        if conflict and change.path not in force and change.path not in self._moved:
             found.conflicts.append((change.path, conflict))
+            if seen.status is None and change.source:
+                self._gone[change.path] = conflict  # what is in it would bring it back
             return
         if seen.status is None and not change.source:
             found.nothing_to_do.append(change.path)
             return
-        target = _state_of_source(change, is_many) if change.source else MISSING
-        if seen.state.is_same_as(target):
+        new = self._see_source(change.source) if change.source else Seen(MISSING)
+        leader = self._leader(change, new)
+        target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))
+        if seen.state.is_same_as(target) and leader is None:
             found.nothing_to_do.append(change.path)
             return
-        number = len(found.changes)
+        if is_whole := change.whole and seen.status is None:
+            self._whole.add(change.path)
+        is_moved = (target.kind != "folder" or is_whole) and leader is None
         step = Step(
-            number,
+            len(found.changes),
             change.path,
             seen,
             target,
-            source="" if target.kind == "folder" or _keeps_content(change, seen.state, target) else change.source,
+            source=change.source if is_moved and not _keeps_content(change, seen.state, target) else "",
             is_in_place=change.in_place,
             has_marks=change.has_marks,
         )
-        outside = not any(change.path.startswith(f"{root.rstrip('/')}/") for root in self._roots)
         before = self._kept_before(step)
-        source = os.fsencode(step.source)
-        found.changes.append(ChangeRecord(os.fsencode(change.path), before, target, outside, False, source))
+        self._record(change, before, target, step.source)
         found.steps.append(step)
+
+    def _stage_along(self, change: StagedChange) -> None:
+        """Note what comes along with a folder that is new as a whole: nothing need be done for it."""
+        folder, _ = os.path.split(change.path)
+        state = self._see_source(change.source).state
+        self._record(change, MISSING, state, change.source)
+        self._found.along.setdefault(self._along_with.get(folder, folder), []).append(change.path)
+        if state.kind == "folder":
+            self._whole.add(change.path)
+            self._along_with[change.path] = self._along_with.get(folder, folder)
+
+    def _record(self, change: StagedChange, before: State, after: State, source: str) -> None:
+        outside = not change.path.startswith(self._within)
+        record = ChangeRecord(os.fsencode(change.path), before, after, outside, False, os.fsencode(source))
+        self._found.changes.append(record)
+
+    def _see_source(self, source: str) -> Seen:
+        folder, name = self._sources.of(source)
+        seen = see(folder, name, _BY_STAMP if self._is_many else MISSING, most_read=_READ_BYTES)
+        if seen.status is None:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+        return seen
+
+    def _leader(self, change: StagedChange, new: Seen) -> str | None:
+        """Return the file that this shall be another name of, which stays where it is."""
+        if new.status is None or new.status.st_nlink < 2:
+            return None
+        leader = self._leaders.get((new.status.st_dev, new.status.st_ino))
+        return None if leader == change.path else leader
 
     def _kept_before(self, step: Step) -> State:
         state = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=self._peers(step))
@@ -163,10 +230,16 @@ class Stager:
                 found |= _moves(change, moved)
             else:
                 found[change.path] = change
-            if not change.source or not _is_folder(change.source):
+            if change.whole or change.comes_along:
+                continue
+            if not change.source or not self._is_folder(change.source):
                 within = [path for path in found if moved and path.startswith(f"{change.path}/")]
                 found |= {path: StagedChange(path) for path in (*_below(change.path), *within)}
         return list(found.values())
+
+    def _is_folder(self, source: str) -> bool:
+        folder, name = self._sources.of(source)
+        return stat.S_ISDIR(fs.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
     def _keep_folders_of_conflicts(self) -> None:
         """A folder that holds what somebody changed meanwhile stays, with all those it lies in."""
@@ -183,8 +256,10 @@ class Stager:
             found.conflicts.append((step.path, why))
         gone = {step.path for step in kept}
         found.changes = [each for each in found.changes if os.fsdecode(each.path) not in gone]
-        numbered = [step for step in found.steps if step.path not in gone]
-        found.steps = [msgspec.structs.replace(step, number=number) for number, step in enumerate(numbered)]
+        numbers = {os.fsdecode(change.path): number for number, change in enumerate(found.changes)}
+        found.steps = [
+            msgspec.structs.replace(step, number=numbers[step.path]) for step in found.steps if step.path not in gone
+        ]
 
 
 @contextmanager
@@ -203,7 +278,7 @@ def noted(pending: str, folder: str, sources: Iterable[str]) -> Generator[None]:
         yield
         for name in (*(os.path.join(layer, MARKER) for layer in markers), path):
             with suppress(OSError):
-                os.unlink(name)
+                fs.unlink(name)
     finally:
         os.close(descriptor)
 
@@ -212,7 +287,7 @@ def interrupted(pending: str) -> list[tuple[str, str]]:
     """Return the notes of killed processes, each with the folder of the session that it is about."""
     found: list[tuple[str, str]] = []
     try:
-        names = sorted(os.listdir(pending))
+        names = sorted(fs.listdir(pending))
     except OSError:
         return []
     for name in names:
@@ -229,11 +304,19 @@ def interrupted(pending: str) -> list[tuple[str, str]]:
     return found
 
 
-def unmark(sources: Iterable[str]) -> None:
-    """Say that the layers of these entries are no longer needed."""
+def let_go(sources: Iterable[str], is_whole: bool) -> list[str]:
+    """Say that the layers of these entries are no longer needed; not `is_whole`: they hold what nobody could place.
+
+    Returns where that is then.
+    """
+    kept: list[str] = []
     for layer in {layer for source in sources if (layer := _layer_of(source))}:
         with suppress(OSError):
-            os.unlink(os.path.join(layer, MARKER))
+            fs.unlink(os.path.join(layer, MARKER))
+            if not is_whole:
+                fs.rename(layer, aside_of(layer))
+                kept.append(aside_of(layer))
+    return kept
 
 
 def _layer_of(source: str) -> str:
@@ -254,19 +337,6 @@ def _conflict(change: StagedChange, seen: Seen, began_ns: int) -> str:
     if seen.status.st_ctime_ns > began_ns:
         return told("somebody changed it since the command began")
     return ""
-
-
-def _state_of_source(change: StagedChange, is_many: bool) -> State:
-    folder = fs.open(os.path.dirname(change.source), os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC)
-    try:
-        name = os.path.basename(change.source)
-        size = fs.stat(name, dir_fd=folder, follow_symlinks=False).st_size
-        state = see(folder, name, _BY_STAMP if is_many or size > _READ_BYTES else MISSING).state
-    finally:
-        os.close(folder)
-    if state.kind == "missing":
-        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), change.source)
-    return state
 
 
 def _names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
@@ -292,10 +362,6 @@ def _keeps_content(change: StagedChange, now: State, target: State) -> bool:
     return change.in_place and now.kind == target.kind == "file" and now.has_same_content(target)
 
 
-def _is_folder(path: str) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path)
-
-
 def _moves(change: StagedChange, moved: Collection[str]) -> dict[str, StagedChange]:
     """Give the moves of what lies in a folder that moves, but for what is moved elsewhere, and the folder itself."""
     found: dict[str, StagedChange] = {}
@@ -309,9 +375,21 @@ def _moves(change: StagedChange, moved: Collection[str]) -> dict[str, StagedChan
 def _below(folder: str, but: Collection[str] = ()) -> list[str]:
     """Return all paths below a folder, `but` some with what is in them; links aren't followed."""
     found: list[str] = []
-    if os.path.islink(folder):
-        return found
-    for base, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if os.path.join(base, name) not in but]
-        found += [os.path.join(base, name) for name in (*folders, *names)]
+    todo = [folder]
+    while todo:
+        path = todo.pop()
+        try:
+            handle = open_long(path, _LIST)
+        except OSError:
+            continue
+        try:
+            with fs.scandir(handle) as entries:
+                for entry in entries:
+                    within = f"{path}/{entry.name}"
+                    if within not in but:
+                        found.append(within)
+                        if entry.is_dir(follow_symlinks=False):
+                            todo.append(within)
+        finally:
+            os.close(handle)
     return found

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 
 import anyio
 import msgspec
@@ -21,7 +21,16 @@ from dogu.runtime.journal.log import FILE_NAME, ChangeRecord, Damage, JournalLog
 from dogu.runtime.journal.net import NetChange, net_to_now
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import MISSING, NEW_FOLDER, NOT_KEPT, UNKNOWN_MODE, State
-from dogu.runtime.journal.undo import Restorer, UndoPlan, UndoReport, alone, contents_of, tried_again, undo_title
+from dogu.runtime.journal.undo import (
+    Restorer,
+    UndoPlan,
+    UndoRefusal,
+    UndoReport,
+    alone,
+    contents_of,
+    tried_again,
+    undo_title,
+)
 from dogu.runtime.journal.watch import ChangeWatch, UnwatchedError
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
@@ -79,6 +88,7 @@ class Journal:
         self._lock = threading.RLock()
         self._now: Record | None = None
         self._notes: list[str] = []
+        self.finished: list[str] = []  # what is to be said of what was finished after a kill
 
     @asynccontextmanager
     async def call(self, call_id: str, title: str, *, snapshot: bool) -> AsyncGenerator[list[str]]:
@@ -109,7 +119,7 @@ class Journal:
         self, changes: Sequence[StagedChange], began_ns: int, *, force: Collection[str] = (), beside: str = ""
     ) -> CommitReport:
         """Put there what a command left in its layer; see `CommandChanges`."""
-        from dogu.runtime.journal.committing import Stager, noted
+        from dogu.runtime.journal.committing import Stager
 
         with self._lock:
             self._catch_up()
@@ -119,16 +129,16 @@ class Journal:
                 return CommitReport(tuple(staged.nothing_to_do), tuple(staged.conflicts))
             record = self._record("changes", tuple(staged.changes), notes=staged.notes)
             sources = [step.source for step in staged.steps if step.source]
-            pending = noted(self._pending, self.folder, sources) if self._pending else nullcontext()
-            with pending:
+            with self._noted(sources):
                 contents = contents_of(staged.contents, reach)
                 self._log.append(record, contents, durable=True, content_bytes=staged.content_bytes)
                 _, failed = self._restorer.applier_of(record.number, reach).apply(staged.steps)
-                left = tuple(os.fsencode(each.path) for each in failed)
-                self._log.append(self._record("committed", left=left), durable=True)
+                refused = {
+                    path: each.reason for each in failed for path in (each.path, *staged.along.get(each.path, ()))
+                }
+                self._log.append(self._record("committed", left=tuple(map(os.fsencode, refused))), durable=True)
             self._notes += staged.notes
-            refused = {each.path: each.reason for each in failed}
-            done = [step.path for step in staged.steps if step.path not in refused]
+            done = [path for change in staged.changes if (path := os.fsdecode(change.path)) not in refused]
             conflicts = (*staged.conflicts, *refused.items())
             return CommitReport((*done, *staged.nothing_to_do), conflicts, staged.notes)
 
@@ -264,7 +274,7 @@ class Journal:
                     for number, changes in list(self._known.unfinished.items()):
                         refused = self._restorer.finish(number, changes, self._reach())
                         self._restorer.note_finished(number, refused)
-                        _unmark(change.source for change in changes if change.source)
+                        self._let_go([change.source for change in changes if change.source], refused)
             self._watch.close()
             self._catch_up()
 
@@ -285,11 +295,28 @@ class Journal:
                 plan = self._restorer.plan(wanted, consent, reach, is_redo=is_redo)
                 return self._restorer.do(plan, undo_title(plan, self._known.calls), self.turn, reach)
 
-            with alone(self.folder):
+            with alone(self.folder), self._noted(()):
                 report = tried_again(once)
             self._catch_up()
             self._undone([path for path, _ in report.restored])
             return report
+
+    def _noted(self, sources: Sequence[str]) -> AbstractContextManager[None]:
+        """Have whoever starts next finish what is done inside, if it is killed."""
+        from dogu.runtime.journal.committing import noted
+
+        return noted(self._pending, self.folder, sources) if self._pending else nullcontext()
+
+    def _let_go(self, sources: Sequence[str], refused: Sequence[UndoRefusal]) -> None:
+        """Let go of the layers that a killed commit took from; what could not be put in place is kept, and told."""
+        from dogu.runtime.journal.committing import let_go
+
+        paths = ", ".join(each.path for each in refused[:3])
+        for folder in let_go(sources, is_whole=not refused):
+            note = told(
+                "Not put in place: {paths}. The command's own version is in {folder}.", paths=paths, folder=folder
+            )
+            self.finished.append(note)
 
     def _begin(self, call_id: str, title: str, snapshot: bool) -> None:
         with self._lock:
@@ -398,12 +425,6 @@ class Journal:
             state for record in records for change in record.changes for state in (change.before, change.after)
         )
         self._known.add(records)
-
-
-def _unmark(sources: Iterable[str]) -> None:
-    from dogu.runtime.journal.committing import unmark
-
-    unmark(sources)
 
 
 def _done_ones(known: Entries) -> list[Entry]:

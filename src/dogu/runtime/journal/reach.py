@@ -20,7 +20,7 @@ class JournalReach:
 
     def place(self, path: str, create: bool = False) -> Place:
         """Find the place of `path` itself, a link at its end not followed; see `Roots.place`. Raises `ToolError`."""
-        return self._roots_of(path).place(path, create, follow_last=False)
+        return self._roots_of(path).noted_place(path, create)
 
     def open_file(self, path: str) -> int:
         """Open a regular file for reading; see `Roots.open_file`. Raises `ToolError`."""

@@ -10,6 +10,7 @@ import msgspec
 
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.openat import Place
 from dogu.workspace.system import IS_LINUX
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
@@ -89,10 +90,13 @@ class Seen(NamedTuple):
         return _identity(self.status) == _identity(status)
 
 
-def see(folder: int, name: str, like: State = MISSING, keep_bytes: int = -1) -> Seen:
-    """Look at a name in an open folder; a file that is `like` one known by its stamp isn't read. Raises OSError.
+def see(
+    folder: int, name: str, like: State = MISSING, keep_bytes: int = -1, most_read: int = LARGEST_READ_BYTES
+) -> Seen:
+    """Look at a name in an open folder. Raises OSError.
 
-    The content of a file of at most `keep_bytes` comes along.
+    A file of more than `most_read` bytes, or `like` one known by its stamp, isn't read. The content of one of at most
+    `keep_bytes` comes along.
     """
     try:
         status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -108,7 +112,9 @@ def see(folder: int, name: str, like: State = MISSING, keep_bytes: int = -1) -> 
         mtime_ns=status.st_mtime_ns,
     )
     if stat.S_ISREG(mode):
-        return _see_file(folder, name, status, known, like, keep_bytes)
+        if status.st_size > most_read or is_stamp(like.digest):
+            return Seen(_known_by_stamp(known, status), status)
+        return _see_file(folder, name, status, known, keep_bytes)
     if stat.S_ISLNK(mode):
         target = os.fsencode(fs.readlink(name, dir_fd=folder))
         return Seen(msgspec.structs.replace(known, kind="link", mode=0, target=target), status)
@@ -166,12 +172,59 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
             fs.setxattr(descriptor, name, value)
 
 
-def _see_file(folder: int, name: str, status: os.stat_result, known: State, like: State, keep_bytes: int) -> Seen:
+def make_device(target: State, place: Place, name: str) -> None:
+    """Make the device that a state tells of. Raises OSError."""
+    kind, _, number = target.target.partition(b":")
+    fs.mknod(name, (stat.S_IFCHR if kind == b"c" else stat.S_IFBLK) | 0o600, int(number), dir_fd=place.parent)
+
+
+def put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
+    """Give a name its owner, attributes and mode, in this order: a change of owner takes bits of the mode away.
+
+    Returns whether anything was changed. Raises OSError.
+    """
+    status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
+    changed = False
+    if wanted.owner not in (UNKNOWN_OWNER, (status.st_uid, status.st_gid)):
+        fs.chown(place.name, *wanted.owner, dir_fd=place.parent, follow_symlinks=False)
+        changed = True
+    if stat.S_ISLNK(status.st_mode) or wanted.mode == UNKNOWN_MODE:
+        return changed
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        fs.chmod(place.name, wanted.mode, dir_fd=place.parent)
+        return changed
+    xattrs = read_xattrs(place.parent, place.name)
+    differs = stat.S_IMODE(status.st_mode) != wanted.mode or (wanted.xattrs is not None and xattrs != wanted.xattrs)
+    if not (differs or changed or has_marks):
+        return False
+    try:
+        descriptor = fs.open(place.name, _OPEN, dir_fd=place.parent)
+    except PermissionError:
+        # A file its owner may not read: nothing but its name is left to go by.
+        fs.chmod(place.name, wanted.mode, dir_fd=place.parent)
+        return True
+    try:
+        write_xattrs(descriptor, wanted.xattrs, has_marks=has_marks)
+        fs.fchmod(descriptor, wanted.mode)
+    finally:
+        os.close(descriptor)
+    return differs or changed
+
+
+def _known_by_stamp(known: State, status: os.stat_result) -> State:
     is_sparse = status.st_size > 0 and status.st_blocks * 512 < status.st_size
-    known = msgspec.structs.replace(known, kind="file", size=status.st_size, links=status.st_nlink, is_sparse=is_sparse)
-    if status.st_size > LARGEST_READ_BYTES or is_stamp(like.digest):
-        digest = digest_by_stamp(status.st_size, status.st_mtime_ns)
-        return Seen(msgspec.structs.replace(known, digest=digest), status)
+    return msgspec.structs.replace(
+        known,
+        kind="file",
+        size=status.st_size,
+        links=status.st_nlink,
+        is_sparse=is_sparse,
+        digest=digest_by_stamp(status.st_size, status.st_mtime_ns),
+    )
+
+
+def _see_file(folder: int, name: str, status: os.stat_result, known: State, keep_bytes: int) -> Seen:
+    known = _known_by_stamp(known, status)
     descriptor = fs.open(name, _OPEN, dir_fd=folder)
     try:
         if status.st_size <= max(keep_bytes, _BLOCK_BYTES):

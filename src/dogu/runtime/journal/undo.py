@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
 import msgspec
@@ -23,6 +23,7 @@ from dogu.runtime.journal.states import MISSING, NOT_KEPT, UNKNOWN_OWNER, Seen, 
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.digest import digest_of
+from dogu.workspace.openat import is_there
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites
 
@@ -90,7 +91,8 @@ class Restorer:
         for number, path in enumerate(within(net, wanted.path)):
             change = net[path]
             try:
-                step = Step(number, path, look_at(reach, path, change.after), change.before)
+                seen = look_at(reach, path, change.after)
+                step = Step(number, path, seen, change.before, peers=change.after.peers)
             except ToolError as error:
                 refused.append(UndoRefusal(path, error.message))
                 continue
@@ -147,19 +149,7 @@ class Restorer:
                 steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after), source=""))
             except ToolError:
                 continue
-        refused: list[UndoRefusal] = []
-        to_do: list[Step] = []
-        for step in steps:
-            change = changes[step.number]
-            if step.now.state.is_same_as(change.after):
-                continue
-            is_there = not change.source or os.path.lexists(change.source)
-            if step.now.state.has_same_content(change.before) and is_there:
-                to_do.append(msgspec.structs.replace(step, source=change.source))
-            elif step.now.state.kind == "folder" == change.after.kind:
-                to_do.append(step)  # made, and killed before it got its mode
-            else:
-                refused.append(UndoRefusal(change.path, told("somebody has changed it since")))
+        to_do, refused = _left_to_do(steps, changes)
         _, failed = self._applier(number, reach).apply(to_do)
         return [*refused, *failed]
 
@@ -220,7 +210,7 @@ class Restorer:
         size = 0
         names = _names_by_file(steps)
         for step in steps:
-            now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=_peers(step, names))
+            now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=_peers(step, names, reach))
             if now.kind == "file" and not now.has_same_content(step.target) and self._kept.find(now) is None:
                 if now.size <= IN_LOG_BYTES and self._kept.take_room(now.size):
                     now = msgspec.structs.replace(now, where=size)
@@ -245,6 +235,28 @@ class Restorer:
         self._log.append(Record("undone", number, numbers=numbers, left=left, failed=again), durable=True)
 
 
+def _left_to_do(steps: Sequence[Step], changes: Sequence[PathChange]) -> tuple[list[Step], list[UndoRefusal]]:
+    """Return what a kill has left to be done, and the paths that somebody has changed since."""
+    refused: list[UndoRefusal] = []
+    to_do: list[Step] = []
+    whole: set[str] = set()  # folders that are moved with all that is in them
+    for step in steps:
+        change = changes[step.number]
+        if os.path.dirname(change.path) in whole:
+            whole.add(change.path)
+        elif step.now.state.is_same_as(change.after):
+            continue
+        elif step.now.state.has_same_content(change.before) and (not change.source or is_there(change.source)):
+            to_do.append(msgspec.structs.replace(step, source=change.source))
+            if change.source and change.after.kind == "folder":
+                whole.add(change.path)
+        elif step.now.state.kind == "folder" == change.after.kind:
+            to_do.append(step)  # made, and killed before it got its mode
+        else:
+            refused.append(UndoRefusal(change.path, told("somebody has changed it since")))
+    return to_do, refused
+
+
 @contextmanager
 def alone(folder: str) -> Generator[None]:
     """Keep others from undoing in this session at the same time. Raises `ToolError` (REFUSED)."""
@@ -258,7 +270,7 @@ def alone(folder: str) -> Generator[None]:
             message = told("Another process is undoing something of this session just now.")
             raise ToolError(ErrorKind.REFUSED, message) from error
         yield
-        os.unlink(path)
+        fs.unlink(path)
     finally:
         os.close(descriptor)
 
@@ -338,11 +350,18 @@ def _names_by_file(steps: Sequence[Step]) -> dict[tuple[int, int], list[str]]:
     return found
 
 
-def _peers(step: Step, names: Mapping[tuple[int, int], Sequence[str]]) -> tuple[bytes, ...]:
-    """Return the other names, among these paths, of the file that a step finds."""
+def _peers(step: Step, names: Mapping[tuple[int, int], Sequence[str]], reach: JournalReach) -> tuple[bytes, ...]:
+    """Return the other names of the file that a step finds, among these paths and those that were known."""
     status = step.now.status
-    same = names.get((status.st_dev, status.st_ino), ()) if status is not None else ()
-    return tuple(os.fsencode(path) for path in same if path != step.path)
+    if status is None or status.st_nlink < 2:
+        return ()
+    found = dict.fromkeys(os.fsencode(path) for path in names.get((status.st_dev, status.st_ino), ()))
+    for peer in step.peers:
+        with suppress(ToolError):
+            other = look_at(reach, os.fsdecode(peer), step.target).status
+            if other is not None and os.path.samestat(other, status):
+                found.setdefault(peer)
+    return tuple(peer for peer in found if peer != os.fsencode(step.path))
 
 
 def undo_title(plan: UndoPlan, known: Mapping[int, Entry]) -> str:

@@ -1,21 +1,29 @@
 """What is in a layer, read back: which paths a command made, changed, moved and removed, and nothing that it didn't.
 
 The kernel leaves a removed name as a device 0:0 ("whiteout"), marks a folder that hides what lies below ("opaque"), and
-one that was renamed by where it lay ("redirect"). Source: Documentation/filesystems/overlayfs.rst.
+one that was renamed by where it lay ("redirect"). Folders are gone through by handles: paths may be longer than the
+kernel takes. Source: Documentation/filesystems/overlayfs.rst.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
 
 from dogu.workspace import fs
 from dogu.workspace.layer.make import Layer, Layers
+from dogu.workspace.openat import open_long
 from dogu.workspace.staged import StagedChange
 
 _MARKS = ("user.overlay.", "trusted.overlay.")
 _REDIRECT = "trusted.overlay.redirect"
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def changes_in(layers: Layers) -> list[StagedChange]:
@@ -23,120 +31,211 @@ def changes_in(layers: Layers) -> list[StagedChange]:
     return [change for layer in layers.all for change in _Reader(layer).changes()]
 
 
+class _Folder(msgspec.Struct, frozen=True):
+    """A folder of the layer: where it lies in it, where it belongs, and where what lies below it lies now, which is
+    elsewhere for what is in a folder that the command has moved. `is_opaque`: nothing of that shows through."""
+
+    upper: str
+    path: str
+    lower: str
+    is_opaque: bool = False
+
+    def of(self, name: str, lower: str = "", *, is_opaque: bool = False) -> _Folder:
+        return _Folder(
+            f"{self.upper}/{name}", os.path.join(self.path, name), lower or os.path.join(self.lower, name), is_opaque
+        )
+
+
+class _Pair(msgspec.Struct, frozen=True):
+    """A folder while it is gone through: `upper` is a handle of it, `lower` of what lies below it; -1 for nothing."""
+
+    folder: _Folder
+    upper: int
+    lower: int
+
+
 class _Reader:
-    """Goes through one layer. `source` is an entry in it, `path` where it belongs, `lower` where what lies below it
-    lies now: elsewhere for what is in a folder that the command has moved."""
+    """Goes through one layer."""
 
     def __init__(self, layer: Layer) -> None:
         self._root = layer.root
         self._upper = layer.upper
         self._began_ns = layer.began_ns
         self._moved: set[str] = set()
+        self._todo: list[_Folder] = []
 
     def changes(self) -> Iterator[StagedChange]:
-        self._find_moved(self._upper, self._root)
-        yield from self._attributes(self._upper, self._root, self._root)
-        yield from self._in_folder(self._upper, self._root, self._root, is_opaque=False)
+        top = _Folder(self._upper, self._root, self._root)
+        self._find_moved(top)
+        yield from self._top(top)
+        self._todo = [top]
+        while self._todo:
+            with _opened(self._todo.pop()) as pair:
+                yield from self._in_folder(pair)
 
-    def _find_moved(self, source: str, lower: str) -> None:
-        with os.scandir(source) as entries:
-            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        for name in folders:
-            below, moved_from = os.path.join(source, name), self._moved_from(os.path.join(source, name), lower)
-            if moved_from:
-                self._moved.add(moved_from)
-            self._find_moved(below, moved_from or os.path.join(lower, name))
+    def _find_moved(self, top: _Folder) -> None:
+        todo = [top]
+        while todo:
+            folder = todo.pop()
+            with _listed(folder.upper) as handle, os.scandir(handle) as entries:
+                for name in [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]:
+                    moved_from = self._moved_from(handle, name, folder.lower)
+                    if moved_from:
+                        self._moved.add(moved_from)
+                    todo.append(folder.of(name, moved_from))
 
-    def _moved_from(self, source: str, parent: str) -> str:
+    def _moved_from(self, upper: int, name: str, parent: str) -> str:
         """Return where a folder lay before; "" for one that wasn't renamed. `parent` is below its parent."""
-        if _REDIRECT not in os.listxattr(source, follow_symlinks=False):
+        if _REDIRECT not in _names(upper, name):
             return ""
-        place = os.fsdecode(os.getxattr(source, _REDIRECT, follow_symlinks=False))
+        place = os.fsdecode(os.getxattr(_at(upper, name), _REDIRECT, follow_symlinks=False))
         return f"{self._root.rstrip('/')}{place}" if place.startswith("/") else os.path.join(parent, place)
 
-    def _in_folder(self, upper: str, folder: str, lower: str, *, is_opaque: bool) -> Iterator[StagedChange]:
-        """Go through a folder of the layer. `is_opaque`: nothing of the folder below shows through it."""
-        names = sorted(os.listdir(upper))
+    def _top(self, top: _Folder) -> Iterator[StagedChange]:
+        with _opened(top) as pair:
+            if not _is_same_folder(pair.upper, ".", pair.lower, "."):
+                yield StagedChange(top.path, top.upper, has_marks=True, was_there=True)
+
+    def _in_folder(self, pair: _Pair) -> Iterator[StagedChange]:
+        names = sorted(os.listdir(pair.upper))
+        folders: list[_Folder] = []
         for name in names:
-            source, path, below = (os.path.join(each, name) for each in (upper, folder, lower))
-            status, old = os.lstat(source), self._below(below)
+            status, old = _status(pair.upper, name), self._below(pair, name)
+            if status is None:
+                continue
             if _is_whiteout(status):
                 if old is not None:
-                    yield StagedChange(path, was_there=True)
+                    yield StagedChange(os.path.join(pair.folder.path, name), was_there=True)
             elif stat.S_ISDIR(status.st_mode):
-                yield from self._folder(source, path, below, is_opaque=is_opaque)
+                yield from self._folder(pair, name, old, folders)
             else:
-                yield from self._file(source, path, below, status, old)
-        if is_opaque and self._below(lower) is not None and os.path.isdir(lower):
-            for name in sorted(set(os.listdir(lower)).difference(names)):
-                if os.path.join(lower, name) not in self._moved:
-                    yield StagedChange(os.path.join(folder, name), was_there=True)
+                yield from self._file(pair, name, status, old)
+        yield from self._hidden(pair, names)
+        self._todo += reversed(folders)
 
-    def _folder(self, source: str, path: str, below: str, *, is_opaque: bool) -> Iterator[StagedChange]:
-        marks = _marks(source)
-        moved_from = self._moved_from(source, os.path.dirname(below))
-        old = self._below(below)
+    def _hidden(self, pair: _Pair, names: Sequence[str]) -> Iterator[StagedChange]:
+        """Yield what a folder put in the place of another one doesn't have."""
+        if pair.folder.is_opaque and pair.lower >= 0:
+            for name in sorted(set(os.listdir(pair.lower)).difference(names)):
+                if os.path.join(pair.folder.lower, name) not in self._moved:
+                    yield StagedChange(os.path.join(pair.folder.path, name), was_there=True)
+
+    def _folder(
+        self, pair: _Pair, name: str, old: os.stat_result | None, within: list[_Folder]
+    ) -> Iterator[StagedChange]:
+        """Yield a folder's own change; what is in it comes later, unless all of it is new."""
+        marks = _marks(pair.upper, name)
+        moved_from = self._moved_from(pair.upper, name, pair.folder.lower)
+        is_below = old is not None and stat.S_ISDIR(old.st_mode)
         # A folder below may carry the mark itself, as containers' storage does, and it is copied up with the folder.
         is_marked = any(map(_is_opaque_mark, marks)) and not (
-            old is not None and stat.S_ISDIR(old.st_mode) and any(map(_is_opaque_mark, _marks(below)))
+            is_below and any(map(_is_opaque_mark, _marks(pair.lower, name)))
         )
-        is_opaque = not moved_from and (is_opaque or is_marked)
+        is_opaque = not moved_from and (pair.folder.is_opaque or is_marked)
+        folder = pair.folder.of(name, moved_from, is_opaque=is_opaque)
         if moved_from:
-            yield StagedChange(path, source, moved_from=moved_from, has_marks=True)
-            below = moved_from
-        elif old is None or not stat.S_ISDIR(old.st_mode):
-            yield StagedChange(path, source, has_marks=bool(marks), whole=old is None and _is_all_new(source))
+            yield StagedChange(folder.path, folder.upper, moved_from=moved_from, has_marks=True)
+        elif is_below:
+            if not _is_same_folder(pair.upper, name, pair.lower, name):
+                yield StagedChange(folder.path, folder.upper, has_marks=True, was_there=True)
         else:
-            yield from self._attributes(source, path, below)
-        yield from self._in_folder(source, path, below, is_opaque=is_opaque)
+            # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
+            was_there = old is None and any(map(_is_origin, marks))
+            can_move = os.access(name, os.W_OK, dir_fd=pair.upper)
+            inside = _all_new(folder) if old is None and not marks and can_move else None
+            yield StagedChange(
+                folder.path, folder.upper, has_marks=bool(marks), was_there=was_there, whole=inside is not None
+            )
+            if inside is not None:
+                yield from inside
+                return
+        within.append(folder)
 
-    def _attributes(self, source: str, path: str, below: str) -> Iterator[StagedChange]:
-        """Yield a folder that stays where it is, if its mode, owner or attributes are other ones."""
-        new, old = os.stat(source), _status(below)
-        is_same = old is not None and (new.st_mode, new.st_uid, new.st_gid) == (old.st_mode, old.st_uid, old.st_gid)
-        if not is_same or _extended(source) != _extended(below):
-            yield StagedChange(path, source, has_marks=True, was_there=True)
-
-    def _file(
-        self, source: str, path: str, below: str, new: os.stat_result, old: os.stat_result | None
-    ) -> Iterator[StagedChange]:
-        marks = _marks(source)
-        is_copied = any(mark.endswith("overlay.origin") for mark in marks)
+    def _file(self, pair: _Pair, name: str, new: os.stat_result, old: os.stat_result | None) -> Iterator[StagedChange]:
+        marks = _marks(pair.upper, name)
+        is_copied = any(map(_is_origin, marks))
         # Nothing below: it came here under another name, or what it was made of has been removed meanwhile by another.
-        was_there = is_copied and (old is not None or self._is_touched(os.path.dirname(below)))
+        was_there = is_copied and (old is not None or self._is_touched(pair.lower))
         is_same = (
             old is not None
             and is_copied
             and (new.st_nlink == 1 or old.st_nlink > 1)
             and old.st_ctime_ns <= self._began_ns
             and _identity(new) == _identity(old)
-            and _extended(source) == _extended(below)
+            and _extended(pair.upper, name) == _extended(pair.lower, name)
         )
         if is_same:  # opened for writing, and not written
             return
         is_written_to = is_copied and old is not None and stat.S_ISREG(old.st_mode)
         # Its other names, and whoever has it open to write on, are to have the same file as before.
-        in_place = is_written_to and ((old is not None and old.st_nlink > 1) or fs.is_open_for_writing(below))
+        in_place = is_written_to and (
+            (old is not None and old.st_nlink > 1) or fs.is_open_for_writing(_at(pair.lower, name))
+        )
+        path, source = os.path.join(pair.folder.path, name), f"{pair.folder.upper}/{name}"
         yield StagedChange(path, source, was_there=was_there, in_place=in_place, has_marks=bool(marks))
 
-    def _below(self, lower: str) -> os.stat_result | None:
-        return None if lower in self._moved else _status(lower)
+    def _below(self, pair: _Pair, name: str) -> os.stat_result | None:
+        is_moved = bool(self._moved) and os.path.join(pair.folder.lower, name) in self._moved
+        return None if is_moved else _status(pair.lower, name)
 
-    def _is_touched(self, folder: str) -> bool:
-        status = _status(folder)
-        return status is not None and status.st_ctime_ns > self._began_ns
+    def _is_touched(self, folder: int) -> bool:
+        return folder >= 0 and os.fstat(folder).st_ctime_ns > self._began_ns
 
 
-def _is_all_new(folder: str) -> bool:
-    """Whether nothing in a new folder stems from one that was there: then it can be moved as it is."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            status = entry.stat(follow_symlinks=False)
-            if _is_whiteout(status) or _marks(entry.path):
-                return False
-            if stat.S_ISDIR(status.st_mode) and not _is_all_new(entry.path):
-                return False
-    return True
+def _all_new(top: _Folder) -> list[StagedChange] | None:
+    """Return all that is in a new folder, if nothing of it stems from what was there: it can be moved as it is."""
+    found: list[StagedChange] = []
+    todo = [top]
+    while todo:
+        folder = todo.pop()
+        with _listed(folder.upper) as handle, os.scandir(handle) as entries:
+            for entry in sorted(entries, key=_name_of):
+                if _marks(handle, entry.name) or _is_whiteout(entry.stat(follow_symlinks=False)):
+                    return None
+                within = folder.of(entry.name)
+                found.append(StagedChange(within.path, within.upper, comes_along=True))
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(within)
+    return found
+
+
+def _name_of(entry: os.DirEntry[str]) -> str:
+    return entry.name
+
+
+@contextmanager
+def _listed(path: str) -> Generator[int]:
+    closed, mode = -1, 0
+    try:
+        handle = open_long(path, _LIST)
+    except PermissionError:  # what the command closed to itself, its owner can open
+        closed = open_long(path)
+        mode = stat.S_IMODE(os.fstat(closed).st_mode)
+        os.chmod(_at(closed), 0o700)
+        handle = os.open(_at(closed), _LIST)
+    try:
+        yield handle
+    finally:
+        if closed >= 0:
+            os.fchmod(handle, mode)
+            os.close(closed)
+        os.close(handle)
+
+
+@contextmanager
+def _opened(folder: _Folder) -> Generator[_Pair]:
+    with _listed(folder.upper) as upper:
+        try:
+            lower = open_long(folder.lower, _LIST | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno not in _NOT_THERE:
+                raise
+            lower = -1
+        try:
+            yield _Pair(folder, upper, lower)
+        finally:
+            if lower >= 0:
+                os.close(lower)
 
 
 def _is_whiteout(status: os.stat_result) -> bool:
@@ -147,21 +246,43 @@ def _identity(status: os.stat_result) -> Sequence[int]:
     return status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns
 
 
-def _marks(path: str) -> list[str]:
-    return [name for name in os.listxattr(path, follow_symlinks=False) if name.startswith(_MARKS)]
+def _is_same_folder(upper: int, name: str, lower: int, below: str) -> bool:
+    """Whether a folder that stays where it is has the mode, the owner and the attributes that it had."""
+    new, old = _status(upper, name), _status(lower, below)
+    if new is None or old is None:
+        return False
+    is_same = (new.st_mode, new.st_uid, new.st_gid) == (old.st_mode, old.st_uid, old.st_gid)
+    return is_same and _extended(upper, name) == _extended(lower, below)
+
+
+def _at(folder: int, name: str = "") -> str:
+    """Return a path to an open folder or a name in it, for the calls that take no handle."""
+    return f"/proc/self/fd/{folder}/{name}".rstrip("/")
+
+
+def _names(folder: int, name: str) -> list[str]:
+    return os.listxattr(_at(folder, name), follow_symlinks=False)
+
+
+def _marks(folder: int, name: str) -> list[str]:
+    return [each for each in _names(folder, name) if each.startswith(_MARKS)]
 
 
 def _is_opaque_mark(name: str) -> bool:
     return name.endswith("overlay.opaque")
 
 
-def _extended(path: str) -> dict[str, bytes]:
-    names = [name for name in os.listxattr(path, follow_symlinks=False) if not name.startswith(_MARKS)]
-    return {name: os.getxattr(path, name, follow_symlinks=False) for name in names}
+def _is_origin(name: str) -> bool:
+    return name.endswith("overlay.origin")
 
 
-def _status(path: str) -> os.stat_result | None:
+def _extended(folder: int, name: str) -> dict[str, bytes]:
+    names = [each for each in _names(folder, name) if not each.startswith(_MARKS)]
+    return {each: os.getxattr(_at(folder, name), each, follow_symlinks=False) for each in names}
+
+
+def _status(folder: int, name: str) -> os.stat_result | None:
     try:
-        return os.lstat(path)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False) if folder >= 0 else None
     except OSError:
         return None

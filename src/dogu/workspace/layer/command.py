@@ -9,14 +9,14 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from glob import escape as glob_escape
 from glob import glob
 
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.ending import Ending
-from dogu.workspace.layer.make import Layer, Layers, clear_dead, make
+from dogu.workspace.layer.make import Layer, Layers, clear_dead, make, shared_place
 from dogu.workspace.process.jobs import Jobs
 from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.sandbox.work import repositories
@@ -62,7 +62,7 @@ class CommandLayers:
         """
         if not self.can or (is_kept and (self._must_be_seen(command) or self._has_jobs())):
             return None
-        self._clear_up()
+        self._clear_up(roots)
         return make([*roots, *repositories(roots)], self._folder)
 
     def go_without(self, command: str) -> None:
@@ -103,14 +103,13 @@ class CommandLayers:
         return CommitReport(tuple(done), tuple(conflicts), tuple(notes))
 
     def set_aside(self, changes: Sequence[StagedChange], paths: Collection[str]) -> str:
-        """Move the command's versions of paths to where they can be read; "" where there are none."""
+        """Move the command's versions of paths to where they can be read; "" where there are none. Raises OSError."""
         aside = os.path.join(self._folder, f"versions-{os.urandom(4).hex()}")
         for change in changes:
             if change.path in paths and change.source and not os.path.isdir(change.source):
                 place = os.path.join(aside, change.path.lstrip("/"))
-                with suppress(OSError):
-                    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-                    shutil.move(change.source, place)
+                os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+                shutil.move(change.source, place)
         return aside if os.path.isdir(aside) else ""
 
     def linger(self, layers: Layers) -> None:
@@ -133,25 +132,30 @@ class CommandLayers:
 
     def _keep_late(self) -> None:
         """Keep what was written after its command, but what runs later: nobody is there to ask."""
-        for layers in self._lingering:
-            with suppress(OSError):
+        while self._lingering:
+            layers = self._lingering.pop()
+            is_kept = False
+            try:
                 changes = changes_in(layers)
                 foreign, _ = runs_later(changes, [layer.root for layer in layers.all])
                 wanted = [change for change in changes if change not in foreign]
                 report = self.keep(layers, wanted)
                 self.set_aside(wanted, dict(report.conflicts))
-            layers.remove()
-        self._lingering.clear()
+                is_kept = True
+            finally:
+                if not is_kept:
+                    layers.put_aside()
+                layers.remove()
 
     def _has_jobs(self) -> bool:
         return any(job.pids for job in self._jobs.jobs)
 
-    def _clear_up(self) -> None:
+    def _clear_up(self, roots: Sequence[str]) -> None:
         """Remove what is left of layers that nobody lives in any more."""
         if self._lingering and not self._has_jobs():
             self._keep_late()
         others = [] if self._has_cleared else glob(os.path.join(_sessions(self._folder), "*", "layers"))
-        for folder in {self._folder, *others}:
+        for folder in {self._folder, *others, *map(shared_place, roots)}:
             clear_dead(folder)
         self._has_cleared = True
 

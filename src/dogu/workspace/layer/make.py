@@ -40,9 +40,30 @@ class Layer(msgspec.Struct, frozen=True):
         """The kernel's own folder."""
         return os.path.join(self.folder, "work")
 
+    def put_aside(self) -> str:
+        """Keep the layer with all that is still in it, where nobody clears it away; return where that is."""
+        if self._is_being_kept():  # what wasn't finished of it is finished by whoever starts next
+            return self.upper
+        aside = aside_of(self.folder)
+        try:
+            os.rename(self.folder, aside)
+        except OSError:
+            self.hold()
+            return self.upper
+        _remove(os.path.join(aside, "work"))
+        return os.path.join(aside, "upper")
+
+    def hold(self) -> None:
+        """Have the layer left where it is for good."""
+        with suppress(OSError), open(os.path.join(self.folder, _COMMITTING), "wb"):
+            pass
+
+    def _is_being_kept(self) -> bool:
+        return os.path.exists(os.path.join(self.folder, _COMMITTING))
+
     def remove(self) -> None:
         """Remove the layer, with all that is still in it; not while it is being kept, which another may finish."""
-        if not os.path.exists(os.path.join(self.folder, _COMMITTING)):
+        if not self._is_being_kept():
             _remove(self.folder)
         os.close(self.lock)
 
@@ -65,8 +86,11 @@ class Layers(msgspec.Struct, frozen=True):
     def hold(self) -> None:
         """Leave the layers where they are for good: somebody goes on living in them."""
         for layer in self.all:
-            with open(os.path.join(layer.folder, _COMMITTING), "wb"):
-                pass
+            layer.hold()
+
+    def put_aside(self) -> list[str]:
+        """Keep what is still in the layers where it can be read; return the folders. They may be removed then."""
+        return [layer.put_aside() for layer in self.all if os.path.isdir(layer.upper) and os.listdir(layer.upper)]
 
     def remove(self) -> None:
         """Remove the layers: what was not kept never happened."""
@@ -96,6 +120,12 @@ def make(roots: Sequence[str], beside: str) -> Layers | None:
     return Layers(tuple(made))
 
 
+def aside_of(folder: str) -> str:
+    """Return what a layer's folder is called once it is put aside."""
+    above, name = os.path.split(folder)
+    return os.path.join(above, f"versions-{name.removeprefix(_PREFIX)}")
+
+
 def clear_dead(folder: str) -> None:
     """Remove layers in `folder` whose process is gone, but not what was being kept."""
     with suppress(OSError):
@@ -116,7 +146,7 @@ def _place(root: str, beside: str) -> str | None:
         if _mount_of(place) != mount or not os.access(place, os.W_OK):
             continue
         if is_shared:
-            place = os.path.join(place, f".dogu-layers-{os.getuid()}")
+            place = shared_place(root)
             with suppress(FileExistsError):
                 os.mkdir(place, 0o700)
             if os.lstat(place).st_uid != os.getuid() or os.path.islink(place):
@@ -124,6 +154,11 @@ def _place(root: str, beside: str) -> str | None:
         free = os.statvfs(place)
         return place if free.f_bavail * free.f_frsize >= _ROOM_BYTES else None
     return None
+
+
+def shared_place(root: str) -> str:
+    """Return the folder next to a root for its layers, where the session's own lies on another mount."""
+    return os.path.join(os.path.dirname(root), f".dogu-layers-{os.getuid()}")
 
 
 def _make(root: str, place: str) -> Layer:

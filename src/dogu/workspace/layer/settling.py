@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar, TypeVarTuple
 
 import anyio
 import msgspec
@@ -16,6 +17,7 @@ from anyio import to_thread
 
 from dogu.contract.confirmation import Answer, Confirmation
 from dogu.contract.display import markdown_of
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.command import CommandLayers
@@ -29,7 +31,13 @@ from dogu.workspace.truncation import middle_left_out
 _MOST_NAMED = 20
 _LONGEST_CHARS = 30_000
 
+_Result = TypeVar("_Result")
+_Values = TypeVarTuple("_Values")
 Ask = Callable[[Confirmation], Awaitable[Answer | None]]
+
+
+class _SetAsideError(ToolError):
+    """What a command did could not be put in place."""
 
 
 class Settling:
@@ -42,28 +50,61 @@ class Settling:
         self._ask = ask
 
     async def settle(self, ending: Ending, pgid: int = 0, pids: Sequence[int] = ()) -> Settled:
-        """Keep what is to be kept, and remove the layers. `pids` of the group `pgid` are still running in them."""
+        """Keep what is to be kept, and remove the layers. `pids` of the group `pgid` are still running in them.
+
+        What can't be put in place, for whatever reason, is set aside whole, and it is said where.
+        """
+        try:
+            return await self._settled_or_aside(ending, pgid, pids)
+        except _SetAsideError as error:
+            return Settled((error.message,), conflict=error.message)
+
+    async def _settled_or_aside(self, ending: Ending, pgid: int, pids: Sequence[int]) -> Settled:
         lives_on = bool(pids) and ending is Ending.KEEP
+        is_over = False
         try:
             if pids and not lives_on:
                 await self._commands.end_job(pgid)
             with _stopped(pids if lives_on else ()):
-                changes = await to_thread.run_sync(changes_in, self._layers)
-                if not changes:
-                    return Settled()
-                seen = await to_thread.run_sync(shown, changes, self._roots[0])
-                if ending is Ending.DISCARD:
-                    told_in_full, _ = middle_left_out(markdown_of(seen.display), _LONGEST_CHARS)
-                    return Settled((_dry(seen, changes, self._roots[0]),), seen.summary, told_in_full)
-                if ending is Ending.ASK:
-                    return await self._asked(changes, seen)
-                return await self._kept(changes, seen)
+                settled = await self._settled(ending)
+            is_over = True
+            return settled
+        except Exception as error:
+            if ending is Ending.DISCARD:
+                raise
+            is_over = True
+            raise self._set_aside_whole(error) from error
         finally:
             with anyio.CancelScope(shield=True):
-                if lives_on:
+                if not is_over and ending is Ending.KEEP:  # cancelled
+                    self._layers.put_aside()
+                if lives_on and is_over:
                     self._commands.linger(self._layers)
                 else:
                     await to_thread.run_sync(self._layers.remove)
+
+    def _set_aside_whole(self, error: Exception) -> _SetAsideError:
+        aside = self._layers.put_aside()
+        reason = error.message if isinstance(error, ToolError) else f"{error}"
+        message = told(
+            "What the command changed couldn't all be put in place ({kind}: {reason}). What wasn't is in {folder}.",
+            kind=type(error).__name__,
+            reason=reason,
+            folder=", ".join(aside),
+        )
+        return _SetAsideError(ErrorKind.IO_ERROR, message)
+
+    async def _settled(self, ending: Ending) -> Settled:
+        changes = await _in_thread(changes_in, self._layers)
+        if not changes:
+            return Settled()
+        seen = await _in_thread(shown, changes, self._roots[0])
+        if ending is Ending.DISCARD:
+            told_in_full, _ = middle_left_out(markdown_of(seen.display), _LONGEST_CHARS)
+            return Settled((_dry(seen, changes, self._roots[0]),), seen.summary, told_in_full)
+        if ending is Ending.ASK:
+            return await self._asked(changes, seen)
+        return await self._kept(changes, seen)
 
     async def _asked(self, changes: Sequence[StagedChange], seen: Shown) -> Settled:
         answer = await self._ask(self._question(told("Keep what it changed?"), changes, seen))
@@ -78,7 +119,7 @@ class Settling:
             return await self._kept(changes, seen, is_approved=True)
         chosen = _chosen(changes, self._named(answer.edited))
         left_out = sum(change not in chosen for change in changes)
-        seen = await to_thread.run_sync(shown, chosen, self._roots[0])
+        seen = await _in_thread(shown, chosen, self._roots[0])
         settled = await self._kept(chosen, seen, is_approved=True)
         remark = told("The user kept only a part: {paths}.", paths=_listed(chosen, self._roots[0]) or told("nothing"))
         return msgspec.structs.replace(settled, remarks=(*settled.remarks, remark) if left_out else settled.remarks)
@@ -91,7 +132,7 @@ class Settling:
             answer = await self._ask(self._question(title, foreign, shown(foreign, self._roots[0])))
             if answer is None or not answer.is_yes:
                 changes = _chosen(changes, {each.path for each in changes}.difference(each.path for each in foreign))
-                seen = await to_thread.run_sync(shown, changes, self._roots[0])
+                seen = await _in_thread(shown, changes, self._roots[0])
                 put_back, foreign = tuple(each.path for each in foreign), []
         report = await self._commit(changes)
         in_the_way = await self._conflicting(changes, dict(report.conflicts)) if report.conflicts else []
@@ -101,20 +142,18 @@ class Settling:
         return Settled(remarks, seen.summary, put_back=put_back, runs_later=changed, conflict=conflict)
 
     async def _commit(self, changes: Sequence[StagedChange], force: Collection[str] = ()) -> CommitReport:
-        with anyio.CancelScope(shield=True):
-            return await to_thread.run_sync(self._commands.keep, self._layers, changes, force)
-        raise AssertionError  # nobody cancels the scope
+        return await _in_thread(self._commands.keep, self._layers, changes, force)
 
     async def _conflicting(self, changes: Sequence[StagedChange], conflicts: dict[str, str]) -> list[str]:
         """Ask whose version counts where both changed a path; without an answer it is the other's."""
         ours = [change for change in changes if change.path in conflicts]
         title = told("Somebody else changed this while the command ran. Put the command's version in its place?")
-        answer = await self._ask(self._question(title, ours, await to_thread.run_sync(shown, ours, self._roots[0])))
+        answer = await self._ask(self._question(title, ours, await _in_thread(shown, ours, self._roots[0])))
         if answer is not None and answer.is_yes:
             conflicts = dict((await self._commit(ours, set(conflicts))).conflicts)
         if not conflicts:
             return []
-        aside = await to_thread.run_sync(self._commands.set_aside, changes, conflicts)
+        aside = await _in_thread(self._commands.set_aside, changes, conflicts)
         paths = _listed([each for each in ours if each.path in conflicts], self._roots[0])
         remarks = [told("Changed by somebody else while this ran, and left as they left it: {paths}.", paths=paths)]
         if aside:
@@ -138,6 +177,13 @@ class Settling:
 
     def _named(self, text: str) -> set[str]:
         return {os.path.normpath(os.path.join(self._roots[0], line)) for line in text.splitlines() if line}
+
+
+async def _in_thread(act: Callable[[*_Values], _Result], *values: *_Values) -> _Result:
+    """Do it, even if the call is being cancelled: the command has run, and its work isn't to be lost."""
+    with anyio.CancelScope(shield=True):
+        return await to_thread.run_sync(act, *values)
+    raise AssertionError  # nobody cancels the scope
 
 
 def _chosen(changes: Sequence[StagedChange], paths: Collection[str]) -> list[StagedChange]:
