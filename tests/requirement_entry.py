@@ -15,6 +15,3 @@ class Requirement:
     behaviour: str
     divergence: str = ""
     deferred: str = ""
-
-
-WINDOWS = "Windows, once there is a machine to try it on"

@@ -20,6 +20,7 @@ from dogu.policy.mode import ApprovalMode
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 from dogu.settings.tools import unknown_tool_hint
+from dogu.workspace.system import shell_called
 
 if TYPE_CHECKING:
     from dogu.app.foundation import Foundation
@@ -190,6 +191,8 @@ def built_in_tools(settings: Settings, parts: ToolServices) -> Iterable[AnyTool]
     from dogu.workspace.search import ContentSearch
 
     roots, files, shell = parts.roots, parts.files, settings.shell
+    shell_name = shell_called(shell.program)
+    limits = ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0, parts.ask_host, parts.layers, shell_name)
     respects_git = settings.context.respect_git_ignore
     web = parts.services.web or Web(settings)
 
@@ -208,7 +211,7 @@ def built_in_tools(settings: Settings, parts: ToolServices) -> Iterable[AnyTool]
             roots,
             parts.commands or parts.processes,
             command_surroundings(settings, roots.all, parts.environment),
-            ShellLimits(shell.timeout_s, shell.inactivity_timeout_s or 0, parts.ask_host, parts.layers),
+            limits,
             parts.find_sandbox,
             has_user=parts.has_user,
         ),

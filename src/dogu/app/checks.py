@@ -19,11 +19,12 @@ from dogu.models import providers
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
 from dogu.settings import Settings, SettingsError
 from dogu.workspace.search.program import Engines
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS, shell_called
 
 if TYPE_CHECKING:
     from dogu.settings import ModelSettings
 
+_TOP = os.path.abspath(os.sep)
 _COMMAND_TAKES_S = 10.0
 
 
@@ -42,8 +43,9 @@ async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Chec
         yield check
     yield await to_thread.run_sync(_check_sandbox, settings)
     yield _check_ripgrep()
-    yield check_program("bash", "bash", say("Install bash: commands run by it."), is_needed=True)
-    yield await _check_commands()
+    if not IS_WINDOWS:
+        yield check_program("bash", "bash", say("Install bash: commands run by it."), is_needed=True)
+    yield await _check_commands(shell_called(settings.shell.program))
     advice = say("Install git, if you want the model to use it.")
     yield check_program("git", "git", advice, is_needed=False)
     yield check_terminal()
@@ -51,14 +53,14 @@ async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Chec
         yield check
 
 
-async def _check_commands() -> Check:
+async def _check_commands(shell: str) -> Check:
     """Run a command, as tools do: that its shell is there doesn't say yet that it can be started and watched."""
+    from dogu.workspace.environment import command_environment
     from dogu.workspace.process.command import ShellCommand
     from dogu.workspace.process.local import LocalProcesses
 
-    command = ShellCommand(
-        "printf ok", os.sep, {"PATH": os.environ.get("PATH", os.defpath)}, timeout_s=_COMMAND_TAKES_S
-    )
+    text = "printf ok" if shell == "bash" else "echo ok"
+    command = ShellCommand(text, _TOP, command_environment(os.environ), timeout_s=_COMMAND_TAKES_S, shell=shell)
     try:
         async with LocalProcesses() as processes:
             result = await processes.run(command)
@@ -66,9 +68,12 @@ async def _check_commands() -> Check:
         return Check(
             "commands", Health.BAD, say(error.message), say("Nothing can be run; docs/platforms.md says more.")
         )
-    if result.stdout != "ok":
+    if result.stdout.strip() != "ok":
         found = result.error or result.stderr or say("exit code {code}", code=result.exit_code)
         return Check("commands", Health.BAD, found, say("Nothing can be run; docs/platforms.md says more."))
+    if IS_WINDOWS:
+        found = say("one ran, by {shell}; a job object ends all that a command starts", shell=shell)
+        return Check("commands", Health.GOOD, found)
     if IS_LINUX:
         return Check("commands", Health.GOOD, say("one ran; all that a command starts ends with it"))
     found = say("one ran; what it starts is found by ps, but for what clears its environment and leaves its session")

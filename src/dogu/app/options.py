@@ -17,6 +17,7 @@ from dogu.runtime.notes import Notes
 from dogu.settings import Settings, SettingsError, SettingsFiles
 from dogu.settings.problems import Origin, SettingsWarning
 from dogu.settings.values import shown
+from dogu.workspace.system import shell_called
 
 if TYPE_CHECKING:
     from dogu.agent.housekeeping import AskToGoOn
@@ -197,7 +198,15 @@ def _with_folders(settings: Settings, root: str) -> Settings:
 
 def told_of_settings(settings: Settings) -> list[str]:
     """What every door tells of the settings at its start: what has no effect, and what waits for the folder's trust."""
-    return [say("Settings: {warning}", warning=warning) for warning in settings.warnings]
+    told = [say("Settings: {warning}", warning=warning) for warning in settings.warnings]
+    if settings.shell.program not in ("auto", shell_called(settings.shell.program)):
+        told.append(
+            say(
+                "tools.shell.program is {shell}, on Windows alone: here bash runs commands.",
+                shell=settings.shell.program,
+            )
+        )
+    return told
 
 
 def _check_provider(settings: Settings) -> None:

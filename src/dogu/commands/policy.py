@@ -14,6 +14,7 @@ from dogu.language import say
 from dogu.policy.explain import explain, explain_lines, verdict_json, verdict_text
 from dogu.policy.mode import ApprovalMode
 from dogu.serve.wire import to_line
+from dogu.workspace.system import shell_called
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -40,7 +41,8 @@ def run(options: Options, space: Namespace) -> int:
 def _explain_command(options: Options, command: str, *, as_json: bool) -> int:
     """Print the verdict on one command; the status is 0 whatever it is."""
     settings = read_settings(options)
-    verdict = explain(command, rules_of(options, settings), ApprovalMode(settings.tools.approval_mode))
+    shell = shell_called(settings.shell.program)
+    verdict = explain(command, rules_of(options, settings), ApprovalMode(settings.tools.approval_mode), shell=shell)
     print(json.dumps(verdict_json(verdict), ensure_ascii=False, indent=2) if as_json else verdict_text(verdict))
     return 0
 

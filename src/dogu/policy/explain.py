@@ -17,6 +17,7 @@ from dogu.policy.rule import RestrictionError
 from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts, Decision, Verdict
 from dogu.workspace.columns import padded, width
+from dogu.workspace.system import DEFAULT_SHELL
 
 _DECISIONS = {
     Decision.DENY: sentence("deny"),
@@ -25,9 +26,11 @@ _DECISIONS = {
 }
 
 
-def explain(command: str, rules: Rules, mode: ApprovalMode, platform: str | None = None) -> Verdict:
-    """Judge a shell command as a call of the shell tool; on another `platform` than this one: "posix" or "windows"."""
-    facts = CallFacts(SHELL_TOOL, Kind.EXECUTE, command)
+def explain(
+    command: str, rules: Rules, mode: ApprovalMode, platform: str | None = None, shell: str = DEFAULT_SHELL
+) -> Verdict:
+    """Judge a command as a call of the shell tool in a `shell`; of a `platform` ("posix", "windows") in its own."""
+    facts = CallFacts(SHELL_TOOL, Kind.EXECUTE, command, shell=shell)
     if platform is not None:
         facts = msgspec.structs.replace(facts, shell="cmd" if platform == "windows" else "bash")
     return decide(facts, rules, mode)

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from dogu.contract.tool import Kind
-from dogu.workspace.system import IS_WINDOWS
+from dogu.workspace.system import DEFAULT_SHELL
 
 
 class Decision(StrEnum):
@@ -31,7 +31,7 @@ class CallFacts(msgspec.Struct, frozen=True):
 
     `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
     no mode and no remembered rule may answer for the user. `is_built_in`: the list of built-in tools names it too.
-    `shell` reads the command: bash, or cmd on Windows. `has_question`: the tool itself asks before it acts.
+    `shell` reads the command: bash, cmd or powershell. `has_question`: the tool itself asks before it acts.
     `is_contained`: what it does can't leave the sandbox. `args` are the call's arguments, for rules about them.
     """
 
@@ -41,7 +41,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     directory: str | None = None
     always_ask: tuple[str, ...] = ()
     is_built_in: bool = True
-    shell: str = "cmd" if IS_WINDOWS else "bash"
+    shell: str = DEFAULT_SHELL
     has_question: bool = False
     is_contained: bool = False
     args: object = None

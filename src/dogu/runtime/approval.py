@@ -30,6 +30,7 @@ from dogu.runtime.questions import (
     Question,
 )
 from dogu.runtime.registry import AnyTool
+from dogu.workspace.system import DEFAULT_SHELL
 
 _LONGEST_LINE_CHARS = 120
 
@@ -177,8 +178,9 @@ def _line(text: str) -> str:
 def _facts(tool: AnyTool, args: Any, always_ask: tuple[str, ...] = ()) -> CallFacts:
     command = getattr(args, "command", None) if tool.kind.value == "execute" else None
     is_built_in = type(tool).__module__.startswith("dogu.tools.")
+    shell = getattr(tool, "shell", DEFAULT_SHELL)
     return CallFacts(
-        tool.name, tool.kind, command, getattr(args, "directory", None), always_ask, is_built_in, args=args
+        tool.name, tool.kind, command, getattr(args, "directory", None), always_ask, is_built_in, shell, args=args
     )
 
 

@@ -47,7 +47,7 @@ class ShellSettings(msgspec.Struct, frozen=True):
     """Time limits of commands, None for none; `environment` names the variables that commands get beside the usual.
 
     `keeps_jobs`: whether background jobs live on after the session; None leaves it to the door. Commands don't get the
-    variables that are `withheld`.
+    variables that are `withheld`. `program` is the shell that reads commands on Windows; `auto` is cmd.exe.
     """
 
     timeout_s: float | None
@@ -55,6 +55,7 @@ class ShellSettings(msgspec.Struct, frozen=True):
     environment: tuple[str, ...]
     keeps_jobs: bool | None
     withheld: tuple[str, ...] = ()
+    program: str = "auto"
 
 
 class SandboxSettings(msgspec.Struct, frozen=True):
@@ -212,6 +213,7 @@ def settings_of(merging: Merging, trust: Trust) -> Settings:
             inactivity_timeout_s=value["tools.shell.inactivityTimeout"],
             environment=value["tools.shell.environment"],
             keeps_jobs=value["tools.shell.keepJobs"],
+            program=value["tools.shell.program"],
             withheld=value["security.environmentVariableRedaction.blocked"],
         ),
         sandbox=SandboxSettings(

@@ -119,6 +119,7 @@ KEYS: tuple[Key, ...] = (
         "security.environmentVariableRedaction.allowed",
         "security.allowedEnvironmentVariables",
     ),
+    Key("tools.shell.program", takes.one_of("auto", "cmd", "powershell", "bash"), "auto"),
     Key("tools.shell.keepJobs", takes.flag, None),
     _denies(
         "security.environmentVariableRedaction.blocked", "security.blockedEnvironmentVariables", convert=takes.texts

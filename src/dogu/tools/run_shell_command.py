@@ -15,6 +15,7 @@ from dogu.contract import (
     CommandPreview,
     Confirmation,
     ErrorKind,
+    JsonObject,
     Kind,
     TerminalOutput,
     Tool,
@@ -25,7 +26,16 @@ from dogu.contract import (
     told,
 )
 from dogu.workspace.layer.running import CommandRunner, How, Settled, check_talk
-from dogu.workspace.process.command import IDLE_TIMEOUT_S, AskHost, Processes, ProcessResult, ShellCommand, Until
+from dogu.workspace.process.command import (
+    DEFAULT_SHELL,
+    HAS_TERMINALS,
+    IDLE_TIMEOUT_S,
+    AskHost,
+    Processes,
+    ProcessResult,
+    ShellCommand,
+    Until,
+)
 
 if TYPE_CHECKING:
     from dogu.workspace.layer.running import CommandLayers
@@ -40,6 +50,13 @@ _PTY_QUIET_S = 1.5
 _PTY_AT_MOST_S = 30.0
 _MATCH_AT_MOST_S = 60.0
 _MOST_OFFERS = 2  # a client of MCP has the same question made twice for one answer
+_CALLED_BY = {"bash": "`bash -c`", "cmd": "`cmd.exe /c`", "powershell": "PowerShell"}
+_COMMAND_OF = {
+    "bash": "Exact command line to run as `bash -c <command>`.",
+    "cmd": "Exact command line, on one line, to run as `cmd.exe /c <command>`; a program of the folder itself is "
+    "called as `.\\name`.",
+    "powershell": "Exact text to run in PowerShell.",
+}
 _OUTSIDE = sentence(
     "The sandbox may have refused a part of it before: this runs it once outside, with all that you may do."
 )
@@ -85,13 +102,14 @@ class RunShellCommandArgs(msgspec.Struct, kw_only=True):
 class ShellLimits(msgspec.Struct, frozen=True):
     """What bounds a command: time in all, and without output (None for none), and who allows a host not listed.
 
-    `layers` are what it runs in, where that can be.
+    `layers` are what it runs in, where that can be; `shell` is what reads the commands.
     """
 
     timeout_s: float | None = None
     idle_timeout_s: float | None = IDLE_TIMEOUT_S
     ask_host: AskHost | None = None
     layers: CommandLayers | None = None
+    shell: str = DEFAULT_SHELL
 
 
 class ApprovedCommand(msgspec.Struct, frozen=True):
@@ -115,6 +133,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     display_name = "Shell"
     kind = Kind.EXECUTE
     aliases = {"dir_path": "directory"}
+    shell = DEFAULT_SHELL
 
     # `find_sandbox` is asked once, when the first command runs: finding out costs some 10 ms. `has_user` says that
     # questions find somebody: what the sandbox refused is then offered to be run outside when it is asked for again.
@@ -130,11 +149,29 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     ) -> None:
         self._roots = roots
         self._limits = limits or ShellLimits()
+        self.shell = self._limits.shell
         self.records_changes = self._limits.layers is not None
         self._find_sandbox = cache(find_sandbox or _no_sandbox)
         self._runner = CommandRunner(roots.all, processes, environment, self._find_sandbox, self._limits.layers)
         self._has_user = has_user
         self._offers_left: dict[tuple[str, str], int] = {}  # of commands that the sandbox refused, by where they ran
+
+    def describe(self, words: str) -> str:
+        """Say which shell it is; elsewhere than on Windows that is bash."""
+        if self.shell == "powershell":
+            words = words.replace("`command &` starts", "`Start-Process -NoNewWindow` starts")
+        elif self.shell == "cmd":
+            words = words.replace("`command &` starts", "`start /b command` starts")
+        words = words.replace("`bash -c`", _CALLED_BY[self.shell])
+        return words if HAS_TERMINALS else words.replace(" terminal, without `pty`", " terminal")
+
+    def publish(self, schema: JsonObject) -> JsonObject:
+        """Say of the command which shell reads it. Windows has no terminals for commands."""
+        if self.shell == "bash" and HAS_TERMINALS:
+            return schema
+        properties = {name: value for name, value in schema["properties"].items() if name != "pty" or HAS_TERMINALS}
+        properties["command"] = {**properties["command"], "description": _COMMAND_OF[self.shell]}
+        return {**schema, "properties": properties}
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> RunShellCommandArgs:
         """Check the arguments; a command of nothing but spaces is none."""
@@ -147,9 +184,14 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Take another generation's `is_background`: bash itself says it by `&`."""
         rest = {name: value for name, value in raw.items() if name != "is_background"}
+        if self.shell == "powershell":
+            return rest
         command = rest.get("command")
         if raw.get("is_background") not in (True, "true") or not isinstance(command, str):
             return rest
+        if self.shell == "cmd":
+            is_apart = command.lstrip().lower().startswith("start ")
+            return rest if is_apart else {**rest, "command": f'start "" /b cmd /d /s /c "{command}"'}
         return rest if command.rstrip().endswith("&") else {**rest, "command": f"({command}\n) &"}
 
     def get_description(self, args: RunShellCommandArgs) -> str:
@@ -225,6 +267,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             idle_timeout_s=self._limits.idle_timeout_s,
             has_terminal=args.pty,
             until=until,
+            shell=self.shell,
             is_released_in_time=args.on_timeout == "background",
             is_contained=sandbox is not None and sandbox.holds_all and not is_outside,
             ask_host=self._limits.ask_host if sandbox is not None and sandbox.asks_for_hosts else None,

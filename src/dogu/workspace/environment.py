@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from dogu.workspace.system import IS_WINDOWS
+
 _WORDS = (
     # the user and the machine
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TMP TEMP HOSTNAME COLUMNS LINES DISPLAY WAYLAND_DISPLAY "
@@ -44,6 +46,15 @@ _WORDS = (
     "INVOCATION_ID"
 )
 _NAMES = frozenset(_WORDS.split())
+# Windows: where and what it is, who the user is, where programs keep what is theirs. In capitals, as they compare.
+_WINDOWS = frozenset(
+    "SYSTEMROOT WINDIR SYSTEMDRIVE COMSPEC PATHEXT OS NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE "
+    "PROCESSOR_IDENTIFIER PROCESSOR_LEVEL PROCESSOR_REVISION USERNAME USERDOMAIN USERPROFILE HOMEDRIVE HOMEPATH "
+    "COMPUTERNAME APPDATA LOCALAPPDATA PROGRAMDATA ALLUSERSPROFILE PUBLIC PROGRAMFILES PROGRAMFILES(X86) "
+    "PROGRAMW6432 COMMONPROGRAMFILES COMMONPROGRAMFILES(X86) COMMONPROGRAMW6432 PSMODULEPATH ONEDRIVE MSYSTEM "
+    "CHOCOLATEYINSTALL SCOOP VSINSTALLDIR VCINSTALLDIR WINDOWSSDKDIR INCLUDE LIB LIBPATH VCPKG_ROOT NVM_HOME "
+    "NVM_SYMLINK".split()
+)
 _STARTS = ("LC_", "XDG_")
 _SECRET = re.compile(
     r"(?:^|_)(?:(?:API|ACCESS|AUTH|PRIVATE|SECRET|SIGNING|ENCRYPTION)_?KEY|KEY_?ID|SECRETS?|TOKENS?|PASS|PASSWD|"
@@ -81,6 +92,8 @@ def command_environment(
     exact = {name for name in extra if not name.endswith("*")}
     starts = (*_STARTS, *(name[:-1] for name in extra if name.endswith("*") and name != "*"))
     environment = {name: value for name, value in parent.items() if _is_let_in(name, value, exact, starts)}
+    if IS_WINDOWS:  # cmd.exe would take a program of the present folder for one of the PATH's
+        return {**environment, **_SET, "NoDefaultCurrentDirectoryInExePath": "1"}
     environment.setdefault("PATH", _DEFAULT_PATH)
     return environment | _SET
 
@@ -103,4 +116,4 @@ def _is_let_in(name: str, value: str, exact: set[str], starts: tuple[str, ...]) 
         return True
     if _SECRET.search(name) or (_PASSWORD_IN_URL.search(value) and not name.lower().endswith("_proxy")):
         return False
-    return name in _NAMES or name.startswith(starts)
+    return name in _NAMES or name.startswith(starts) or (IS_WINDOWS and name.upper() in _WINDOWS)

@@ -31,8 +31,15 @@ SYSTEM = _system()
 IS_LINUX = SYSTEM is System.LINUX
 IS_WINDOWS = SYSTEM is System.WINDOWS
 IS_MAC = sys.platform == "darwin"
+DEFAULT_SHELL = "cmd" if IS_WINDOWS else "bash"
+"""What reads commands where no setting says otherwise."""
 _GET_PATH = 50  # fcntl(2) of macOS
 _LONGEST_PATH_BYTES = 1024
+
+
+def shell_called(program: str) -> str:
+    """Return the shell that a setting means here: elsewhere than on Windows always bash."""
+    return program if IS_WINDOWS and program != "auto" else DEFAULT_SHELL
 
 
 def path_of(descriptor: int) -> str:

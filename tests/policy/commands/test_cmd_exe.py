@@ -40,6 +40,7 @@ UNKNOWN = [
     'git a"b""c" d',
     "del && ",
     "start /x del",
+    'start /b "del" x',
     "powershell dir`del",
     "cd %CD%",
     "for %i in (a b) do %i",

@@ -11,7 +11,7 @@ from ctypes import wintypes
 assert sys.platform == "win32"
 
 _MOST_PIDS = 4096
-_BASIC_PROCESS_ID_LIST, _EXTENDED_LIMIT = 3, 9
+_BASIC_ACCOUNTING, _BASIC_PROCESS_ID_LIST, _EXTENDED_LIMIT = 1, 3, 9
 _LIMIT_ACTIVE_PROCESS, _LIMIT_JOB_MEMORY, _LIMIT_KILL_ON_JOB_CLOSE = 0x8, 0x200, 0x2000
 _CTRL_BREAK = 1
 _QUERY_LIMITED_INFORMATION = 0x1000
@@ -44,6 +44,19 @@ class _ExtendedLimits(ctypes.Structure):
         ("JobMemoryLimit", ctypes.c_size_t),
         ("PeakProcessMemoryUsed", ctypes.c_size_t),
         ("PeakJobMemoryUsed", ctypes.c_size_t),
+    ]
+
+
+class _Accounting(ctypes.Structure):
+    _fields_ = [
+        ("TotalUserTime", ctypes.c_int64),
+        ("TotalKernelTime", ctypes.c_int64),
+        ("ThisPeriodTotalUserTime", ctypes.c_int64),
+        ("ThisPeriodTotalKernelTime", ctypes.c_int64),
+        ("TotalPageFaultCount", wintypes.DWORD),
+        ("TotalProcesses", wintypes.DWORD),
+        ("ActiveProcesses", wintypes.DWORD),
+        ("TotalTerminatedProcesses", wintypes.DWORD),
     ]
 
 
@@ -85,6 +98,13 @@ class JobObject:
         size = ctypes.sizeof(found)
         _kernel.QueryInformationJobObject(self._handle, _BASIC_PROCESS_ID_LIST, ctypes.byref(found), size, None)
         return [pid for pid in found.ProcessIdList[: found.NumberOfProcessIdsInList] if not _is_console(pid)]
+
+    def count(self) -> int:
+        """How many processes live, consoles too."""
+        found = _Accounting()
+        size = ctypes.sizeof(found)
+        _kernel.QueryInformationJobObject(self._handle, _BASIC_ACCOUNTING, ctypes.byref(found), size, None)
+        return found.ActiveProcesses
 
     def end(self) -> None:
         """End every process of it at once."""

@@ -195,10 +195,12 @@ class Supervisor:
                 self._wake()
                 return
             with self._lock:
-                self._take(stream, data)
-            self._wake()
+                is_first = self._take(stream, data)
+            if is_first:
+                self._wake()
 
-    def _take(self, stream: str, data: bytes) -> None:
+    def _take(self, stream: str, data: bytes) -> bool:
+        """Keep what was printed; whether it is the first that is to be shown live."""
         self._draws = self._draws or _SCREEN.search(data) is not None
         self._rings[stream].write(data)
         if self._folder:
@@ -208,6 +210,7 @@ class Supervisor:
             self._live.append((stream, data[-_LIVE_BYTES:]))
             while len(self._live) > 1 and sum(len(each) for _, each in self._live[1:]) >= _LIVE_BYTES:
                 del self._live[0]
+        return len(self._live) == 1
 
     def _wake(self) -> None:
         try:
@@ -303,7 +306,7 @@ class Supervisor:
 
     def _is_flood(self) -> bool:
         most = self._order["max_processes"]
-        return bool(most) and len(self._job.pids()) >= most
+        return bool(most) and self._job.count() >= most
 
     def _watch(self, now: float) -> None:
         limit_s, idle_s = self._order["timeout_s"], self._order["idle_timeout_s"]

@@ -8,10 +8,14 @@ from typing import Any, Protocol
 import msgspec
 
 from dogu.contract.errors import ToolError
+from dogu.workspace import system
 
 IDLE_TIMEOUT_S = 300.0
 KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
 MAX_PROCESSES = 1000
+DEFAULT_SHELL = system.DEFAULT_SHELL
+HAS_TERMINALS = not system.IS_WINDOWS
+"""Whether commands can have a pseudo-terminal."""
 ROWS, COLUMNS = 30, 100  # of a command's terminal
 
 
@@ -38,7 +42,7 @@ class Until(msgspec.Struct, frozen=True):
 class ShellCommand(msgspec.Struct, frozen=True):
     """What to run and within which bounds.
 
-    `text` goes unchanged to `bash -c`, on Windows to the `shell` named: `cmd` ("" is that), `powershell` or `bash`;
+    `text` goes unchanged to `bash -c`, on Windows to the `shell` named: `cmd`, `powershell` or `bash`;
     `argv`, if given, runs instead, without a shell. `directory` is a path or an
     open descriptor (the caller's to close). `environment` is all of the child's environment. Times and sizes of None or
     0 mean no limit; `idle_timeout_s` is time without output. `confinement` is a sandbox's order (`sandbox.confine`).
@@ -64,7 +68,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     until: Until | None = None
     is_released_in_time: bool = False
     is_contained: bool = False
-    shell: str = ""
+    shell: str = DEFAULT_SHELL
 
     @property
     def goes_on(self) -> bool:

@@ -91,7 +91,9 @@ class StoredJob:
 
     def _want(self, name: str) -> None:
         try:
-            os.close(os.open(os.path.join(self.folder, name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(
+                os.open(os.path.join(self.folder, name), os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            )
         except OSError as error:
             why = error.strerror or str(error)
             raise ToolError(

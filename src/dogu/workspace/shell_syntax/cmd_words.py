@@ -169,6 +169,8 @@ def after_start(text: str) -> str:
         if match is None:
             raise UnprovenError(told("an option of start that isn't known"))
         text = text[match.end() :]
+    if title is None and text.startswith('"'):
+        raise UnprovenError(told("start may take it for a title"))
     return text
 
 
