@@ -12,6 +12,7 @@ from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
 from dogu.testing.turn import Turn, call
 from e2e.program import Program
 from e2e.screens import Terminal
+from serve.test_terminal_pictures import png
 
 Open = Callable[..., Terminal]
 
@@ -38,6 +39,8 @@ def answer(request: GeminiRequest) -> Turn:
     if request.prompt.startswith("Write the context file AGENTS.md"):
         path = request.prompt.partition("the absolute path ")[2].partition(",")[0]
         return Turn(calls=[call("write_file", file_path=path, content="# The shop\n\nRun it with `make`.\n")])
+    if request.prompt == "look":
+        return Turn(calls=[call("read_file", file_path="logo.png")])
     return Turn(text=f"Heard: **{request.prompt}**")
 
 
@@ -166,3 +169,26 @@ def test_a_folder_that_brings_instructions_is_trusted_by_a_key_and_they_count_at
         terminal.until("Heard: third")
         assert "Always say please." not in server.requests[-1].system, "the conversation goes on without them"
         assert len(server.requests[-1].contents) == 3
+
+
+def test_a_picture_is_shown_where_the_terminal_can_and_both_of_it_in_a_diff(program: Program, terminals: Open):
+    (program.root / "logo.png").write_bytes(png(18, 18))
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, TERM="xterm-kitty")
+        terminal.say("look")
+        terminal.until("Done.")
+        assert "(PNG, 18 × 18, " in terminal.text
+        assert terminal.raw.count("\x1b_Ga=T,") == 1
+        (program.root / "new.png").write_bytes(png(9, 9))
+        terminal.say("!mv new.png logo.png")
+        terminal.until(lambda: terminal.text.count("● Shell") == 1)
+        terminal.say("/diff")
+        terminal.until("before (PNG, 18 × 18, ")
+        terminal.until("now (PNG, 9 × 9, ")
+        terminal.until(lambda: terminal.raw.count("\x1b_Ga=T,") == 4)  # and the one that is gone
+
+        other = terminals(server)
+        other.say("look")
+        other.until("Done.")
+        assert "(PNG, 9 × 9, " in other.text
+        assert "\x1b_G" not in other.raw

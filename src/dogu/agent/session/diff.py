@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from dogu.contract.content import Blob
 from dogu.contract.display import FileDiff
 from dogu.language import say
 from dogu.runtime.journal.net import NetChange
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.text import decode
-from dogu.workspace.text.media import is_binary
+from dogu.workspace.text.media import HEAD_BYTES, is_binary, picture_words, sniff
 
 _MOST_CHARS = 200_000
 
@@ -27,6 +28,18 @@ def session_diffs(changes: Iterable[NetChange], roots: Sequence[str]) -> tuple[F
     return tuple(diffs)
 
 
+def session_pictures(changes: Iterable[NetChange], roots: Sequence[str]) -> dict[str, list[Blob]]:
+    """Return the images among what changed, by the same paths: as it was, and as it is."""
+    found: dict[str, list[Blob]] = {}
+    for change in changes:
+        path = _relative(change.path, roots)
+        for when, data in ((say("before"), change.old), (say("now"), change.new)):
+            media_type = sniff((data or b"")[:HEAD_BYTES], path)
+            if data and media_type is not None and media_type.startswith("image/"):
+                found.setdefault(path, []).append(Blob(media_type, data, when))
+    return found
+
+
 def diff_text(diffs: Sequence[FileDiff]) -> str:
     """Return the diffs as one text."""
     return "\n".join(f"{diff.notes[0]}\n{diff.unified}".rstrip("\n") for diff in diffs)
@@ -38,8 +51,14 @@ def _diff(change: NetChange, path: str) -> tuple[str, str]:
     if change.problem or not contents:
         return "", ""
     if any(is_binary(content[:8192]) for content in contents):
-        return "", say("(binary)")
+        words = [_picture_words(content, path) for content in contents]
+        return "", " → ".join(filter(None, words)) or say("(binary)")
     return unified_diff(decode(change.old or b"").text, decode(change.new or b"").text, path), ""
+
+
+def _picture_words(content: bytes, path: str) -> str:
+    media_type = sniff(content[:HEAD_BYTES], path) or ""
+    return picture_words(content, media_type) if media_type.startswith("image/") else ""
 
 
 def _heading(change: NetChange, path: str) -> str:

@@ -5,12 +5,12 @@ They know no door; a door shows what they say. A name is without the slash and m
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from dogu.contract.content import Content
+from dogu.contract.content import Blob, Content
 from dogu.contract.display import FileDiff
 from dogu.language import say
 
@@ -18,7 +18,8 @@ from dogu.language import say
 class Said(msgspec.Struct, frozen=True):
     """An answer for the user: plain text, several lines at most a screen or two; foreign text is not yet escaped.
 
-    `diffs` are the same for a door that can draw diffs. `draft` is a prompt to be edited and sent again, where there is
+    `diffs` are the same for a door that can draw diffs, `pictures` the images of theirs that changed, by path: before
+    and now. `draft` is a prompt to be edited and sent again, where there is
     an input box. `is_failure`: nothing was done, and the text says why.
     """
 
@@ -26,6 +27,7 @@ class Said(msgspec.Struct, frozen=True):
     diffs: tuple[FileDiff, ...] = ()
     is_failure: bool = False
     draft: str = ""
+    pictures: Mapping[str, Sequence[Blob]] = {}
 
 
 class Send(msgspec.Struct, frozen=True):

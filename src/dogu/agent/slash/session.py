@@ -100,11 +100,11 @@ class _SessionCommands:
         return Said("\n".join(line for entry in entries for line in entry_lines(entry)) or say("Nothing was changed."))
 
     async def diff(self, _rest: str) -> Said:
-        from dogu.agent.session.diff import diff_text, session_diffs
+        from dogu.agent.session.diff import diff_text, session_diffs, session_pictures
 
-        changes = await to_thread.run_sync(self._journal.net)
-        diffs = session_diffs(changes, self._runtime.roots)
-        return Said(diff_text(diffs) or say("Nothing was changed."), diffs)
+        changes = await to_thread.run_sync(lambda: list(self._journal.net()))
+        diffs, pictures = session_diffs(changes, self._runtime.roots), session_pictures(changes, self._runtime.roots)
+        return Said(diff_text(diffs) or say("Nothing was changed."), diffs, pictures=pictures)
 
     async def fork(self, _rest: str) -> Said:
         try:

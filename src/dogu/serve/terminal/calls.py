@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dogu.contract import Display, ErrorKind, ToolResult
+from dogu.contract import Blob, Display, ErrorKind, ToolResult
+from dogu.contract.content import parts_of
 from dogu.contract.display import CommandPreview, FileDiff, PatchDiff, TerminalOutput, TodoList
 from dogu.contract.result import ToolFailure
 from dogu.language import said, say
@@ -20,6 +21,7 @@ from dogu.runtime.events import CallFinished, CallOutput, CallStarted
 from dogu.serve.failures import failure_parts
 from dogu.serve.terminal.cells import fit, fit_middle, hanging, width_of, wrapped
 from dogu.serve.terminal.draw import draw, draw_diff, folded
+from dogu.serve.terminal.pictures import picture
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible, strip_escapes, visible_line
 
@@ -101,11 +103,20 @@ class _Running(msgspec.Struct):
 
 
 class Calls:
-    """The calls of a conversation. `emit` prints; `asked` is what questions showed, by call, until it ended."""
+    """The calls of a conversation. `emit` prints; `asked` is what questions showed, by call, until it ended.
+
+    `pictures` is the protocol that the terminal takes pictures by; empty for none.
+    """
 
     def __init__(
-        self, style: Style, columns: Callable[[], int], emit: Callable[[str], None], asked: dict[str, Display]
+        self,
+        style: Style,
+        columns: Callable[[], int],
+        emit: Callable[[str], None],
+        asked: dict[str, Display],
+        pictures: str = "",
     ) -> None:
+        self._pictures = pictures
         self._style = style
         self._columns = columns
         self._emit = emit
@@ -208,12 +219,16 @@ class Calls:
         took = style.paint(" · " + elapsed_words(seconds), "dim") if seconds >= _SHORT_S else ""
         lines, number = self._result(title, result.return_display, was_shown)
         head = f"{style.paint('●', 'green')} {title}{took}"
+        blobs = [part for part in parts_of(result.llm_content) if isinstance(part, Blob)]
+        seen = [blob for blob in blobs if blob.media_type.startswith("image/")]
         if len(lines) == 1 and not number and width_of(head) + width_of(lines[0]) + 3 < self._columns():
             self._emit(f"{head} {style.paint('·', 'dim')} {lines[0]}")
-            return
-        self._emit(self._head(running, "●", "green", took + self._more(number)))
-        if lines:
-            self._emit(_indented(lines))
+        else:
+            self._emit(self._head(running, "●", "green", took + self._more(number)))
+            if lines:
+                self._emit(_indented(lines))
+        for blob in seen:
+            self._emit(picture(blob, style, self._columns(), self._pictures))
 
     def _failed(self, running: _Running, title: str, error: ToolFailure) -> None:
         message, rest = failure_parts(error)

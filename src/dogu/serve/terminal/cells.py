@@ -7,7 +7,7 @@ from unicodedata import east_asian_width
 
 from dogu.workspace import columns
 
-_PAINT = re.compile("\x1b\\[[0-9;]*m")
+_PAINT = re.compile("\x1b(?:\\[[0-9;]*[mAB]|[78]|[_\\]][^\x07\x1b]*(?:\x07|\x1b\\\\))")  # pictures among it
 _PAINTED = re.compile("\x1b\\[[0-9;]*m|[^\x1b]", re.DOTALL)
 _AMBIGUOUS_END = 0x10000
 

@@ -31,6 +31,7 @@ from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.feed import Feed, Inbox
 from dogu.serve.terminal.message import Copied, copy_text
 from dogu.serve.terminal.own_commands import AT_ONCE, ShellLines, own_commands
+from dogu.serve.terminal.pictures import picture
 from dogu.serve.terminal.screen import Doings, Message, Screen
 from dogu.serve.terminal.sessions import NextSession, SessionPlace, past_of, session_choice_commands
 from dogu.serve.terminal.show import Show
@@ -312,6 +313,8 @@ class Conversation:
             self._screen.give_back(Message(said.draft))
         for diff in said.diffs:
             self._screen.print(draw(diff, self._screen.style, self._screen.columns, whole=True))
+            for blob in said.pictures.get(diff.path, ()):
+                self._screen.print(picture(blob, self._screen.style, self._screen.columns, self.show.pictures))
 
     def _cancel(self) -> bool:
         if self._scope is None or self._scope.cancel_called:
@@ -422,10 +425,10 @@ class Conversation:
             return
         lines = make_visible(message.text).split("\n")
         shown = [*lines[:10], f"… (+{len(lines) - 10})"] if len(lines) > 12 else lines
-        shown += [f"[{make_visible(blob.name, keep='')}]" for blob in message.blobs]
         first, *more = shown or [""]
         lines = [style.paint(f"› {first}", "prompt"), *(style.paint(f"  {line}", "prompt") for line in more)]
-        self._screen.print("\n".join(["", *lines, *([""] if is_spaced else [])]))
+        pictures = [picture(blob, style, self._screen.columns, self.show.pictures) for blob in message.blobs]
+        self._screen.print("\n".join(["", *lines, *pictures, *([""] if is_spaced else [])]))
 
     def _tell_notes(self) -> None:
         """Say what went wrong behind the conversation since the last prompt, such as an MCP server that died."""

@@ -15,6 +15,7 @@ from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.terminal.calls import SPINNER, Calls, elapsed_words
 from dogu.serve.terminal.cells import fit, width_of, wrapped
 from dogu.serve.terminal.draw import draw
+from dogu.serve.terminal.pictures import protocol_of
 from dogu.serve.terminal.stream import AnswerStream
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
@@ -54,7 +55,8 @@ class Show:
         self._told = ""
         self.last_answer = ""
         self.shows_plan = False
-        self.calls = Calls(style, columns, emit, {} if asked is None else asked)
+        self.pictures = protocol_of() if draws else ""
+        self.calls = Calls(style, columns, emit, {} if asked is None else asked, self.pictures)
 
     def begin(self) -> None:
         """Say that something begins that takes a while."""

@@ -48,6 +48,48 @@ def sniff(head: bytes, name: str) -> str | None:
     return _mpeg_audio(head, name)
 
 
+def dimensions(data: bytes) -> tuple[int, int] | None:
+    """Return how many pixels a PNG, GIF, BMP, WebP or JPEG is wide and high; None where its head doesn't say."""
+    width = height = 0
+    if data.startswith(_AT_START[0][0]) and data[12:16] == b"IHDR":
+        width, height = int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
+    elif data.startswith((b"GIF87a", b"GIF89a")):
+        width, height = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+    elif _is_bmp(data[:HEAD_BYTES]) and data[14] != 12:
+        width = int.from_bytes(data[18:22], "little", signed=True)
+        height = abs(int.from_bytes(data[22:26], "little", signed=True))
+    elif data[8:16] == b"WEBPVP8X":
+        width, height = int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    elif data[8:16] == b"WEBPVP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    elif data[8:16] == b"WEBPVP8 ":
+        width = int.from_bytes(data[26:28], "little") & 0x3FFF
+        height = int.from_bytes(data[28:30], "little") & 0x3FFF
+    elif data.startswith(b"\xff\xd8"):
+        width, height = _jpeg_dimensions(data)
+    return (width, height) if width > 0 and height > 0 else None
+
+
+def _jpeg_dimensions(data: bytes) -> tuple[int, int]:
+    """Go from segment to segment until one begins a frame; (0, 0) where none does."""
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
+        at += 1 if marker == 0xFF else 2 + max(2, int.from_bytes(data[at + 2 : at + 4]))
+    return 0, 0
+
+
+def picture_words(data: bytes, media_type: str) -> str:
+    """Name a picture by its kind, its size in pixels and its bytes: `PNG, 640 × 480, 12 KB`."""
+    size = dimensions(data)
+    kind = media_type.partition("/")[2].partition("+")[0].upper()
+    weight = f"{len(data):,} B" if len(data) < 1_000 else f"{len(data) / 1_000:,.0f} KB"
+    return ", ".join([kind, *([f"{size[0]} × {size[1]}"] if size else []), weight])
+
+
 def is_binary(head: bytes) -> bool:
     """Whether a file that begins so is neither text in any encoding nor worth showing as such.
 
