@@ -24,6 +24,7 @@ BROAD_EXCEPTS = {
 }
 
 SEAM = (
+    "workspace/event_loop.py",
     "workspace/fs.py",
     "workspace/windows_files.py",
     "workspace/windows_handles.py",

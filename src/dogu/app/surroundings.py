@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dogu.agent.system_prompt import Surroundings
 from dogu.app.model_choice import provider_of
 from dogu.settings import SettingsError
+from dogu.workspace.system import shell_called, system_name
 
 if TYPE_CHECKING:
     from dogu.app.options import Start
@@ -34,9 +35,9 @@ def surroundings_of(
     """
     options, settings = start.options, start.settings
     mode = mode or settings.tools.approval_mode
-    system, today = os.uname(), time.strftime("%Y-%m-%d")
+    today = time.strftime("%Y-%m-%d")
     notes = [
-        f"Date: {today}. System: {system.sysname} {system.release}, {system.machine}; commands run in bash.",
+        f"Date: {today}. System: {system_name()}; commands run in {shell_called(settings.shell.program)}.",
         _git(root),
         _sandbox(settings.sandbox.mode, is_open=settings.sandbox.network_is_allowed),
     ]

@@ -26,6 +26,7 @@ from dogu.fleet.report import write_report
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Task, checked, read_tasks
 from dogu.language import plain, said, say, told
+from dogu.workspace.event_loop import open_signal_receiver
 from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ async def _until_stopped(driver: Driver, engine: Engine) -> Report:
     report: Report | None = None
 
     async def listen(scope: anyio.CancelScope) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        with open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 if driver.is_stopped:
                     scope.cancel()

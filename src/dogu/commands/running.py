@@ -13,6 +13,7 @@ import anyio
 import anyio.abc
 
 from dogu.language import say
+from dogu.workspace.event_loop import HANG_UP, open_signal_receiver
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from dogu.runtime.runtime import Runtime
 
 _STARTED_AFTER_S = 1.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, HANG_UP)
 
 
 class Signalled(BaseException):
@@ -62,7 +63,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, int]], told: Callable[[int]
     ) -> None:
         nonlocal code
         watched = SIGNALS if told is not None else SIGNALS[1:]
-        with anyio.open_signal_receiver(*watched) as signals:
+        with open_signal_receiver(*watched) as signals:
             task_status.started()
             async for number in signals:
                 code = 128 + number

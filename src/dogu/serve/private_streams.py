@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 import anyio
 
 from dogu.workspace import fs
+from dogu.workspace.event_loop import read_ready, write_ready
 
 _PIECE_BYTES = 1 << 16
 _SURELY_WRITABLE_BYTES = 4096  # of a pipe that is ready for writing: PIPE_BUF
@@ -64,11 +65,9 @@ async def lines_of(descriptor: int, longest_bytes: int = 0) -> AsyncIterator[byt
     pending, size = [b""], 0
     while True:
         if can_wait:
-            try:
-                await anyio.wait_readable(descriptor)
-            except PermissionError:  # what never keeps a reader waiting, as /dev/null, can't be waited for
-                can_wait = False
-        piece = os.read(descriptor, _PIECE_BYTES)
+            piece = await read_ready(descriptor, _PIECE_BYTES)
+        else:
+            piece = os.read(descriptor, _PIECE_BYTES)
         first, *rest = piece.split(b"\n")
         size += len(first)
         if longest_bytes and size > longest_bytes:
@@ -89,9 +88,13 @@ async def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     kind = os.fstat(descriptor).st_mode
     while view:
-        if not stat.S_ISREG(kind):
+        if stat.S_ISREG(kind):
+            sent = os.write(descriptor, view)
+        elif stat.S_ISSOCK(kind):
             await anyio.wait_writable(descriptor)
-        sent = _send(descriptor, view) if stat.S_ISSOCK(kind) else os.write(descriptor, view[:_SURELY_WRITABLE_BYTES])
+            sent = _send(descriptor, view)
+        else:
+            sent = await write_ready(descriptor, view[:_SURELY_WRITABLE_BYTES])
         view = view[sent:]
 
 

@@ -42,6 +42,15 @@ def shell_called(program: str) -> str:
     return program if IS_WINDOWS and program != "auto" else DEFAULT_SHELL
 
 
+def system_name() -> str:
+    """Return what this system is called, its version and its machine, for a reader."""
+    if sys.platform == "win32":
+        found = sys.getwindowsversion()
+        return f"Windows {found.major}.{found.minor}.{found.build}, {os.environ.get('PROCESSOR_ARCHITECTURE', '?')}"
+    found = os.uname()
+    return f"{found.sysname} {found.release}, {found.machine}"
+
+
 def path_of(descriptor: int) -> str:
     """Return the path of an open file or folder, as the kernel knows it; "" where it doesn't tell. For naming only."""
     if sys.platform == "win32":

@@ -12,10 +12,10 @@ from dogu.agent.slash import SlashCommands
 from dogu.serve.terminal.cells import use_wide_ambiguous
 from dogu.serve.terminal.completion import FileIndex, InputCompleter
 from dogu.serve.terminal.draw import lexer_of
-from dogu.serve.terminal.live_screen import LiveScreen
 from dogu.serve.terminal.prompt_history import FolderHistory
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import Style, theme_of
+from dogu.workspace.system import IS_WINDOWS
 
 
 class ScreenOptions(msgspec.Struct, frozen=True):
@@ -42,10 +42,12 @@ def open_screen(look: ScreenOptions) -> OpenedScreen:
     """Make a drawn screen where the terminal can be drawn on and the user can see it, else a plain one."""
     chosen = "" if look.theme == "auto" else look.theme
     style = Style.of(sys.stdout, theme=chosen)
-    if look.is_plain or os.environ.get("TERM", "") in ("", "dumb"):
+    if look.is_plain or IS_WINDOWS or os.environ.get("TERM", "") in ("", "dumb"):
         from dogu.serve.terminal.plain_screen import PlainScreen
 
         return OpenedScreen(PlainScreen(style), _ignore)
+
+    from dogu.serve.terminal.live_screen import LiveScreen
 
     if look.ambiguous_is_wide:
         use_wide_ambiguous()

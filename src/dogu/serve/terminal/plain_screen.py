@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import termios
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TextIO
@@ -19,6 +18,7 @@ from dogu.language import say
 from dogu.serve.terminal.choices import Menu, how_to_answer, named, named_some, plain_lines
 from dogu.serve.terminal.screen import Doings, Message
 from dogu.serve.terminal.style import Style
+from dogu.workspace.event_loop import forget_typed, open_signal_receiver, read_ready, without_echo
 from dogu.workspace.visible import visible_line
 
 _READ_BYTES = 65_536
@@ -93,14 +93,10 @@ class PlainScreen:
         if not is_secret:
             return await self._ask(label)
 
-        saved = termios.tcgetattr(sys.stdin.fileno())
-        silent = termios.tcgetattr(sys.stdin.fileno())
-        silent[3] &= ~termios.ECHO
-        termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, silent)
         try:
-            return await self._ask(label)
+            with without_echo(sys.stdin.fileno()):
+                return await self._ask(label)
         finally:
-            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, saved)
             self.print("")
 
     def give_back(self, message: Message) -> None:
@@ -155,9 +151,8 @@ class PlainScreen:
         descriptor = sys.stdin.fileno()
         self._prompt()
         while True:
-            await anyio.wait_readable(descriptor)
             try:
-                data = os.read(descriptor, _READ_BYTES)
+                data = await read_ready(descriptor, _READ_BYTES)
             except OSError:
                 return
             if not data:
@@ -199,7 +194,7 @@ class PlainScreen:
             self._is_asking = False
 
     async def _hear_interrupts(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        with open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 if self._doings is not None and not self._doings.cancel():
                     self.print(say("Nothing is running. Ctrl-D or /quit leaves."))
@@ -208,6 +203,6 @@ class PlainScreen:
 
 def _forget_typed() -> None:
     try:
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    except (termios.error, OSError, ValueError):
+        forget_typed(sys.stdin.fileno())
+    except (OSError, ValueError):
         return

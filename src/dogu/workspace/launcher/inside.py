@@ -8,7 +8,6 @@ ended is seen exactly. Standard library only: supervisors run this.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
@@ -35,6 +34,8 @@ def hand_over(talk: int, directory: int, *kept: int) -> list[int]:
 
     Between fork and exec: what else is open at these numbers is closed.
     """
+    import fcntl
+
     moved = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, _ABOVE) for each in (talk, directory, *kept)]
     os.dup2(moved[0], TALK_NUMBER, inheritable=True)
     os.dup2(moved[1], DIRECTORY_NUMBER, inheritable=True)

@@ -8,7 +8,6 @@ Standard library only: runs in the launcher. Source: network_namespaces(7), user
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import socket
 import struct
@@ -34,6 +33,8 @@ def enter() -> socket.socket:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
+    import fcntl
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP_AND_RUNNING))
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -1,0 +1,130 @@
+"""What a program's event loop can wait for, a descriptor that is ready and signals; and its terminal's own input.
+
+Windows' loop waits for neither pipes nor consoles nor signals: there a thread of its own reads, which nobody waits for
+at the end, and signals come by Python's own handlers.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
+
+import anyio
+import anyio.to_thread
+
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+
+    _ECHO = 4
+    HANG_UP = signal.SIGBREAK
+    """What ends a program when its terminal goes."""
+
+    async def read_ready(descriptor: int, most_bytes: int) -> bytes:
+        """Read what there is as soon as there is something; nothing at the end. Raises OSError."""
+        import asyncio
+
+        loop, done = asyncio.get_running_loop(), anyio.Event()
+        read: list[bytes | OSError] = []
+
+        def work() -> None:
+            try:
+                read.append(os.read(descriptor, most_bytes))
+            except OSError as error:
+                read.append(error)
+            try:
+                loop.call_soon_threadsafe(done.set)
+            except RuntimeError:
+                pass  # the loop has ended meanwhile
+
+        threading.Thread(target=work, daemon=True).start()
+        await done.wait()
+        if isinstance(read[0], OSError):
+            raise read[0]
+        return read[0]
+
+    async def write_ready(descriptor: int, data: memoryview) -> int:
+        """Write as much as goes without keeping anybody waiting; return how much. Raises OSError."""
+        return await anyio.to_thread.run_sync(os.write, descriptor, data, abandon_on_cancel=True)
+
+    @contextmanager
+    def open_signal_receiver(*numbers: signal.Signals) -> Generator[AsyncIterator[signal.Signals]]:
+        """Give the signals that come meanwhile."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        sender, receiver = anyio.create_memory_object_stream[signal.Signals](16)
+
+        def hear(number: int, _: object) -> None:
+            loop.call_soon_threadsafe(sender.send_nowait, signal.Signals(number))
+
+        before: dict[signal.Signals, object] = {number: signal.signal(number, hear) for number in numbers}
+        try:
+            with sender, receiver:
+                yield receiver
+        finally:
+            for number, old in before.items():
+                signal.signal(number, old if callable(old) else signal.SIG_DFL)
+
+    @contextmanager
+    def without_echo(descriptor: int) -> Generator[None]:
+        """Let the console not show what is typed."""
+        kernel, handle = ctypes.WinDLL("kernel32"), ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
+        mode = ctypes.c_ulong()
+        is_console = kernel.GetConsoleMode(handle, ctypes.byref(mode))
+        if is_console:
+            kernel.SetConsoleMode(handle, mode.value & ~_ECHO)
+        try:
+            yield
+        finally:
+            if is_console:
+                kernel.SetConsoleMode(handle, mode.value)
+
+    def forget_typed(descriptor: int) -> None:
+        """Drop what was typed and not read yet."""
+        if os.isatty(descriptor):
+            ctypes.WinDLL("kernel32").FlushConsoleInputBuffer(ctypes.c_void_p(msvcrt.get_osfhandle(descriptor)))
+else:
+    HANG_UP = signal.SIGHUP
+    """What ends a program when its terminal goes."""
+
+    async def read_ready(descriptor: int, most_bytes: int) -> bytes:
+        """Read what there is as soon as there is something; nothing at the end. Raises OSError."""
+        try:
+            await anyio.wait_readable(descriptor)
+        except PermissionError:
+            pass  # what never keeps a reader waiting, as a file or /dev/null, can't be waited for
+        return os.read(descriptor, most_bytes)
+
+    async def write_ready(descriptor: int, data: memoryview) -> int:
+        """Write as much as goes without keeping anybody waiting; return how much. Raises OSError."""
+        await anyio.wait_writable(descriptor)
+        return os.write(descriptor, data)
+
+    @contextmanager
+    def without_echo(descriptor: int) -> Generator[None]:
+        """Let the terminal not show what is typed."""
+        import termios
+
+        before, silent = termios.tcgetattr(descriptor), termios.tcgetattr(descriptor)
+        silent[3] &= ~termios.ECHO
+        termios.tcsetattr(descriptor, termios.TCSANOW, silent)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+    def forget_typed(descriptor: int) -> None:
+        """Drop what was typed and not read yet."""
+        import termios
+
+        with suppress(termios.error):
+            termios.tcflush(descriptor, termios.TCIFLUSH)
+
+    open_signal_receiver: Callable[..., AbstractContextManager[AsyncIterator[signal.Signals]]] = (
+        anyio.open_signal_receiver
+    )
