@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 import anyio
-import anyio.to_thread
+from anyio import to_thread
 
 if sys.platform == "win32":
     import ctypes
@@ -49,7 +49,7 @@ if sys.platform == "win32":
 
     async def write_ready(descriptor: int, data: memoryview) -> int:
         """Write as much as goes without keeping anybody waiting; return how much. Raises OSError."""
-        return await anyio.to_thread.run_sync(os.write, descriptor, data, abandon_on_cancel=True)
+        return await to_thread.run_sync(os.write, descriptor, data, abandon_on_cancel=True)
 
     @contextmanager
     def open_signal_receiver(*numbers: signal.Signals) -> Generator[AsyncIterator[signal.Signals]]:

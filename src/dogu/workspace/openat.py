@@ -424,7 +424,7 @@ def is_regular(descriptor: int) -> bool:
     if not stat.S_ISREG(status.st_mode):
         return False
     # A file that takes room on a disk is none of the kernel's.
-    return not IS_LINUX or status.st_blocks > 0 or file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
+    return sys.platform != "linux" or status.st_blocks > 0 or file_system_type(descriptor) not in _PSEUDO_FILE_SYSTEMS
 
 
 # Source: statfs(2). Files there have no true length and may block, change or act when read.

@@ -22,7 +22,7 @@ from dogu.workspace.staged import StagedChange
 
 _MARKS = ("user.overlay.", "trusted.overlay.")
 _REDIRECT = "trusted.overlay.redirect"
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -88,7 +88,7 @@ class _Reader:
         """Return where a folder lay before; "" for one that wasn't renamed. `parent` is below its parent."""
         if _REDIRECT not in _names(upper, name):
             return ""
-        place = os.fsdecode(os.getxattr(_at(upper, name), _REDIRECT, follow_symlinks=False))
+        place = os.fsdecode(fs.getxattr(_at(upper, name), _REDIRECT, follow_symlinks=False))
         return f"{self._root.rstrip('/')}{place}" if place.startswith("/") else os.path.join(parent, place)
 
     def _top(self, top: _Folder) -> Iterator[StagedChange]:
@@ -141,7 +141,7 @@ class _Reader:
         else:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
             was_there = old is None and any(map(_is_origin, marks))
-            can_move = os.access(name, os.W_OK, dir_fd=pair.upper)
+            can_move = fs.access(name, os.W_OK, dir_fd=pair.upper)
             inside = _all_new(folder) if old is None and not marks and can_move else None
             yield StagedChange(
                 folder.path, folder.upper, has_marks=bool(marks), was_there=was_there, whole=inside is not None
@@ -212,12 +212,12 @@ def _listed(path: str) -> Generator[int]:
         closed = open_long(path)
         mode = stat.S_IMODE(os.fstat(closed).st_mode)
         os.chmod(_at(closed), 0o700)
-        handle = os.open(_at(closed), _LIST)
+        handle = fs.open(_at(closed), _LIST)
     try:
         yield handle
     finally:
         if closed >= 0:
-            os.fchmod(handle, mode)
+            fs.fchmod(handle, mode)
             os.close(closed)
         os.close(handle)
 
@@ -226,7 +226,7 @@ def _listed(path: str) -> Generator[int]:
 def _opened(folder: _Folder) -> Generator[_Pair]:
     with _listed(folder.upper) as upper:
         try:
-            lower = open_long(folder.lower, _LIST | os.O_NOFOLLOW)
+            lower = open_long(folder.lower, _LIST | fs.O_NOFOLLOW)
         except OSError as error:
             if error.errno not in _NOT_THERE:
                 raise
@@ -261,7 +261,7 @@ def _at(folder: int, name: str = "") -> str:
 
 
 def _names(folder: int, name: str) -> list[str]:
-    return os.listxattr(_at(folder, name), follow_symlinks=False)
+    return fs.listxattr(_at(folder, name), follow_symlinks=False)
 
 
 def _marks(folder: int, name: str) -> list[str]:
@@ -278,11 +278,11 @@ def _is_origin(name: str) -> bool:
 
 def _extended(folder: int, name: str) -> dict[str, bytes]:
     names = [each for each in _names(folder, name) if not each.startswith(_MARKS)]
-    return {each: os.getxattr(_at(folder, name), each, follow_symlinks=False) for each in names}
+    return {each: fs.getxattr(_at(folder, name), each, follow_symlinks=False) for each in names}
 
 
 def _status(folder: int, name: str) -> os.stat_result | None:
     try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False) if folder >= 0 else None
+        return fs.stat(name, dir_fd=folder, follow_symlinks=False) if folder >= 0 else None
     except OSError:
         return None

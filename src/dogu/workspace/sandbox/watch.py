@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import lru_cache
 
+from dogu.workspace import fs
 from dogu.workspace.protected import protected_reason
 from dogu.workspace.sandbox import putting_back
 from dogu.workspace.sandbox.git_settings import Effect, effect_of
@@ -312,7 +313,7 @@ def _files_of(change: StagedChange, root: str) -> Iterator[tuple[StagedChange, s
 def _content(path: str, otherwise: bytes = b"") -> bytes:
     """Return a plain file's beginning; `otherwise` for a link and what else isn't one."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        with open(fs.open(path, os.O_RDONLY | fs.O_NONBLOCK | fs.O_NOFOLLOW | fs.O_CLOEXEC), "rb") as file:
             return file.read(_MOST_BYTES)
     except OSError:
         return otherwise
