@@ -49,6 +49,7 @@ DECLARED: dict[str, Callable[[], list[Any]]] = {
     "ref-dangling": lambda: [_with_a({"$ref": "#/no/such"})],
     "ref-remote": lambda: [_with_a({"$ref": "http://127.0.0.1:9/"})],
     "slow-pattern": lambda: [_with_a({"type": "string", "pattern": "^(a+)+$"})],
+    "lookahead": lambda: [_with_a({"type": "string", "pattern": "^(?!x)"})],
     "deep-schema": lambda: [tool("bad", inputSchema=_deep(400))],
     "duplicate-names": lambda: [tool("echo", description="The second.")],
     "bad-names": lambda: [tool(name) for name in ("", "a b", "x" * 300, "read_file", "__", "\uff45\uff43", "a_b")],

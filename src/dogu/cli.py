@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from dogu.streams import give_up_output, is_of_output, open_closed_streams, prepare_streams
+
 TYPE_CHECKING = False  # typing's own costs 8 ms, a third of `dogu --version`
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
+
+    from _typeshed import SupportsWrite
 
     from dogu.app import Options
     from dogu.settings import SettingsFiles
@@ -17,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     import gc
 
+    open_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     gc.disable()  # `run_async` looks for garbage once the program has started: what that makes is there to stay
     try:
@@ -27,10 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _give_up_output()
+        give_up_output()
         return 141  # as a shell tells of SIGPIPE
     except Exception as error:  # the last line of defence: a defect is told, not dumped
-        if isinstance(error, OSError) and _is_of_output(error):
+        if isinstance(error, OSError) and is_of_output(error):
             return _tell_output_lost(error)
         if _wants_dump():
             raise
@@ -49,14 +54,14 @@ def _main(words: list[str]) -> int:
         return 0
     if sorted(words) in (["--json", "--version"], ["--json", "-V"]):
         return _print_version_as_json()
-    _prepare_streams()
+    prepare_streams()
     return _run(words)
 
 
 def _tell_output_lost(error: OSError) -> int:
     from dogu.language import say
 
-    _give_up_output()
+    give_up_output()
     message = say("Standard output can't be written: {reason}.", reason=error.strerror)
     sys.stderr.write(f"{message}\n")
     return 74
@@ -71,25 +76,32 @@ def _wants_dump() -> bool:
 def _tell_defect(error: Exception) -> int:
     from dogu.language import say
 
-    if isinstance(error, MemoryError):
-        sys.stderr.write(say("There isn't enough memory: the machine's, or a limit's (ulimit -v).") + "\n")
-        return 70
+    words = _words_of_machine(error)
+    if words:
+        sys.stderr.write(f"{words}\n")
+        return 54 if isinstance(error, OSError) else 70
     what = say("dogu failed, which is a defect of dogu: {kind}: {error}", kind=type(error).__name__, error=error)
     sys.stderr.write(f"{what}\n{say('DOGU_DEBUG=1 shows where.')}\n")
     return 70
 
 
-def _is_of_output(error: OSError) -> bool:
-    """Whether it is standard output that failed: then it fails again."""
+def _words_of_machine(error: Exception) -> str:
+    """Say what the machine or a limit refused, or that the folder that dogu keeps its own in can't be used."""
     import os
 
-    if error.filename is not None:
-        return False
+    from dogu.language import say, told
+
     try:
-        os.write(sys.stdout.fileno(), b"\n")
-    except (OSError, ValueError):
-        return True
-    return False
+        from dogu.workspace.os_errors import limit_words
+    except (ImportError, OSError):  # what is refused may be this
+        return ""
+    limit = limit_words(error)
+    if limit:
+        return say(limit)
+    state_folder = os.path.join(os.path.expanduser("~"), ".dogu")
+    if isinstance(error, OSError) and isinstance(error.filename, str) and error.filename.startswith(state_folder):
+        return say(told("{file} can't be used: {reason}.", file=error.filename, reason=error.strerror))
+    return ""
 
 
 def _print_version_as_json() -> int:
@@ -275,7 +287,14 @@ def _parser_of(name: str) -> ArgumentParser:
 
     program = f"dogu {name}".strip()
     description = about()[name] if name else _overview()
-    return ArgumentParser(prog=program, description=description, formatter_class=RawDescriptionHelpFormatter)
+
+    class Parser(ArgumentParser):
+        """Tells when its help can't be written, which argparse keeps to itself."""
+
+        def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+            (file or sys.stdout).write(self.format_help())
+
+    return Parser(prog=program, description=description, formatter_class=RawDescriptionHelpFormatter)
 
 
 def _overview() -> str:
@@ -352,32 +371,12 @@ def _common(parser: ArgumentParser) -> None:
     group.add_argument("--lang", choices=[*LANGUAGES, PSEUDO], metavar="LANG", help=say("en, ja, ko, zh-CN or zh-TW"))
 
 
-def _prepare_streams() -> None:
-    """Let any name or text be printed: what the stream can't hold is escaped, not fatal."""
-    if sys.stdout is None or sys.stderr is None:  # closed by the shell
-        import os
-
-        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (as long as the program)
-        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  (text streams have it; a test's may not)
-
-
 def _guard_terminal() -> None:
     """Have nothing obeyed of what a command prints of a model's, a file's or a program's words."""
     if sys.stdout.isatty() or sys.stderr.isatty():
         from dogu.workspace.visible import guard_terminal
 
         guard_terminal()
-
-
-def _give_up_output() -> None:
-    """The reader went away: stop writing, and let the interpreter's last flush find nobody."""
-    import os
-
-    descriptor = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(descriptor, sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -193,3 +193,88 @@ def test_the_tour_ends_without_a_word_of_cancelling(program: Program) -> None:
     done = program.run()
     assert done.returncode == 0
     assert not done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- 2>&-"])
+@pytest.mark.parametrize("words", ["call list_directory path=.", "--model offline -p 'list files'", "mcp", "acp"])
+def test_what_the_shell_closed_is_no_defect(program: Program, words: str, closed: str) -> None:
+    code, _, err = in_bash(program, f"dogu {words} {closed}")
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("words", ["call list_directory path=.", "tools", "doctor --help"])
+def test_output_that_was_closed_is_lost_and_told(program: Program, words: str) -> None:
+    code, _, err = in_bash(program, f"dogu {words} >&-")
+    assert (code, err) == (74, "Standard output can't be written: Bad file descriptor.\n")
+    assert in_bash(program, f"dogu {words} <&- >&- 2>&-")[0] == 74
+
+
+@pytest.mark.parametrize("errors", ["2>/dev/full", "2>&-"])
+def test_errors_that_cannot_be_written_leave_the_status_as_it_is(program: Program, errors: str) -> None:
+    assert in_bash(program, f"dogu call nope {errors}")[0] == 42
+
+
+@pytest.mark.parametrize("words", ["--help", "doctor --help"])
+def test_help_that_cannot_be_written_is_told(program: Program, words: str) -> None:
+    code, _, err = in_bash(program, f"dogu {words} > /dev/full")
+    assert (code, err) == (74, "Standard output can't be written: No space left on device.\n")
+
+
+@pytest.mark.parametrize("words", ["config trust", "sessions", "undo", "redo", "jobs", "replay x"])
+def test_an_own_folder_that_cannot_be_used_is_told(program: Program, words: str) -> None:
+    home = program.root.parent / "file"
+    home.touch()
+    code, _, err = in_bash(program, f"dogu {words}", HOME=str(home))
+    assert code == 54 or (code == 0 and words == "jobs")
+    assert "defect" not in err
+    done = in_bash(program, "dogu doctor", HOME=str(home))
+    assert done[0] == 1
+    assert "file can't be written" in done[1]
+
+
+@pytest.mark.parametrize("limit", [10, 14, 24, 30, 96])
+def test_too_few_files_that_may_be_open_are_told_as_that(program: Program, limit: int) -> None:
+    words = "dogu --approval-mode yolo call run_shell_command command='echo hi'"
+    code, out, err = in_bash(program, f"ulimit -n {limit}; {words}")
+    assert (code == 0 and "hi" in out) or (code == 54 and ("ulimit -n" in err or "Too many open files" in err))
+    assert "defect" not in err
+    assert "Bad file descriptor" not in err
+
+
+def test_no_memory_for_the_start_is_told(program: Program) -> None:
+    for kilobytes in (25_000, 30_000, 35_000):
+        code, _, err = in_bash(program, f"ulimit -v {kilobytes}; dogu call list_directory path=.")
+        assert code == 0 or "defect" not in err
+
+
+@pytest.mark.parametrize("port", ["70000", "-1", "abc"])
+def test_a_port_that_is_none_is_wrong_usage(program: Program, port: str) -> None:
+    done = program.run("mcp", f"--http={port}")
+    assert done.returncode == 2
+    assert b"invalid port value" in done.stderr
+
+
+def test_a_folder_whose_name_is_no_utf8_works(program: Program) -> None:
+    script = """
+    mkdir "$(printf 'bad\\377')" && cd "$(printf 'bad\\377')" && echo TODO > x.txt
+    dogu config trust && dogu call grep_search pattern=TODO && dogu --model offline -p 'list files'
+    dogu --approval-mode yolo call write_file file_path=y.txt content=q && dogu undo && ls && dogu sessions
+    dogu config | head -1; dogu mcp < /dev/null
+    """
+    code, out, err = in_bash(program, script)
+    assert (code, err) == (0, "")
+    assert "L1: TODO" in out
+    assert "removed:" in out
+    assert "y.txt\n" not in out.partition("removed:")[2].partition("\n")[2]
+    assert "list files" in out
+    assert "trusted: its own settings count" in out
+
+
+def test_doctor_reads_what_a_start_reads(program: Program) -> None:
+    policies = program.root.parent / "home" / ".gemini" / "policies"
+    (policies).mkdir(parents=True)
+    (policies / "a.toml").write_text("[[rule]]\ndecision = 'deny'\n")
+    code, out, _ = in_bash(program, "dogu doctor", HOME=str(program.root.parent / "home"))
+    assert code == 1
+    assert "✘ rules" in out
+    assert "a.toml: rule 1" in out

@@ -89,7 +89,7 @@ async def add_tools(base: Foundation, services: SessionServices, more: Iterable[
         HostQuestions(
             base.policy,
             base.executor.approval.elicit,
-            RememberedHosts(os.path.join(options.state_folder, "reachable_hosts.json"), options.real_root),
+            RememberedHosts(os.path.join(options.state_folder, "reachable_hosts.json"), options.root_key),
         ),
         options.environment,
         workspace.layers,

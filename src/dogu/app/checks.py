@@ -49,7 +49,7 @@ async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Chec
     advice = say("Install git, if you want the model to use it.")
     yield check_program("git", "git", advice, is_needed=False)
     yield check_terminal()
-    for check in _check_settings(options, settings):
+    for check in (*_check_settings(options, settings), *_check_start(options, settings), *_check_state(options)):
         yield check
 
 
@@ -159,6 +159,38 @@ def _check_sandbox(settings: Settings) -> Check:
 def _check_ripgrep() -> Check:
     advice = say("Searches use a slower engine without it.")
     return check_program("ripgrep", Engines.found().rg, advice, is_needed=False)
+
+
+def _check_start(options: Options, settings: Settings) -> list[Check]:
+    """Read what a session reads at its start beside the settings: rules, servers' entries, ignore files."""
+    from dogu.app.extending import hook_problems, unmatched_skills
+    from dogu.app.foundation import check_rules
+    from dogu.app.mcp_servers import problems_of_servers
+
+    checks: list[Check] = []
+    try:
+        count = check_rules(options, settings)
+    except SettingsError as error:
+        advice = say("Nothing starts before it is put right: nobody can know what it restricts.")
+        checks.append(Check("rules", Health.BAD, say(str(error)), advice))
+    else:
+        if count:
+            checks.append(Check("rules", Health.GOOD, say("{count} of policy files", count=count)))
+    checks += [Check("servers", Health.POOR, say(problem)) for problem in problems_of_servers(settings)]
+    checks += [Check("hooks", Health.POOR, say(problem)) for problem in hook_problems(settings)]
+    checks += [Check("skills", Health.POOR, say(problem)) for problem in unmatched_skills(options, settings)]
+    return checks
+
+
+def _check_state(options: Options) -> list[Check]:
+    """Say when dogu's own folder can't be written: nothing is remembered, and undo ends with the session."""
+    folder = options.state_folder
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+        return []
+    advice = say("Make it a folder that you may write to, or set HOME to one: undo, sessions and trust are kept there.")
+    return [Check("own folder", Health.BAD, say("{folder} can't be written", folder=folder), advice)]
 
 
 def _check_settings(options: Options, settings: Settings) -> list[Check]:

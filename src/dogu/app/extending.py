@@ -251,8 +251,18 @@ def _tracing_of(settings: Settings, session_id: str, notes: Notes) -> tuple[Trac
         return None, (error.message,)
 
 
+def hook_problems(settings: Settings) -> list[str]:
+    """Say what is wrong with the hooks of the settings."""
+    return _read_hooks(settings)[1]
+
+
 def _hooks_found(options: Options, settings: Settings) -> tuple[list[Hook], list[str]]:
     """Return the hooks that shall run, and what the user must be told of them."""
+    hooks, problems = _read_hooks(settings)
+    return hooks, [*(say("Hooks: {problem}", problem=problem) for problem in problems), *_new_hooks(hooks, options)]
+
+
+def _read_hooks(settings: Settings) -> tuple[list[Hook], list[str]]:
     chosen = settings.extensions.hooks
     if not chosen.is_enabled or not chosen.files:
         return [], []
@@ -266,7 +276,7 @@ def _hooks_found(options: Options, settings: Settings) -> tuple[list[Hook], list
     unmatched = sorted(disabled - {name for hook in hooks for name in (hook.name, hook.command)})
     hooks = [hook for hook in hooks if hook.name not in disabled and hook.command not in disabled]
     problems += [told("{name!r} is disabled, and there is no such hook", name=name) for name in unmatched]
-    return hooks, [*(say("Hooks: {problem}", problem=problem) for problem in problems), *_new_hooks(hooks, options)]
+    return hooks, problems
 
 
 def _hook_place(settings: Settings, root: str, folder: str) -> HookPlace:
@@ -292,7 +302,7 @@ def _new_hooks(hooks: list[Hook], options: Options) -> list[str]:
             event=own[key].event,
             command=own[key].command,
         )
-        for key in _unseen(os.path.join(options.state_folder, "hooks.json"), options.real_root, list(own))
+        for key in _unseen(os.path.join(options.state_folder, "hooks.json"), options.root_key, list(own))
     ]
 
 

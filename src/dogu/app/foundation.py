@@ -207,7 +207,7 @@ def _policy_of(start: Start, restored: Restored | None) -> Policy:
     options, settings, tools = start.options, start.settings, start.settings.tools
     keeps = tools.always_is_kept and not tools.always_is_disabled
     file = os.path.join(options.state_folder, "allowed.json")
-    remembered = RememberedRules(file, options.real_root) if keeps else None
+    remembered = RememberedRules(file, options.root_key) if keeps else None
     rules = rules_of(options, settings, is_attended=start.door.confirm is not None)
     mode = _mode_of(options, settings, restored)
     return Policy(rules, mode, remembered, offers_always=not tools.always_is_disabled)
@@ -230,6 +230,15 @@ def rules_of(options: Options, settings: Settings, *, is_attended: bool = True) 
         raise SettingsError(origin.file, origin.line, f"tools.{name}".rstrip("."), str(error)) from error
     from_files = rules_from_files(options, settings, is_attended=is_attended)
     return msgspec.structs.replace(rules, files=from_files, runs_unknown=settings.sandbox.mode == "off")
+
+
+def check_rules(options: Options, settings: Settings) -> int:
+    """Read all that a session's start reads of rules; return how many stand in files. Raises `SettingsError`."""
+    rules = rules_of(options, settings)
+    ignoring = [os.path.join(options.absolute_root, os.path.expanduser(file)) for file in settings.context.ignore_files]
+    for _ in _unread_rules(Roots(options.absolute_root, ignore_files=ignoring)):
+        pass
+    return len(rules.files)
 
 
 def _mode_of(options: Options, settings: Settings, restored: Restored | None) -> ApprovalMode:

@@ -71,6 +71,11 @@ def entries_of(settings: Settings) -> tuple[list[ServerEntry], list[str]]:
     return read_entries(mcp.servers, mcp.server_command, mcp.allowed, mcp.excluded, where)
 
 
+def problems_of_servers(settings: Settings) -> list[str]:
+    """Say what is wrong with the entries, and which names in the lists of servers mean none."""
+    return [*entries_of(settings)[1], *_kept_out(settings)[1]]
+
+
 def _kept_out(settings: Settings) -> tuple[dict[str, str], list[str]]:
     """Say by alias why a server is kept out, and which entries of the lists name none."""
     from dogu.runtime.discovery.mcp.entries import kept_out

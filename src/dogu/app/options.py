@@ -17,6 +17,7 @@ from dogu.runtime.notes import Notes
 from dogu.settings import Settings, SettingsError, SettingsFiles
 from dogu.settings.problems import Origin, SettingsWarning
 from dogu.settings.values import shown
+from dogu.workspace.private_file import written_path
 from dogu.workspace.system import shell_called
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class Options(msgspec.Struct, frozen=True):
     def real_root(self) -> str:
         """The workspace root without symbolic links, as sessions know it."""
         return os.path.realpath(self.absolute_root)
+
+    @property
+    def root_key(self) -> str:
+        """The workspace root as files name it that remember something for it."""
+        return written_path(self.real_root)
 
     @property
     def state_folder(self) -> str:

@@ -18,6 +18,14 @@ def seconds(text: str) -> float:
 seconds.__name__ = "time"  # argparse says "invalid time value"
 
 
+def port(text: str) -> int:
+    """Read a port's number. Raises `ValueError`."""
+    number = int(text)
+    if not 0 <= number < 65_536:
+        raise ValueError(text)
+    return number
+
+
 def about() -> dict[str, str]:
     """Return what each command does, by name, as `dogu --help` lists them."""
     return {

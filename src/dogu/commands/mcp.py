@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app import Options, open_runtime
+from dogu.commands import port
 from dogu.commands.running import run_async, settling_jobs, tell
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's own arguments."""
     parser.add_argument(
-        "--http", metavar="PORT", type=int, help=say("serve over HTTP at this port of 127.0.0.1 (0: any)")
+        "--http", metavar="PORT", type=port, help=say("serve over HTTP at this port of 127.0.0.1 (0: any)")
     )
 
 

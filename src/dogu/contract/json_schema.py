@@ -49,15 +49,76 @@ def fitting_arguments(name: str, schema: JsonObject, raw: Mapping[str, Any]) -> 
     return dict(raw)
 
 
+def unchecked_patterns(schema: JsonObject) -> list[str]:
+    """Return the patterns in a schema that look around or back: no engine runs them in linear time, so none does."""
+    try:
+        _linear(schema)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+        found: list[str] = []
+        _runnable(schema, found)
+        return list(dict.fromkeys(found))
+    return []
+
+
 def _validator(schema: JsonObject) -> Any:
+    """Make what checks arguments; a pattern that can't be run in linear time is left out of it."""
+    try:
+        return _linear(schema)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+        left_out: list[str] = []
+        runnable = _runnable(schema, left_out)
+        if not left_out:
+            raise
+        return _linear(cast("JsonObject", runnable))
+
+
+def _linear(schema: JsonObject) -> Any:
     options = jsonschema_rs.RegexOptions()  # a linear-time engine
     return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=options)
+
+
+def _runnable(node: object, left_out: list[str]) -> object:
+    """Return a schema without the patterns that only an engine without a bound could run; they join `left_out`."""
+    if isinstance(node, list):
+        return [_runnable(each, left_out) for each in cast("list[object]", node)]
+    if not isinstance(node, dict):
+        return node
+    made = {key: _runnable(value, left_out) for key, value in cast("JsonObject", node).items() if key not in _LITERAL}
+    made |= {key: value for key, value in cast("JsonObject", node).items() if key in _LITERAL}
+    pattern = made.get("pattern")
+    if isinstance(pattern, str) and _looks_around(pattern):
+        left_out.append(pattern)
+        del made["pattern"]
+    if isinstance(made.get("patternProperties"), dict):
+        by_pattern = cast("JsonObject", made["patternProperties"])
+        around = [key for key in by_pattern if _looks_around(key)]
+        left_out += around
+        made["patternProperties"] = {key: value for key, value in by_pattern.items() if key not in around}
+        if around:  # what it would have allowed can't be told from what nothing allows
+            made.pop("additionalProperties", None)
+            made.pop("unevaluatedProperties", None)
+    return made
+
+
+def _looks_around(pattern: str) -> bool:
+    """Whether the pattern is one, but not one for a linear-time engine."""
+    schema = {"type": "string", "pattern": pattern}
+    try:
+        _linear(schema)
+    except (jsonschema_rs.ValidationError, ValueError):
+        try:
+            jsonschema_rs.validator_for(schema, pattern_options=jsonschema_rs.FancyRegexOptions())
+        except (jsonschema_rs.ValidationError, ValueError):
+            return False
+        return True
+    return False
 
 
 def _refuse(uri: str) -> Any:
     raise ValueError(f"remote references are not fetched: {uri}")
 
 
+_LITERAL = frozenset(("const", "default", "enum", "examples", "description", "title"))
 _GEMINI_TYPES = frozenset(("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"))
 _COUNTS = frozenset(("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"))
 _SPELLINGS = {

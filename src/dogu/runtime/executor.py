@@ -27,6 +27,7 @@ from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, EmitAll, Within, emit_nothing
 from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
+from dogu.workspace.os_errors import limit_words
 
 if TYPE_CHECKING:
     from dogu.runtime.hooks import CallHooks
@@ -220,9 +221,9 @@ def _validated(tool: AnyTool, raw: Mapping[str, Any]) -> Any:
 
 def _defect(call: ToolCall, tool: AnyTool | None, error: Exception) -> ToolError:
     what = f"{type(error).__name__}: {error}"
-    if isinstance(error, MemoryError):
-        message = told("There isn't enough memory for {tool}: the machine's, or a limit's (ulimit -v).", tool=call.name)
-        return ToolError(ErrorKind.IO_ERROR, message)
+    limit = limit_words(error)
+    if limit:
+        return ToolError(ErrorKind.IO_ERROR, told("{tool} failed: {reason}", tool=call.name, reason=limit))
     if tool is None or _is_ours(tool):
         return ToolError(
             ErrorKind.DEFECT,

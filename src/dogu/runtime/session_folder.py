@@ -16,7 +16,7 @@ import msgspec
 
 from dogu.language import told
 from dogu.workspace import fs
-from dogu.workspace.private_file import write_private_file
+from dogu.workspace.private_file import path_written, write_private_file, written_path
 
 RECORD_NAME = "record.jsonl"
 RECORD_SEAL_NAME = "record.seal"
@@ -89,7 +89,7 @@ class SessionFolder:
             os.makedirs(self.path, mode=0o700, exist_ok=True)
             self.use = _next_use(sessions)
             facts = msgspec.structs.replace(facts, use=self.use)
-            self._write(_FACTS, msgspec.json.encode(facts))
+            self._write(_FACTS, _encoded(facts))
         except OSError as error:
             import tempfile
 
@@ -100,7 +100,7 @@ class SessionFolder:
             )
             self.path = os.path.realpath(tempfile.mkdtemp(prefix="dogu-session-"))
             try:
-                self._write(_FACTS, msgspec.json.encode(facts))
+                self._write(_FACTS, _encoded(facts))
             except OSError:
                 pass  # no room there, either: the session goes on, and what it would keep is told as it fails
 
@@ -131,7 +131,7 @@ class SessionFolder:
         try:
             self.use = _next_use(sessions)
             used = msgspec.structs.replace(facts, use=self.use)
-            write_private_file(os.path.join(self.path, _FACTS), msgspec.json.encode(used), is_synced=False)
+            write_private_file(os.path.join(self.path, _FACTS), _encoded(used), is_synced=False)
         except OSError:
             return
 
@@ -166,7 +166,7 @@ def stored_sessions(state_folder: str, root: str = "") -> list[StoredSession]:
 def rename_session(folder: str, name: str) -> None:
     """Give a session a name. Raises OSError."""
     facts = msgspec.structs.replace(read_facts(folder), name=name)
-    write_private_file(os.path.join(folder, _FACTS), msgspec.json.encode(facts), is_synced=False)
+    write_private_file(os.path.join(folder, _FACTS), _encoded(facts), is_synced=False)
 
 
 def is_in_use(folder: str) -> bool:
@@ -189,9 +189,14 @@ def read_facts(folder: str) -> SessionFacts:
     """Read what a session's folder says of it. Raises OSError, also where it isn't one's."""
     with open(os.path.join(folder, _FACTS), "rb") as file:
         try:
-            return msgspec.json.decode(file.read(), type=SessionFacts)
+            facts = msgspec.json.decode(file.read(), type=SessionFacts)
         except msgspec.DecodeError as error:
             raise OSError(errno.EINVAL, f"{file.name} isn't a session's") from error
+    return msgspec.structs.replace(facts, roots=[path_written(root) for root in facts.roots])
+
+
+def _encoded(facts: SessionFacts) -> bytes:
+    return msgspec.json.encode(msgspec.structs.replace(facts, roots=[written_path(root) for root in facts.roots]))
 
 
 def _next_use(sessions: str) -> int:

@@ -30,6 +30,11 @@ _NAMES = (
     sentence("key file"),
     sentence("sandbox"),
     sentence("network"),
+    sentence("rules"),
+    sentence("servers"),
+    sentence("hooks"),
+    sentence("skills"),
+    sentence("own folder"),
 )  # of the checks
 
 

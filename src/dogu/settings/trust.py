@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dogu.language import say
-from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.private_file import changing_json, read_private_file, written_path
 
 
 class Trust(StrEnum):
@@ -39,7 +39,7 @@ def trust_of(root: str, home: str) -> Trust:
     answers = _answers(_file(home))
     folder = os.path.realpath(root)
     while True:
-        answer = answers.get(folder)
+        answer = answers.get(written_path(folder))
         if answer in (Trust.TRUSTED, Trust.DISTRUSTED):
             return Trust(answer)
         parent = os.path.dirname(folder)
@@ -54,7 +54,7 @@ def record_trust(root: str, home: str, trust: Trust) -> None:
     Answers given at the same time are all kept. Raises `OSError` when it can't be written.
     """
     with changing_json(_file(home), dict[str, Any], indent=2) as answers:
-        answers[os.path.realpath(root)] = trust.value
+        answers[written_path(os.path.realpath(root))] = trust.value
 
 
 def _file(home: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import sentence
 
 _MESSAGES: dict[int, tuple[ErrorKind, str]] = {
     errno.ENOENT: (ErrorKind.NOT_FOUND, "File not found: {path}. Check the name with glob or list_directory."),
@@ -24,6 +25,30 @@ _MESSAGES: dict[int, tuple[ErrorKind, str]] = {
     errno.ENXIO: (ErrorKind.WRONG_FILE_TYPE, "Not a regular file: {path} is a device, FIFO or socket."),
 }
 _LONGEST_SHOWN = 300
+_LIMITS = {
+    errno.ENOMEM: sentence("There isn't enough memory: the machine's, or a limit's (ulimit -v)."),
+    errno.EMFILE: sentence("Too many files are open: the limit is too low (ulimit -n; 256 are enough)."),
+    errno.ENFILE: sentence("Too many files are open on this machine."),
+    errno.EFBIG: sentence("A file would be larger than a limit allows (ulimit -f)."),
+}
+_NO_THREAD = sentence("No more processes or threads may be started: the machine's limit, or yours (ulimit -u).")
+_NO_FOLDER = sentence("No temporary folder can be written to: set TMPDIR to one.")
+_NOT_MAPPED = ("failed to map segment", "cannot allocate memory")
+
+
+def limit_words(error: BaseException) -> str:
+    """Return what to say of an error that comes from a limit of the machine, and is no defect; '' for any other."""
+    if isinstance(error, MemoryError):
+        return _LIMITS[errno.ENOMEM]
+    if isinstance(error, ImportError) and any(words in str(error).lower() for words in _NOT_MAPPED):
+        return _LIMITS[errno.ENOMEM]
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return _NO_THREAD
+    if isinstance(error, OSError):
+        if str(error.strerror).startswith("No usable temporary directory"):
+            return _NO_FOLDER
+        return _LIMITS.get(error.errno or 0, "")
+    return ""
 
 
 def explain(error: OSError, path: str) -> ToolError:

@@ -27,6 +27,32 @@ _STALE_AFTER_S = 60.0
 Kept = TypeVar("Kept")
 
 
+def written_path(path: str) -> str:
+    """Return an absolute path as a JSON file can hold it: where its bytes are no UTF-8, `bytes:` and percent signs."""
+    if _is_encodable(path):
+        return path
+    from urllib.parse import quote
+
+    return f"bytes:{quote(os.fsencode(path))}"
+
+
+def path_written(text: str) -> str:
+    """Return the path that `written_path` made the text of."""
+    if not text.startswith("bytes:"):
+        return text
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(text.removeprefix("bytes:")))
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def write_private_file(path: str, data: bytes, *, is_synced: bool = True, mode: int = 0o600) -> None:
     """Make or replace the file; its folder must be there. With `is_synced` the content is on the disk before.
 

@@ -156,7 +156,7 @@ class Session:
             self._file = LineFile(self.record_path)
         if self._file.seq == 0:
             begun = SessionBegun(VERSION, self.session_id, self._roots, __version__)
-            self._file.add("begun", time.time(), msgspec.json.encode(begun))
+            self._file.add("begun", time.time(), _encode(begun))
         self._file.add(kind, time.time(), self._secrets.mask(_encode(data)))
 
     def _give_up(self, error: Exception) -> None:

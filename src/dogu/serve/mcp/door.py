@@ -26,7 +26,7 @@ from dogu.serve.mcp.calls import Calls
 from dogu.serve.mcp.changes import Changes
 from dogu.serve.mcp.library import Library
 from dogu.serve.mcp.offers import Offers
-from dogu.serve.mcp.results import tool_of
+from dogu.serve.mcp.results import tool_of, writable
 from dogu.serve.mcp.session_offers import session_uri
 from dogu.serve.mcp.streams import serve_standard_streams
 from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
@@ -254,7 +254,7 @@ def _server_type() -> type[Server[Any]]:
 
 
 def _instructions(runtime: Runtime) -> str:
-    roots = ", ".join(runtime.roots)
+    roots = writable(", ".join(runtime.roots))
     return (
         f"Tools over these folders: {roots}; or, where the client has roots and none were named at the start, over its "
         "roots. Relative paths are relative to the first. Edits are exact: read a file before you replace text in it. "

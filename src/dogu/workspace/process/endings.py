@@ -10,9 +10,11 @@ from typing import Any
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import joined, sentence, told
+from dogu.workspace.os_errors import limit_words
 from dogu.workspace.process.command import NoLayerError, ShellCommand
 
 _ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
+_LEAST_DESCRIPTORS = 128
 _STEPS = {
     "directory": sentence("its directory is gone or can't be entered"),
     "moved": sentence("its directory was moved or swapped meanwhile"),
@@ -47,6 +49,8 @@ def start_failure(number: int, step: str, found: str = "") -> ToolError:
     """Say why a command didn't start: the system's error `number` in a `step`, or what was `found` to be wrong."""
     why = _STEPS.get(step, step)
     reason = os.strerror(number) if number else found
+    if number == errno.EMFILE or (number == errno.EBADF and _has_few_descriptors()):
+        reason = limit_words(OSError(errno.EMFILE, ""))
     message = told("The command could not start: {why}.", why=why)
     if reason:
         message = told("The command could not start: {why} ({reason}).", why=why, reason=reason)
@@ -55,6 +59,15 @@ def start_failure(number: int, step: str, found: str = "") -> ToolError:
     if number == errno.E2BIG:
         message += " " + told("It is too long for a command line (128 kB): write it to a file and run that.")
     return ToolError(ErrorKind.START_FAILED, message)
+
+
+def _has_few_descriptors() -> bool:
+    """Whether the sandbox's own descriptors, which have fixed numbers, lie beyond the limit."""
+    if sys.platform == "win32":
+        return False
+    import resource
+
+    return 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _LEAST_DESCRIPTORS
 
 
 def error_of(command: ShellCommand, facts: Mapping[str, Any]) -> str:

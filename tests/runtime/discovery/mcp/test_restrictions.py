@@ -14,7 +14,8 @@ import pytest
 
 import dogu
 import hostile_mcp
-from dogu.contract import ErrorKind
+from dogu.contract import ErrorKind, ToolError
+from dogu.contract.json_schema import check_arguments, schema_problem, unchecked_patterns
 from dogu.contract.tool_names import is_of_server, may_mean_tool, means_tool
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.discovery.mcp.entries import read_entries
@@ -211,3 +212,25 @@ async def test_an_entry_that_is_not_understood_is_told_with_its_file_line_and_ke
     with pytest.raises(SettingsError, match=r"settings.json:\d+: tools.exclude: 'read_\*': a \* stands for"):
         async with served(tmp_path, {"tools": {"exclude": ["glob", "read_*"]}}):
             pass
+
+
+def test_a_pattern_that_looks_around_is_not_checked_and_all_else_is():
+    """zod writes such patterns for addresses and names of hosts."""
+    schema = {
+        "type": "object",
+        "properties": {"mail": {"type": "string", "pattern": r"^(?!\.)[a-z.]+@x$"}, "n": {"type": "integer"}},
+        "patternProperties": {"^(?=k)": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    assert unchecked_patterns(schema) == [r"^(?!\.)[a-z.]+@x$", "^(?=k)"]
+    assert schema_problem("t", schema) == ""
+    check_arguments("t", schema, {"mail": "anything", "n": 1, "kk": "x"})
+    with pytest.raises(ToolError, match="n: "):
+        check_arguments("t", schema, {"mail": "a@x", "n": "one"})
+    assert "no valid JSON Schema" in schema_problem("t", {"type": "object", "properties": {"a": {"pattern": "("}}})
+
+
+async def test_a_tool_with_such_a_pattern_is_taken_and_told(tmp_path: Path):
+    async with served(tmp_path, {}, r={"fault": "lookahead"}) as runtime:
+        assert "r__bad" in {tool.name for tool in runtime.registry}
+        assert "not checked here for r__bad: the pattern ^(?!x)" in "\n".join(runtime.notes)

@@ -240,14 +240,7 @@ class McpServers:
                 problems.append(told("MCP server {alias}: a tool was left out: {error}.", alias=alias, error=error))
                 continue
             tools[tool.name] = tool
-            if tool.has_hidden_text:
-                problems.append(
-                    told(
-                        "MCP server {alias}: the description of {name} held invisible characters.",
-                        alias=alias,
-                        name=tool.name,
-                    )
-                )
+            problems += _told_of(tool, alias)
         self._tools[alias] = list(tools.values())
         self._left_out[alias] = left_out
         self._publish()
@@ -333,6 +326,27 @@ class McpServers:
                 rule = Rule(tool.name, Decision.ALLOW, source=told("trust of the MCP server {alias}", alias=alias))
                 if server.entry.allows(tool.remote_name) and rule not in policy.rules.allowed:
                     policy.remember(rule)
+
+
+def _told_of(tool: McpTool, alias: str) -> list[str]:
+    """What a user should know of a tool that is taken nevertheless."""
+    found: list[str] = []
+    if tool.has_hidden_text:
+        found.append(
+            told(
+                "MCP server {alias}: the description of {name} held invisible characters.", alias=alias, name=tool.name
+            )
+        )
+    if tool.unchecked_patterns:
+        found.append(
+            told(
+                "MCP server {alias}: not checked here for {name}: the pattern {patterns}.",
+                alias=alias,
+                name=tool.name,
+                patterns=tuple(pattern[:60] for pattern in tool.unchecked_patterns),
+            )
+        )
+    return found
 
 
 def _names_in(rows: list[object]) -> list[str]:

@@ -17,12 +17,12 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolResult
-from dogu.contract.json_schema import schema_problem
+from dogu.contract.json_schema import schema_problem, unchecked_patterns
 from dogu.language import told
 from dogu.runtime.discovery.mcp.content import result_of
 from dogu.runtime.discovery.mcp.server import McpServer
 from dogu.workspace.diff import unified_diff
-from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.private_file import changing_json, read_private_file, written_path
 from dogu.workspace.visible import make_visible
 
 _LONGEST_KEPT_CHARS = 20_000
@@ -33,7 +33,7 @@ class ApprovedDeclarations:
 
     def __init__(self, folder: str, root: str, keeps: Callable[[], bool]) -> None:
         self._path = os.path.join(folder, "approved_tools.json") if folder else ""
-        self._root = root
+        self._root = written_path(root)
         self._keeps = keeps
         self._kept: dict[str, str] | None = None
 
@@ -103,6 +103,7 @@ class McpTool(Tool[JsonObject]):
         self.parameter_schema = cast("JsonObject", _with_visible_texts(said))
         self.description = shown or f"A tool of the MCP server {server.entry.alias}."
         self.has_hidden_text = shown != str(described)[:_LONGEST_DESCRIPTION_CHARS] or self.parameter_schema != said
+        self.unchecked_patterns = unchecked_patterns(said)
         self.kind = _kind(server, declared)
         self._server = server
         self._approved = approved
