@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # typing's own costs 8 ms, a third of `dogu --version`
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
+    from types import ModuleType
 
     from _typeshed import SupportsWrite
 
@@ -122,8 +123,17 @@ def _print_version_as_json() -> int:
 
 
 def _run(words: list[str]) -> int:
+    from dogu.commands.signals import hold, release
+
+    hold()
+    try:
+        return _command(words)
+    finally:
+        release()
+
+
+def _command(words: list[str]) -> int:
     import os
-    from importlib import import_module
 
     from dogu.app import Options
     from dogu.commands import about
@@ -140,7 +150,7 @@ def _run(words: list[str]) -> int:
     files = _choose_language(words)
     given, words = _common_before_command(words)
     name = words[0] if words and words[0] in about() else ""
-    command = import_module(f"dogu.commands.{name.replace('-', '_') or 'terminal'}")
+    command = _imported(name)
     space = _parsed(name, words, given)
     if name in ("completion", "man"):
         vars(space).update(whole_parser=_whole_parser, command_parser=_command_parser)
@@ -178,6 +188,18 @@ def _finish_what_was_killed(options: Options) -> None:
 
         for line in finish_interrupted(options, pending):
             sys.stderr.write(f"{line}\n")
+
+
+def _imported(name: str) -> ModuleType:
+    """Return a command's module; signals that waited come now, but to the door that has words for them itself."""
+    from importlib import import_module
+
+    from dogu.commands.signals import release
+
+    command = import_module(f"dogu.commands.{name.replace('-', '_') or 'terminal'}")
+    if name:
+        release()
+    return command
 
 
 def _parsed(name: str, words: list[str], given: Namespace | None) -> Namespace:

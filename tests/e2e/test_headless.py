@@ -160,25 +160,54 @@ def test_a_signal_leaves_the_row(program: Program, output_format: str, number: s
     assert row["stats"]["tokens"]["prompt"] == 10
 
 
-def test_a_signal_before_the_session_is_open_leaves_the_row_too(program: Program):
-    process = subprocess.Popen(
+@pytest.mark.parametrize("mask", ["SigBlk", "SigCgt"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
+def test_a_signal_before_the_session_is_open_leaves_the_row_too(program: Program, mask: str, number: signal.Signals):
+    with subprocess.Popen(
         [*PROGRAM, "-p", "go", "--output-format", "json"],
         cwd=program.root,
         env=program.environ(),
-        stdin=subprocess.PIPE,
+        stdin=subprocess.PIPE,  # it stays open: the prompt isn't whole
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    caught = Path(f"/proc/{process.pid}/status")
-    wait_for(lambda: _catches(caught.read_text(), signal.SIGTERM))
-    process.terminate()
-    out, _ = process.communicate(timeout=20)
-    assert (result_of(out)["exit_code"], process.returncode) == (143, 143)
+    ) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        wait_for(lambda: _is_in(mask, status.read_text(), signal.SIGTERM))
+        process.send_signal(number)
+        assert process.stdout is not None
+        row = result_of(process.stdout.read())
+    assert (row["exit_code"], process.returncode) == (128 + number, 128 + number)
 
 
-def _catches(status: str, number: int) -> bool:
-    mask = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
-    return bool(int(mask, 16) >> (number - 1) & 1)
+def _is_in(mask: str, status: str, number: int) -> bool:
+    """Whether a signal is held back (`SigBlk`) or heard (`SigCgt`)."""
+    bits = next(line for line in status.splitlines() if line.startswith(f"{mask}:")).split()[1]
+    return bool(int(bits, 16) >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize("input_format", ["text", "stream-json"])
+def test_an_input_that_never_ends_is_bounded_by_the_time_limit(program: Program, input_format: str):
+    words = [
+        "-p",
+        "" if input_format == "stream-json" else "go",
+        "--timeout",
+        "1",
+        "--output-format",
+        "stream-json",
+        "--input-format",
+        input_format,
+    ]
+    with FakeGemini([]) as server:
+        env, pipe = program.environ(**environ(server)), subprocess.PIPE
+        with subprocess.Popen([*PROGRAM, *words], cwd=program.root, env=env, stdin=pipe, stdout=pipe) as process:
+            assert process.stdout is not None
+            row = rows_of(process.stdout.read())[-1]
+    assert (row["reason"], process.returncode) == ("timeout", 53)
+
+
+def test_a_picture_that_never_comes_is_bounded_by_the_time_limit(program: Program):
+    os.mkfifo(program.root / "pipe")
+    done = program.run("-p", "go", "--image", "pipe", "--timeout", "1", "--output-format", "json")
+    assert result_of(done.stdout)["reason"] == "timeout"
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,23 @@ import base64
 import binascii
 import json
 import os
-import sys
 from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from anyio import to_thread
 
 from dogu.contract.content import Blob, Content, Part, Text
 from dogu.language import say
+from dogu.workspace.event_loop import read_ready
 
 if TYPE_CHECKING:
     from dogu.serve.final_answer import FinalAnswer
 
 _LARGEST_PICTURE_BYTES = 20 * 1024 * 1024
 _LARGEST_SCHEMA_BYTES = 1024 * 1024
+_PIECE_BYTES = 64 * 1024
+_LINE_EXAMPLE = '{"type": "user", "message": {"role": "user", "content": ...}}'
+_BOM = b"\xef\xbb\xbf"
 
 SHAPE_WORDS = """\
 The answer is wanted in a fixed shape: when the task is done and checked, call `final_answer` with it, once. Whoever
@@ -31,19 +33,58 @@ class InputError(Exception):
     """What was given can't be taken; the message is for the user."""
 
 
+class Input:
+    """Reads an open file as its bytes come; a pipe that stays silent holds nobody up who is cancelled meanwhile."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting = b""
+        self._has_begun = False
+
+    async def rest(self, most_bytes: int | None = None) -> bytes:
+        """Return all that comes until the end, or one byte more than `most_bytes`. Raises `OSError`."""
+        pieces = [self._waiting]
+        size = len(self._waiting)
+        while (most_bytes is None or size <= most_bytes) and (piece := await self._piece()):
+            pieces.append(piece)
+            size += len(piece)
+        self._waiting = b""
+        return b"".join(pieces)
+
+    async def line(self) -> bytes:
+        """Return the next line with its end; b"" at the end. Raises `OSError`."""
+        pieces = [self._waiting]
+        while b"\n" not in pieces[-1] and (piece := await self._piece()):
+            pieces.append(piece)
+        line, end, self._waiting = b"".join(pieces).partition(b"\n")
+        return line + end
+
+    async def _piece(self) -> bytes:
+        """Wait for bytes and return them, without the mark of UTF-8 at the beginning of all."""
+        while True:
+            try:
+                data = await read_ready(self._descriptor, _PIECE_BYTES)
+            except BlockingIOError:
+                continue
+            is_first, self._has_begun = not self._has_begun, True
+            if not is_first or not data.startswith(_BOM):
+                return data
+            return data.removeprefix(_BOM) or await self._piece()
+
+
 class Asked(msgspec.Struct, frozen=True):
-    """What the run is to answer: one prompt, or with `is_piped` those of standard input after it."""
+    """What the run is to answer: one prompt, and those that are `piped` after it, a line each."""
 
     prompt: str
-    is_piped: bool = False
     pictures: tuple[Blob, ...] = ()
     shape: FinalAnswer | None = None
+    piped: Input | None = None
 
     async def prompts(self) -> AsyncGenerator[Content | InputError]:
         """Give each prompt when it is wanted; a line that is none is an error in its place."""
         if self.prompt.strip():
             yield [Text(self.prompt), *self.pictures] if self.pictures else self.prompt
-        while self.is_piped and (line := await to_thread.run_sync(_next_line, abandon_on_cancel=True)):
+        while self.piped is not None and (line := await self.piped.line()):
             if line.strip():
                 try:
                     yield _prompt_of(line)
@@ -51,13 +92,13 @@ class Asked(msgspec.Struct, frozen=True):
                     yield error
 
 
-def pictures_of(paths: Iterable[str]) -> tuple[Blob, ...]:
+async def pictures_of(paths: Iterable[str]) -> tuple[Blob, ...]:
     """Read the pictures (or PDFs). Raises `InputError`."""
     from dogu.workspace.text.media import HEAD_BYTES, sniff
 
     pictures: list[Blob] = []
     for path in paths:
-        data = _read(path, _LARGEST_PICTURE_BYTES)
+        data = await _read(path, _LARGEST_PICTURE_BYTES)
         media_type = sniff(data[:HEAD_BYTES], os.path.basename(path))
         if media_type is None or not media_type.startswith(("image/", "application/pdf")):
             raise InputError(say("{path} is no picture.", path=path))
@@ -65,7 +106,7 @@ def pictures_of(paths: Iterable[str]) -> tuple[Blob, ...]:
     return tuple(pictures)
 
 
-def shape_of(path: str | None) -> FinalAnswer | None:
+async def shape_of(path: str | None) -> FinalAnswer | None:
     """Read the JSON schema of the answer, and make the tool that takes it. Raises `InputError`."""
     if not path:
         return None
@@ -74,7 +115,7 @@ def shape_of(path: str | None) -> FinalAnswer | None:
     from dogu.serve.final_answer import FinalAnswer
 
     try:
-        schema = json.loads(_read(path, _LARGEST_SCHEMA_BYTES))
+        schema = json.loads(await _read(path, _LARGEST_SCHEMA_BYTES))
         jsonschema_rs.validator_for(schema)
     except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         why = " ".join(str(error).split())[:300]
@@ -84,19 +125,18 @@ def shape_of(path: str | None) -> FinalAnswer | None:
     return FinalAnswer(cast("dict[str, Any]", schema))
 
 
-def _read(path: str, most_bytes: int) -> bytes:
+async def _read(path: str, most_bytes: int) -> bytes:
     try:
-        with open(path, "rb") as file:
-            data = file.read(most_bytes + 1)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        try:
+            data = await Input(descriptor).rest(most_bytes)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     if len(data) > most_bytes:
         raise InputError(say("{path} is larger than {most} MB.", path=path, most=most_bytes // (1024 * 1024)))
     return data
-
-
-def _next_line() -> bytes:
-    return sys.stdin.buffer.readline()
 
 
 class _Source(msgspec.Struct):
@@ -129,7 +169,7 @@ def _prompt_of(line: bytes) -> Content:
         row = msgspec.json.decode(line, type=_Line)
         said = row.message or _Message(row.content, row.role)
         if row.type not in ("user", "message") or said.role != "user" or not said.content:
-            raise InputError(say('A line takes {{"type": "user", "message": {{"role": "user", "content": ...}}}}.'))
+            raise InputError(say("A line takes {example}.", example=_LINE_EXAMPLE))
         return said.content if isinstance(said.content, str) else [_part_of(part) for part in said.content]
     except (msgspec.DecodeError, UnicodeDecodeError, binascii.Error) as error:
         raise InputError(say("A line of the input is no prompt: {reason}", reason=error)) from error

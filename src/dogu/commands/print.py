@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +14,9 @@ from dogu.app import Options, Start, agent_of, read_settings
 from dogu.app.model_choice import open_model
 from dogu.app.options import check_root
 from dogu.app.sessions import at_session
-from dogu.commands.headless_input import SHAPE_WORDS, Asked, InputError, pictures_of, shape_of
-from dogu.commands.running import SIGNALS, Signalled, run_async, settling_jobs, tell
+from dogu.commands.headless_input import SHAPE_WORDS, Asked, Input, InputError, pictures_of, shape_of
+from dogu.commands.running import run_async, settling_jobs, tell
+from dogu.commands.signals import release
 from dogu.contract import ToolError
 from dogu.contract.content import Blob, Text, parts_of
 from dogu.language import say
@@ -38,39 +38,43 @@ if TYPE_CHECKING:
 def run(options: Options, space: Namespace) -> int:
     """Answer one prompt without a user; piped input joins the prompt."""
     guard_terminal()
-    try:
-        return _run(options, space)
-    except Signalled as ended:
-        return 128 + ended.number
+    with HeadlessRun(OutputFormat(space.output_format), space.timeout, _explained) as headless:
+        code = run_async(lambda: _run(options, space, headless), told=headless.signalled)
+    if headless.is_passed_on:
+        from dogu.commands import tour
 
-
-def _run(options: Options, space: Namespace) -> int:
-    with HeadlessRun(OutputFormat(space.output_format), space.timeout, _explained) as headless, _heard(headless):
-        code = _with(options, space, headless)
+        release()
+        return tour.run(options, space)
     return headless.code or code  # what is told at the end may change how it ended
 
 
-def _with(options: Options, space: Namespace, headless: HeadlessRun) -> int:
-    is_piped = space.input_format == "stream-json"
-    prompt = _prompt(space, reads_input=not is_piped)
-    if not is_piped and not prompt.strip():
-        if space.print is None and not space.question and not sys.stdin.isatty() and space.output_format == "text":
-            from dogu.commands import tour
+async def _run(options: Options, space: Namespace, headless: HeadlessRun) -> int:
+    with headless.bounded():
+        try:
+            asked = await _asked(options, space, headless)
+        except InputError as error:
+            headless.refused(ExitCode.BAD_INPUT, str(error))
+            return headless.code
+        return headless.code if asked is None else await _answer(at_session(options), asked, headless)
+    return headless.code
 
-            check_root(options)
-            headless.passed_on()
-            return tour.run(options, space)
-        headless.refused(ExitCode.BAD_INPUT, say("The prompt is empty: dogu -p 'question', or pipe it in."))
-        return headless.code
+
+async def _asked(options: Options, space: Namespace, headless: HeadlessRun) -> Asked | None:
+    """Read what is to be answered; None where that is nothing, which has been told."""
+    is_piped = space.input_format == "stream-json"
     if is_piped and space.output_format != "stream-json":
         headless.refused(ExitCode.USAGE, say("--input-format stream-json goes with --output-format stream-json."))
-        return headless.code
-    try:
-        asked = Asked(prompt, is_piped, pictures_of(space.image or ()), shape_of(space.output_schema))
-    except InputError as error:
-        headless.refused(ExitCode.BAD_INPUT, str(error))
-        return headless.code
-    return _answer(at_session(options), asked, headless)
+        return None
+    prompt = await _prompt(space, reads_input=not is_piped)
+    if not is_piped and not prompt.strip():
+        if space.print is None and not space.question and not sys.stdin.isatty() and space.output_format == "text":
+            check_root(options)
+            headless.pass_on()
+        else:
+            headless.refused(ExitCode.BAD_INPUT, say("The prompt is empty: dogu -p 'question', or pipe it in."))
+        return None
+    piped = Input(sys.stdin.fileno()) if is_piped else None
+    return Asked(prompt, await pictures_of(space.image or ()), await shape_of(space.output_schema), piped)
 
 
 def tell_early(output_format: str, kind: str, message: str) -> None:
@@ -79,7 +83,7 @@ def tell_early(output_format: str, kind: str, message: str) -> None:
         headless.refused(ExitCode.USAGE if kind == "usage" else ExitCode.SETTINGS, message, kind)
 
 
-def _answer(options: Options, asked: Asked, headless: HeadlessRun) -> int:
+async def _answer(options: Options, asked: Asked, headless: HeadlessRun) -> int:
     shape = asked.shape
     if shape is not None:
         more = "\n\n".join(filter(None, (options.append_system_prompt, SHAPE_WORDS)))
@@ -90,26 +94,20 @@ def _answer(options: Options, asked: Asked, headless: HeadlessRun) -> int:
         headless.refused(ExitCode.NO_CREDENTIALS, _no_model(), "auth")
         return headless.code
     tools = () if shape is None else (shape,)
-
-    async def answer() -> int:
-        code, is_asked = ExitCode.DONE, False
-        with headless.bounded():
-            async with agent_of(Start(options, settings), model, tools) as opened, settling_jobs(opened.runtime):
-                tell(opened.runtime.notes)
-                told = len(opened.runtime.notes)
-                headless.opened(_facts(opened, has_shape=shape is not None))
-                async with aclosing(asked.prompts()) as prompts:
-                    async for prompt in prompts:
-                        await _answer_one(opened, headless, prompt, shape)
-                        code = max(code, headless.code)
-                        is_asked = True
-                if not is_asked:
-                    headless.refused(ExitCode.BAD_INPUT, say("Standard input ended without a prompt."))
-                tell(opened.runtime.notes[told:])
-        return max(code, headless.code)
-
-    code = run_async(answer, told=headless.signalled)
-    return code if headless.code is ExitCode.DONE else max(code, headless.code)
+    code, is_asked = ExitCode.DONE, False
+    async with agent_of(Start(options, settings), model, tools) as opened, settling_jobs(opened.runtime):
+        tell(opened.runtime.notes)
+        told = len(opened.runtime.notes)
+        headless.opened(_facts(opened, has_shape=shape is not None))
+        async with aclosing(asked.prompts()) as prompts:
+            async for prompt in prompts:
+                await _answer_one(opened, headless, prompt, shape)
+                code = max(code, headless.code)
+                is_asked = True
+        if not is_asked:
+            headless.refused(ExitCode.BAD_INPUT, say("Standard input ended without a prompt."))
+        tell(opened.runtime.notes[told:])
+    return max(code, headless.code)
 
 
 async def _answer_one(
@@ -167,27 +165,11 @@ def _no_model() -> str:
     )
 
 
-def _prompt(space: Namespace, *, reads_input: bool) -> str:
+async def _prompt(space: Namespace, *, reads_input: bool) -> str:
     parts = [space.print] if space.print is not None else [" ".join(space.question)]
     if reads_input and not sys.stdin.isatty():
-        parts.append(sys.stdin.buffer.read().decode("utf-8", "replace"))
+        parts.append((await Input(sys.stdin.fileno()).rest()).decode("utf-8", "replace"))
     return "\n\n".join(part for part in parts if part.strip())
-
-
-@contextmanager
-def _heard(headless: HeadlessRun) -> Generator[None]:
-    """Have a signal end the run by an exception, where it isn't heard in the event loop."""
-
-    def end(number: int, _frame: object) -> None:
-        headless.signalled(number)
-        raise Signalled(number)
-
-    before = {number: signal.signal(number, end) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _explained(error: BaseException) -> Ending:

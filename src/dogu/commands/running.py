@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.abc
 
+from dogu.commands.signals import DEADLY, SIGNALS, hold, release
 from dogu.language import say
-from dogu.workspace.event_loop import HANG_UP, open_signal_receiver
+from dogu.workspace.event_loop import open_signal_receiver
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from dogu.runtime.runtime import Runtime
 
 _STARTED_AFTER_S = 1.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM, HANG_UP)
-
-
-class Signalled(BaseException):
-    """A signal that ends the program came outside of the event loop."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 def tell(notes: Iterable[str]) -> None:
@@ -53,8 +44,8 @@ async def settling_jobs(runtime: Runtime, *, keep: bool = False) -> AsyncGenerat
 def run_async(main: Callable[[], Coroutine[Any, Any, int]], told: Callable[[int], None] | None = None) -> int:
     """Run an async command; SIGTERM and SIGHUP end it as Ctrl-C does, so that clean-up runs.
 
-    One that wants to be `told` which signal it was hears SIGINT so too; a second signal ends it at once. Return its
-    status, or 128 and the signal's number.
+    One that wants to be `told` which signal it was hears all deadly ones so; a second signal ends it at once. Signals
+    that are held come now. Return its status, or 128 and the signal's number.
     """
     code = 130
 
@@ -62,8 +53,9 @@ def run_async(main: Callable[[], Coroutine[Any, Any, int]], told: Callable[[int]
         scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         nonlocal code
-        watched = SIGNALS if told is not None else SIGNALS[1:]
+        watched = DEADLY if told is not None else SIGNALS[1:]
         with open_signal_receiver(*watched) as signals:
+            release()
             task_status.started()
             async for number in signals:
                 code = 128 + number
@@ -89,6 +81,9 @@ def run_async(main: Callable[[], Coroutine[Any, Any, int]], told: Callable[[int]
         anyio.run(guarded)
     except BaseExceptionGroup as group:
         raise _first_of(group) from group
+    finally:
+        if told is not None:  # what was told stays true
+            hold()
     return code
 
 

@@ -11,6 +11,7 @@ from dogu.app import Door, Options, Start, agent_of, read_settings
 from dogu.app.sessions import at_session
 from dogu.commands import seconds
 from dogu.commands.running import run_async, settling_jobs
+from dogu.commands.signals import release
 from dogu.contract import ToolError
 from dogu.language import say
 from dogu.workspace.visible import visible_line
@@ -63,6 +64,7 @@ def run(options: Options, space: Namespace) -> int:
 
         return print_once.run(options, space)
 
+    release()
     options = at_session(options)
 
     async def talk() -> int:

@@ -28,8 +28,13 @@ class ExitCode(IntEnum):
     TRY_AGAIN = 75  # the provider or the network failed for now: the same may well go through later
     HUNG_UP = 129  # these as a shell tells them: 128 and the signal's number
     CANCELLED = 130
+    QUIT = 131
+    USR1 = 138
+    USR2 = 140
     OUTPUT_LOST = 141
+    ALARMED = 142
     TERMINATED = 143
+    OUT_OF_CPU = 152
 
 
 _FAILED_FOR_GOOD = frozenset(

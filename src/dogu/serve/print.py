@@ -84,6 +84,7 @@ class HeadlessRun:
         explain: Callable[[BaseException], Ending] | None = None,
     ) -> None:
         self.code = ExitCode.DONE
+        self.is_passed_on = False
         self._tally = Tally()
         self._out = Output(self._stop)
         self._printer = PRINTERS[output_format](self._out)
@@ -119,9 +120,9 @@ class HeadlessRun:
         self._facts = facts
         self._printer.begin(facts)
 
-    def passed_on(self) -> None:
-        """Say nothing at the end: another has answered."""
-        self._has_ended = True
+    def pass_on(self) -> None:
+        """Say nothing at the end: another answers."""
+        self._has_ended = self.is_passed_on = True
 
     def said(self, text: str) -> None:
         """End with what a `/` command had to say, without the model."""
