@@ -38,9 +38,7 @@ _FOR = re.compile(r"%[A-Za-z]")
 _COMPARES = frozenset("equ neq lss leq gtr geq".split())
 _CMD = re.compile(r"(?:.*[\\/])?cmd(?:\.exe)?", re.IGNORECASE | re.DOTALL)
 _SWITCH = re.compile(r"/([A-Za-z])(?::([A-Za-z]+))?")
-_DEEPEST = 40
-_LONGEST_CHARS = 8_191
-_LONGEST_BUILTIN = 12
+_DEEPEST, _LONGEST_BUILTIN, _LONGEST_CHARS = 40, 12, 8_191
 
 
 def parse_cmd(text: str) -> Script:
@@ -303,9 +301,11 @@ class _Parser(Line):
 
     def _unescaped(self) -> list[Unit]:
         """Take a redirection's target."""
-        if self.peek() == "^":
+        is_odd = self.peek() == "^"
+        taken = self.take_word()
+        if is_odd or self.peek() == "(" or (self.peek() == ")" and not self._groups):
             raise UnprovenError(told("a redirection that isn't known"))
-        return self.take_word()
+        return taken
 
     def _simple(self, redirects: list[Redirect]) -> None:
         command = Command(CommandKind.SIMPLE, redirects=redirects)
@@ -410,8 +410,7 @@ class _Parser(Line):
                 raise UnprovenError(told("{name} would read a quote that ^ stands before", name=shown))
             command.words = [Word.literal(shown), *builtin_words(rest)]
         else:
-            is_exe = shown.endswith(".exe")
-            if not is_exe and any(unit.is_escaped and unit.text in SPECIAL + '"' for unit in rest):
+            if not shown.endswith(".exe") and any(unit.is_escaped and unit.text in SPECIAL + '"' for unit in rest):
                 raise UnprovenError(told("a batch file would read what ^ stands before once more"))
             command.words = [*program_words(name)[:1], *program_words(rest)]
         self.commands.append(command)
@@ -453,7 +452,7 @@ class _Parser(Line):
             if switch[1].lower() in ("v", "e", "f", "t"):
                 raise UnprovenError(told("{option} changes how cmd.exe reads", option=switch[0]))
             if switch[1].lower() in "ckr":
-                inner = unquoted_line(text[at:].strip(BLANKS))
+                inner = unquoted_line(text[at:].lstrip(BLANKS))
                 script = _parse(inner, self._depth + 1)
                 return [*words, Word((Part(PartKind.COMMAND, inner, script=script),), inner)]
         if text[at:].strip(BLANKS):

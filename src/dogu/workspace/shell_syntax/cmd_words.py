@@ -25,7 +25,8 @@ WORDS = frozenset(
     "systemroot windir systemdrive homedrive os number_of_processors processor_architecture processor_level "
     "processor_revision errorlevel random cmdextversion".split()
 )
-_LOOP_VARIABLE = re.compile(r"%(?:~[A-Za-z]*?(?:\$[A-Za-z_]\w*:)?)?([A-Za-z])")
+_LOOP_VARIABLE = re.compile(r"%(?:~(?:[A-Za-z]*\$\w+:)?[A-Za-z]+|[A-Za-z])")
+"""Behind `~` cmd takes the last of the letters that can be one for the name: all of them count as what isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
