@@ -57,8 +57,23 @@ def text_in(events: list[ModelEvent]) -> str:
         ('{"a": 1}}', {"a": 1}),
         ('{"a": 1}{"a": 1}', {"a": 1}),
         ('{}{"a": 1}', {"a": 1}),
+        ('```json\n{"a": "```"}\n```', {"a": "```"}),
+        ('{"a": [1, 2,], "b": ",}",}', {"a": [1, 2], "b": ",}"}),
+        ("{'a': True, 'b': None}", {"a": True, "b": None}),
+        ("None", {}),
     ],
-    ids=["raw breaks", "one too few", "two too few", "one too many", "twice the same", "an empty one first"],
+    ids=[
+        "raw breaks",
+        "one too few",
+        "two too few",
+        "one too many",
+        "twice the same",
+        "an empty one first",
+        "a fence",
+        "commas at ends",
+        "as Python writes it",
+        "none",
+    ],
 )
 def test_a_slip_that_can_mean_one_thing_is_put_right(raw: str, args: dict[str, Any]) -> None:
     assert read_arguments(raw) == (args, "")

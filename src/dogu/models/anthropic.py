@@ -17,13 +17,14 @@ from dogu.models.contents import RawContent, enclosed
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
-from dogu.models.openai_errors import explain_refusal
+from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.options import ModelOptions, merged
 from dogu.models.schemas import ANTHROPIC as DIALECT
-from dogu.models.translation import HistoryContent, Tools, Translation
+from dogu.models.translation import HistoryContent, IdRule, Tools, Translation
 from dogu.models.transport_errors import HttpRefusal, Timeouts, origin_of
 
 _BETWEEN_CALLS = "interleaved-thinking-2025-05-14"  # older models think between calls only when asked so
+_ASSISTANT = b'{"role":"assistant"'
 _CACHED = {"type": "ephemeral"}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _ADAPTIVE_FROM = (4, 6)
@@ -54,7 +55,7 @@ class MessagesWire:
         self._variable = variable
         self._options = options
         self._origin = f"messages@{origin_of(self._base_url)[1].partition(':')[0]}"
-        self._translation = Translation(self._messages)
+        self._translation = Translation(self._messages, IdRule(), self._origin)
         self._tools = Tools(DIALECT, _tool)
         self._most_tokens = 0
         self._thinks_as_told = True
@@ -75,7 +76,7 @@ class MessagesWire:
     def body(self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]) -> bytes:
         """Join the messages, each encoded once, with the rest of a request."""
         messages = self._translation.messages(history)
-        if messages:
+        if messages and not messages[-1].startswith(_ASSISTANT):  # what the model said goes back as it came
             messages[-1] = _marked(messages[-1])
         fields = self._fields(history)
         if tools := self._tools.encoded(declarations):
@@ -87,7 +88,10 @@ class MessagesWire:
 
     def answer(self) -> AnthropicAnswer:
         """Begin to read an answer."""
-        return AnthropicAnswer(self._origin, self._tools)
+        return AnthropicAnswer(self._origin, self._tools, self._explain_event)
+
+    def _explain_event(self, raw: bytes) -> ModelError:
+        return stream_error(raw, self._name, self._variable)
 
     def explain(self, refusal: HttpRefusal) -> ModelError:
         """Say what a refusal means."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from dogu.models.events import (
     Finished,
     FinishReason,
     FunctionCallEvent,
+    ModelError,
     ModelEvent,
     TextDelta,
     ThoughtDelta,
@@ -100,9 +101,12 @@ class _Block:
 class AnthropicAnswer:
     """An answer as it grows: `absorb` each event, then `finish`."""
 
-    def __init__(self, origin: str = "", tools: Tools | None = None) -> None:
+    def __init__(
+        self, origin: str = "", tools: Tools | None = None, explain: Callable[[bytes], ModelError] = stream_error
+    ) -> None:
         self._origin = origin
         self._tools = tools or Tools(ANTHROPIC)
+        self._explain = explain
         self._blocks: list[_Block] = []
         self._at: dict[int | None, _Block] = {}  # the last block of each index: some servers count none of them up
         self._counts = Counts()
@@ -144,7 +148,7 @@ class AnthropicAnswer:
     def _absorb(self, payload: bytes) -> list[ModelEvent]:
         event = decoded(payload, WireEvent) or WireEvent()
         if event.type == "error" or is_error(event.error):
-            raise stream_error(payload)
+            raise self._explain(payload)
         self._counts.take(event.usage)
         self._counts.take(event.message and event.message.usage)
         match event.type:

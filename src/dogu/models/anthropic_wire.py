@@ -6,13 +6,11 @@ as they came, in their order.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from dogu.models.translation import HistoryAnswer, HistoryBlob, HistoryContent, HistoryPart, wire_name
 
 _IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def message_of(content: HistoryContent, origin: str) -> list[dict[str, Any]]:
@@ -30,7 +28,7 @@ def _said(part: HistoryPart, origin: str) -> list[dict[str, Any]]:
     given = part.given(origin)
     if part.function_call is not None:
         call = part.function_call
-        return [{"type": "tool_use", "id": _id(call.call_id), "name": wire_name(call.name), "input": call.args}]
+        return [{"type": "tool_use", "id": call.call_id, "name": wire_name(call.name), "input": call.args}]
     if given is not None and "block" in given:
         return [given["block"]]
     if part.thought:
@@ -42,7 +40,7 @@ def _said(part: HistoryPart, origin: str) -> list[dict[str, Any]]:
 def _answer(answer: HistoryAnswer) -> dict[str, Any]:
     blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text.strip() else []
     blocks += [_piece(part) for part in answer.parts]
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(answer.call_id), "content": blocks}
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call_id, "content": blocks}
     return {**block, "is_error": True} if answer.is_error else block
 
 
@@ -58,7 +56,3 @@ def _medium(blob: HistoryBlob) -> dict[str, Any] | None:
     if blob.mime_type in _IMAGES:
         return {"type": "image", "source": source}
     return {"type": "document", "source": source} if blob.mime_type == "application/pdf" else None
-
-
-def _id(call_id: str) -> str:
-    return _NOT_IN_IDS.sub("_", call_id)

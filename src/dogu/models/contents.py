@@ -60,7 +60,10 @@ class ModelContent:
         if call.args is None:
             args = msgspec.json.encode({NOT_JSON: _whole(raw)} if raw.strip() else {})
         else:
-            args = raw.encode() if _is_object_in_a_line(raw) else msgspec.json.encode(call.args)
+            is_kept = _is_object_in_a_line(raw)
+            args = raw.encode() if is_kept else msgspec.json.encode(call.args)
+            if not is_kept and raw.strip() and _is_object_in_a_line(raw.replace("\n", " ").replace("\r", " ")):
+                wire = {**(wire or {}), "arguments": raw}  # its line breaks don't fit into a record's line
         self._add(b'{"functionCall":' + head[:-1] + b',"args":' + args + b"}", wire)
 
     def encoded(self) -> RawContent:

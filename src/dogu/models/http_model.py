@@ -143,6 +143,7 @@ class HttpModel:
                         yield event
                 return
             except ModelError as error:
+                error.message = self._key.redact(error.message)
                 if not self._wire.learns(error) or has_begun:
                     raise
         async with aclosing(self._attempt(system, history, declarations)) as events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -16,6 +16,7 @@ from dogu.models.events import (
     Finished,
     FinishReason,
     FunctionCallEvent,
+    ModelError,
     ModelEvent,
     Retrying,
     TextDelta,
@@ -109,10 +110,17 @@ class _GrowingCall:
 class OpenAIAnswer:
     """An answer as it grows: `absorb` each chunk, then `finish`."""
 
-    def __init__(self, origin: str = "", tools: Tools | None = None, habits: Habits | None = None) -> None:
+    def __init__(
+        self,
+        origin: str = "",
+        tools: Tools | None = None,
+        habits: Habits | None = None,
+        explain: Callable[[bytes], ModelError] = stream_error,
+    ) -> None:
         self._origin = origin
         self._tools = tools or Tools(PLAIN)
         self._habits = habits or Habits()
+        self._explain = explain
         self._tagged = TaggedText(
             self._tools,
             takes_calls=self._tools.are_declared and not self._habits.calls_natively,
@@ -207,7 +215,7 @@ class OpenAIAnswer:
         if chunk is None:
             return []
         if is_error(chunk.error) or chunk.object == "error":
-            raise stream_error(payload)
+            raise self._explain(payload)
         self._counts.take(chunk.usage)
         choice = next((choice for choice in chunk.choices or () if not choice.index), None)
         if choice is None:

@@ -14,11 +14,11 @@ from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
 from dogu.models.openai_answer import Habits, OpenAIAnswer
-from dogu.models.openai_errors import explain_refusal
+from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.openai_wire import Echo, messages_of
 from dogu.models.options import ModelOptions, merged
 from dogu.models.schemas import PLAIN
-from dogu.models.translation import HistoryContent, Tools, Translation
+from dogu.models.translation import HistoryContent, IdRule, Tools, Translation
 from dogu.models.transport_errors import HttpRefusal, Timeouts, origin_of
 
 # What a server's refusal says of a field, and what is then sent instead of it (None: nothing).
@@ -30,6 +30,9 @@ _LESSONS: Sequence[tuple[str, dict[str, Any]]] = (
     ("top_p", {"top_p": None}),
     ("seed", {"seed": None}),
 )
+
+_IDS = IdRule(longest=40, unsound=r"[^!-~]")  # Kimi's have dots and colons in them
+_MISTRALS = IdRule(longest=9, is_exact=True)
 
 
 class OpenAICompatible(HttpModel):
@@ -57,11 +60,14 @@ class ChatWire:
         self._options = options
         self._origin = f"chat@{origin_of(self._base_url)[1].partition(':')[0]}"
         self._echo = Echo()
-        self._translation = Translation(self._messages)
+        self._translation = Translation(
+            self._messages, _MISTRALS if _is_mistrals(self._base_url) else _IDS, self._origin
+        )
         self._tools = Tools(PLAIN, _tool)
         self._left_out: dict[str, Any] = {}
         self._habits = Habits()
         self._said = ""
+        self._has_short_ids = False
 
     def url(self) -> str:
         """Return where requests go."""
@@ -83,7 +89,10 @@ class ChatWire:
 
     def answer(self) -> OpenAIAnswer:
         """Begin to read an answer."""
-        return OpenAIAnswer(self._origin, self._tools, self._habits)
+        return OpenAIAnswer(self._origin, self._tools, self._habits, self._explain_event)
+
+    def _explain_event(self, raw: bytes) -> ModelError:
+        return stream_error(raw, self._name, self._variable)
 
     def explain(self, refusal: HttpRefusal) -> ModelError:
         """Say what a refusal means."""
@@ -95,7 +104,14 @@ class ChatWire:
         said, self._said = self._said, ""
         if error.kind is not ModelErrorKind.BAD_REQUEST:
             return False
-        return self._echo.learns(said, self._translation.forget) or self._learns_field(said)
+        return self._learns_ids(said) or self._echo.learns(said, self._translation.forget) or self._learns_field(said)
+
+    def _learns_ids(self, said: str) -> bool:
+        if "length of 9" not in said or self._has_short_ids:
+            return False
+        self._has_short_ids = True
+        self._translation.forget(_MISTRALS)
+        return True
 
     def _learns_field(self, said: str) -> bool:
         for sign, lesson in _LESSONS:
@@ -124,6 +140,10 @@ class ChatWire:
 
     def _messages(self, content: HistoryContent) -> list[dict[str, Any]]:
         return messages_of(content, self._origin, self._echo)
+
+
+def _is_mistrals(base_url: str) -> bool:
+    return origin_of(base_url)[1].endswith("api.mistral.ai")
 
 
 def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:

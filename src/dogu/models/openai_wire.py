@@ -68,13 +68,9 @@ def _assistant(parts: Sequence[HistoryPart], origin: str, echo: Echo) -> dict[st
 def _tool_call(part: HistoryPart, origin: str) -> dict[str, Any]:
     call = part.function_call
     assert call is not None
-    function = {"name": wire_name(call.name), "arguments": call.arguments}
-    return {
-        "id": call.call_id,
-        "type": "function",
-        "function": function,
-        **((part.given(origin) or {}).get("call") or {}),
-    }
+    given = part.given(origin) or {}
+    function = {"name": wire_name(call.name), "arguments": given.get("arguments") or call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function, **(given.get("call") or {})}
 
 
 def _from_user(parts: Sequence[HistoryPart], echo: Echo) -> list[dict[str, Any]]:

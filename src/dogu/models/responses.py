@@ -15,12 +15,12 @@ from dogu.models.contents import RawContent, enclosed
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
-from dogu.models.openai_errors import explain_refusal
+from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.options import ModelOptions, merged
 from dogu.models.responses_answer import ResponsesAnswer
 from dogu.models.responses_wire import items_of
 from dogu.models.schemas import PLAIN
-from dogu.models.translation import HistoryContent, Tools, Translation
+from dogu.models.translation import HistoryContent, IdRule, Tools, Translation
 from dogu.models.transport_errors import HttpRefusal, Timeouts, origin_of
 
 _REASONS = re.compile(r"(?:.*/)?(?:gpt-(?:[5-9]|\d\d)|o\d|codex)(?!.*chat-latest)")
@@ -52,7 +52,7 @@ class ResponsesWire:
         self._options = options
         self._origin = f"responses@{origin_of(self._base_url)[1].partition(':')[0]}"
         self._gives_reasoning_back = True
-        self._translation = Translation(self._items)
+        self._translation = Translation(self._items, IdRule(), self._origin)
         self._tools = Tools(PLAIN, _tool)
         self._left_out: set[str] = set()
         self._cache_key = f"dogu-{os.urandom(8).hex()}"
@@ -78,7 +78,10 @@ class ResponsesWire:
 
     def answer(self) -> ResponsesAnswer:
         """Begin to read an answer."""
-        return ResponsesAnswer(self._origin, self._tools)
+        return ResponsesAnswer(self._origin, self._tools, self._explain_event)
+
+    def _explain_event(self, raw: bytes) -> ModelError:
+        return stream_error(raw, self._name, self._variable)
 
     def explain(self, refusal: HttpRefusal) -> ModelError:
         """Say what a refusal means."""

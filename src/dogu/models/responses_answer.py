@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from dogu.models.events import (
     Finished,
     FinishReason,
     FunctionCallEvent,
+    ModelError,
     ModelEvent,
     TextDelta,
     ThoughtDelta,
@@ -66,9 +67,12 @@ class WireEvent(msgspec.Struct):
 class ResponsesAnswer:
     """An answer as it grows: `absorb` each event, then `finish`."""
 
-    def __init__(self, origin: str = "", tools: Tools | None = None) -> None:
+    def __init__(
+        self, origin: str = "", tools: Tools | None = None, explain: Callable[[bytes], ModelError] = stream_error
+    ) -> None:
         self._origin = origin
         self._tools = tools or Tools(PLAIN)
+        self._explain = explain
         self._items: dict[int, dict[str, Any]] = {}
         self._response: WireResponse | None = None
         self._counts = Counts()
@@ -120,7 +124,7 @@ class ResponsesAnswer:
         if event is None:
             return []
         if "error" in (event.type, event.object) or (not event.type and is_error(event.error)):
-            raise stream_error(payload)
+            raise self._explain(payload)
         if event.object == "response":
             self._end(decoded(payload, WireResponse) or WireResponse())
         elif event.type in _ENDS:
@@ -153,7 +157,7 @@ class ResponsesAnswer:
     def _end(self, response: WireResponse) -> None:
         self._counts.take(response.usage)
         if is_error(response.error):
-            raise stream_error(msgspec.json.encode(response.error))
+            raise self._explain(msgspec.json.encode(response.error))
         self._response = response
 
     def _whole(self, response: WireResponse) -> list[dict[str, Any]]:

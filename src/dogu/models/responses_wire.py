@@ -26,7 +26,8 @@ def _said(part: HistoryPart, origin: str) -> list[dict[str, Any]]:
     fields: dict[str, Any] = given.get("fields") or {}
     if part.function_call is not None:
         call = part.function_call
-        named = {"call_id": call.call_id, "name": wire_name(call.name), "arguments": call.arguments}
+        arguments = given.get("arguments") or call.arguments
+        named = {"call_id": call.call_id, "name": wire_name(call.name), "arguments": arguments}
         return [{"type": "function_call", **fields, **named}]
     if "item" in given:
         return [given["item"]]

@@ -91,17 +91,14 @@ _WRAPPERS = (
     "<|tool_calls_section_begin|>",
     "<｜tool▁calls▁begin｜>",
     "<|tool▁calls▁begin|>",
-    "<|tool▁call▁begin|>",
     "<minimax:tool_call>",
     "<seed:tool_call>",
     "<function_calls>",
     "<｜DSML｜function_calls>",
     "<｜DSML｜tool_calls>",
-    "<｜DSML｜invoke name=",
-    "<tool_calls>",
-    "<|tool_call_start|>",
 )
-OPENINGS = (*(opening for opening, _, _ in _FORMATS if opening != "<|channel|>"), *_WRAPPERS)
+_OTHERWISE = ("<|tool▁call▁begin|>", "<｜DSML｜invoke name=", "<tool_calls>", "<|tool_call_start|>")
+OPENINGS = (*(opening for opening, _, _ in _FORMATS if opening != "<|channel|>"), *_WRAPPERS, *_OTHERWISE)
 """How a call in text begins; gpt-oss' channels, which also hold thoughts and text, are for the caller to tell apart."""
 SAMPLES = tuple(sample for _, _, samples in _FORMATS for sample in samples)
 """Calls of `f` with the argument `a` = `b`, in each format."""
@@ -109,9 +106,9 @@ SAMPLES = tuple(sample for _, _, samples in _FORMATS for sample in samples)
 _ENDS_WITH = "|".join(
     (
         r"\s+",
-        *(re.escape(wrapper) for wrapper in _WRAPPERS if not wrapper.endswith("name=") and "tool▁call▁" not in wrapper),
+        *map(re.escape, _WRAPPERS),
         rf"</(?:{_DSML}(?:function_calls|tool_calls)|minimax:tool_call|seed:tool_call|tool_calls?|function|think)>",
-        rf"<{_BAR}(?:tool▁calls?▁end|tool_calls_section_end|tool_call_end|tool_call_start|call|eom_id|eot_id|im_end|end"
+        rf"<{_BAR}(?:tool▁calls?▁end|tool_calls_section_end|tool_call_end|call|eom_id|eot_id|im_end|end"
         rf"|return|end▁of▁sentence){_BAR}>",
         "</s>",
     )

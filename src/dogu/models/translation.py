@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -98,6 +99,9 @@ class HistoryPart(msgspec.Struct, rename="camel"):
         return self.wire if self.wire.get("by") == origin else None
 
 
+_Renamed: TypeAlias = tuple[tuple[str, str], ...]
+
+
 class HistoryContent(msgspec.Struct):
     """A content."""
 
@@ -105,26 +109,95 @@ class HistoryContent(msgspec.Struct):
     parts: list[HistoryPart] = []
 
 
-class Translation:
-    """Contents in a wire's own form, each translated once; what a request no longer holds is forgotten."""
+class IdRule(msgspec.Struct, frozen=True):
+    """What a wire takes as a call's id: characters that aren't `unsound`, at most (`is_exact`: just) `longest`."""
 
-    def __init__(self, translate: Callable[[HistoryContent], Sequence[Mapping[str, Any]]]) -> None:
+    longest: int = 64
+    unsound: str = r"[^A-Za-z0-9_-]"
+    is_exact: bool = False
+
+    def sound(self, call_id: str, taken: Collection[str]) -> str:
+        """Return the id as it is where the wire takes it and no call before has it, else one made of it."""
+        is_sound = call_id and len(call_id) <= self.longest and not re.search(self.unsound, call_id)
+        if is_sound and not self.is_exact and call_id not in taken:
+            return call_id
+        for count in range(len(taken) + 1):
+            digest = sha256(f"{call_id} {count}".encode()).hexdigest()
+            start = re.sub(self.unsound, "_", call_id)[: max(0, self.longest - 13)]
+            made = digest[: self.longest] if self.is_exact else f"{start}-{digest[:12]}"
+            if made not in taken:
+                return made
+        raise AssertionError  # there are more ids than calls
+
+
+class Translation:
+    """Contents in a wire's own form, each translated once; what a request no longer holds is forgotten.
+
+    Calls and their answers have ids as `ids` wants them, each once in a conversation; an id that the `origin` said it
+    needs back stays.
+    """
+
+    def __init__(
+        self, translate: Callable[[HistoryContent], Sequence[Mapping[str, Any]]], ids: IdRule, origin: str
+    ) -> None:
         self._translate = translate
-        self._known: dict[RawContent, bytes] = {}
+        self._ids = ids
+        self._origin = origin
+        self._known: dict[tuple[RawContent, _Renamed], bytes] = {}
+        self._calls: dict[RawContent, tuple[tuple[str, bool], ...]] = {}
 
     def messages(self, history: Sequence[RawContent]) -> list[bytes]:
         """Return the contents' messages, encoded and joined by commas; a content may come to nothing."""
-        known = self._known
-        self._known = {content: known.get(content) or self._encoded(content) for content in history}
-        return [message for content in history if (message := self._known[content])]
+        before, self._known = self._known, {}
+        calls, self._calls = self._calls, {}
+        messages: list[bytes] = []
+        taken: set[str] = set()
+        renamed: _Renamed = ()
+        for content in history:
+            if content not in calls:
+                calls[content] = self._calls_in(content)
+            self._calls[content] = calls[content]
+            if calls[content]:  # what answers them has their names, too
+                renamed = self._renamed(calls[content], taken)
+            key = (content, renamed)
+            self._known[key] = message = before.get(key) or self._encoded(content, dict(renamed))
+            if message:
+                messages.append(message)
+        return messages
 
-    def forget(self) -> None:
+    def forget(self, ids: IdRule | None = None) -> None:
         """Translate anew from now on: the way it is done has changed."""
+        self._ids = ids or self._ids
         self._known = {}
 
-    def _encoded(self, content: RawContent) -> bytes:
-        messages = self._translate(msgspec.json.decode(content, type=HistoryContent))
-        return b",".join(msgspec.json.encode(message) for message in messages)
+    def _calls_in(self, content: RawContent) -> tuple[tuple[str, bool], ...]:
+        """Return the ids of the calls in a content, and whether each must stay as it is."""
+        if b'"functionCall"' not in content:
+            return ()
+        parts = msgspec.json.decode(content, type=HistoryContent).parts
+        return tuple(
+            (part.function_call.call_id, bool((part.given(self._origin) or {}).get("keeps_id")))
+            for part in parts
+            if part.function_call is not None
+        )
+
+    def _renamed(self, calls: Sequence[tuple[str, bool]], taken: set[str]) -> _Renamed:
+        """Return the calls whose ids become others, and note all ids that are sent."""
+        renamed: list[tuple[str, str]] = []
+        for call_id, stays in calls:
+            sent = call_id if stays and call_id not in taken else self._ids.sound(call_id, taken)
+            taken.add(sent)
+            if sent != call_id:
+                renamed.append((call_id, sent))
+        return tuple(renamed)
+
+    def _encoded(self, content: RawContent, renamed: Mapping[str, str]) -> bytes:
+        decoded = msgspec.json.decode(content, type=HistoryContent)
+        for part in decoded.parts if renamed else ():
+            for item in (part.function_call, part.function_response):
+                if item is not None:
+                    item.id = renamed.get(item.call_id, item.id)
+        return b",".join(msgspec.json.encode(message) for message in self._translate(decoded))
 
 
 ToolForm: TypeAlias = Callable[[str, str, dict[str, Any]], dict[str, Any]]

@@ -1,0 +1,92 @@
+"""What errors mean: the same on every wire, in an answer's head and in its stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from dogu.models.anthropic_answer import AnthropicAnswer
+from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.gemini_answer import GeminiAnswer
+from dogu.models.openai_answer import OpenAIAnswer
+from dogu.models.refusals import refusal_of, stream_error_of
+from dogu.models.responses_answer import ResponsesAnswer
+from dogu.models.transport_errors import HttpRefusal
+
+Kind = ModelErrorKind
+
+
+def error(message: str = "no", **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
+
+
+def details(**fields: Any) -> dict[str, Any]:
+    return error("You exceeded your current quota.", status="RESOURCE_EXHAUSTED", details=[{"violations": [fields]}])
+
+
+HEADS: list[tuple[int, object, ModelErrorKind]] = [
+    (429, error(code="insufficient_quota"), Kind.QUOTA),
+    (402, error("Insufficient Balance", code="invalid_request_error"), Kind.QUOTA),
+    (429, error("Insufficient balance. Please recharge.", code="1113"), Kind.QUOTA),
+    (400, {"error": {"type": "invalid_request_error", "message": "Your credit balance is too low."}}, Kind.QUOTA),
+    (429, details(quotaId="RequestsPerDay"), Kind.QUOTA),
+    (429, details(quotaId="RequestsPerMinute"), Kind.RATE_LIMIT),
+    (429, error("Rate limit reached. Add a payment method at account/billing."), Kind.RATE_LIMIT),
+    (429, error("Request too large for gpt on tokens per min", code="rate_limit_exceeded"), Kind.TOO_LONG),
+    (401, "not json", Kind.AUTH),
+    (403, error("no access to model", type="permission_error"), Kind.AUTH),
+    (403, "<html>Just a moment</html>", Kind.BAD_REQUEST),
+    (403, error("Input flagged", metadata={"reasons": ["violence"], "flagged_input": "x"}), Kind.BLOCKED),
+    (400, error("API key expired. Please renew it.", status="INVALID_ARGUMENT"), Kind.AUTH),
+    (400, error("filtered", code="content_filter"), Kind.BLOCKED),
+    (400, error("Invalid 'tools[0].name': string too long", code="string_above_max_length"), Kind.BAD_REQUEST),
+    (400, error("max_tokens is too large: 99 > 10"), Kind.BAD_REQUEST),
+    (413, "<html>Request Entity Too Large</html>", Kind.TOO_LONG),
+    (400, error("the request exceeds the available context size (4096 tokens)"), Kind.TOO_LONG),
+    (400, error("The input token count (1200000) exceeds the maximum number of tokens allowed"), Kind.TOO_LONG),
+    (404, {"detail": "Not Found"}, Kind.NOT_FOUND),
+    (501, "no", Kind.BAD_REQUEST),
+    (500, error("Cannot use tools with this chat template"), Kind.BAD_REQUEST),
+    (503, error("Loading model"), Kind.OVERLOADED),
+    (529, ["boom"], Kind.OVERLOADED),
+    (504, "", Kind.TIMEOUT),
+    (422, {"detail": [{"loc": ["body"], "msg": "extra"}]}, Kind.BAD_REQUEST),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "kind"), HEADS)
+def test_an_answer_that_is_no_success_is_told_apart(status: int, body: object, kind: ModelErrorKind) -> None:
+    raw = body.encode() if isinstance(body, str) else msgspec.json.encode(body)
+    assert refusal_of(HttpRefusal(status, {}, raw)).kind is kind
+
+
+STREAMED: list[tuple[object, ModelErrorKind]] = [
+    ({"message": "rl", "code": "rate_limit_exceeded"}, Kind.RATE_LIMIT),
+    ({"message": "gone", "code": "insufficient_quota"}, Kind.QUOTA),
+    ({"message": "bad", "type": "invalid_request_error"}, Kind.BAD_REQUEST),
+    ({"message": "flagged by our usage policy", "code": "invalid_prompt"}, Kind.BLOCKED),
+    ({"message": "Incorrect API key", "code": "invalid_api_key"}, Kind.AUTH),
+    ({"message": "o", "status": "UNAVAILABLE"}, Kind.OVERLOADED),
+    ({"message": "o", "code": "503"}, Kind.OVERLOADED),
+    ({"type": "billing_error", "message": "credit"}, Kind.QUOTA),
+    ({"type": "request_too_large", "message": "Request exceeds the maximum size"}, Kind.TOO_LONG),
+    ("model crashed", Kind.OVERLOADED),
+]
+
+
+@pytest.mark.parametrize(("told", "kind"), STREAMED)
+def test_an_error_in_a_stream_is_told_apart_on_every_wire(told: object, kind: ModelErrorKind) -> None:
+    assert stream_error_of(msgspec.json.encode(told)).kind is kind
+    payload = msgspec.json.encode({"error": told})
+    for answer in (OpenAIAnswer(), ResponsesAnswer(), AnthropicAnswer(), GeminiAnswer()):
+        with pytest.raises(ModelError) as caught:
+            answer.absorb([payload])
+        assert caught.value.kind is kind
+        assert caught.value.is_retryable is (kind in (Kind.RATE_LIMIT, Kind.OVERLOADED))
+
+
+def test_the_delay_of_a_limit_is_read_wherever_it_stands() -> None:
+    body = error("slow", details=[{"violations": "no"}, {"retryDelay": "1.2s"}])
+    assert refusal_of(HttpRefusal(429, {"retry-after": "9"}, msgspec.json.encode(body))).retry_after_s == 1.2
