@@ -17,6 +17,7 @@ from dogu.policy.policy import Policy
 from dogu.policy.remembered import RememberedRules
 from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts
+from dogu.workspace.nearby import Nearby
 
 _READ = CallFacts("read_file", Kind.READ)
 _EDIT = CallFacts("replace", Kind.EDIT)
@@ -83,6 +84,66 @@ def test_without_a_sandbox_by_their_own_word_a_user_in_yolo_is_not_asked_about_a
 def test_what_the_gate_refuses_no_mode_allows(mode: ApprovalMode) -> None:
     rules = Rules.from_lists(None, ["run_shell_command(rm)"], ["run_shell_command(rm)"])
     assert decide(shell("rm x"), rules, mode).decision == "deny"
+
+
+def placed(root: Path, command: str, *allowed: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> str:
+    """What is decided of a command in a folder, where rules name these programs."""
+    rules = Rules.from_lists(allowed=[f"{SHELL_TOOL}({each})" for each in allowed])
+    facts = msgspec.structs.replace(shell(command), place=Nearby(str(root)))
+    return str(decide(facts, rules, mode).decision)
+
+
+def test_git_is_not_asked_about_in_another_folder_of_the_same_repository(tmp_path: Path) -> None:
+    for folder in (".git", "packages/api", "packages/other/.git", "bare/objects"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "bare" / "HEAD").write_text("ref: x")
+    (tmp_path / "link").symlink_to(tmp_path / "packages" / "api")
+    for own in ("git -C packages/api status", "cd packages/api && git status", "cd packages/api; git add . && git log"):
+        assert placed(tmp_path, own, "git", "cd") == "allow"
+    for other in ("packages/other", "bare", "link", "nowhere", "..", "packages/../bare", str(tmp_path / "packages")):
+        assert placed(tmp_path, f"git -C {other} status", "git", "cd") == "ask"
+        assert placed(tmp_path, f"cd {other} && git status", "git", "cd") == "ask"
+    for made in ("git checkout x; cd packages/api && git status", "tar xf a.tar -C vendor; git -C packages/api log"):
+        assert placed(tmp_path, made, "git", "cd", "tar") == "ask"
+    assert placed(tmp_path, "cd packages; cd api; git log", "git", "cd") == "ask"
+
+
+def test_a_module_of_the_workspace_is_run_as_a_script_of_it_is(tmp_path: Path) -> None:
+    (tmp_path / "src" / "app").mkdir(parents=True)
+    (tmp_path / "src" / "app" / "__main__.py").touch()
+    (tmp_path / "job.py").touch()
+    (tmp_path / "runpy.py").touch()
+    for own in ("python -m app --port 1", "python -m job", "uv run python -m app"):
+        assert placed(tmp_path, own, "python", "uv") == "allow"
+    for other in ("python -m other", "python -m runpy x", "python -m job.x", "python -m ../job"):
+        assert placed(tmp_path, other, "python") == "ask"
+
+
+def test_what_a_command_writes_is_new_or_nobodys_source(tmp_path: Path) -> None:
+    (tmp_path / "data.json").touch()
+    for fine in ("curl -o new.json h", "curl -o out.log h", "echo x >> data.json", "echo x > dist/data.json"):
+        assert placed(tmp_path, fine.replace("new", "old"), "curl", "echo", "tee") == "allow"
+    for over in ("curl -o data.json h", "echo x > data.json", "echo x > Makefile", "curl -o src/app.py h"):
+        assert placed(tmp_path, over, "curl", "echo", "tee") == "ask"
+
+
+def test_where_edits_are_allowed_a_command_with_a_rule_may_write_what_an_edit_may() -> None:
+    auto_edit = ApprovalMode.AUTO_EDIT
+    rules = Rules.from_lists(allowed=[f"{SHELL_TOOL}({each})" for each in ("cat", "sed", "echo", "tee")])
+    for command in ("cat > src/x.ts <<'E'\nx\nE", "sed -i s/a/b/ src/app.py", "echo x >> Makefile", "tee src/a.py"):
+        assert decide(shell(command), rules, auto_edit).decision == "allow"
+        assert decide(shell(command), rules, ApprovalMode.DEFAULT).decision == "ask"
+    for command in (
+        "cat > ../x <<< y",
+        "echo x > .git/config",
+        "sed -i s/a/b/ .envrc",
+        "sed -i s/a/b/ $f",
+        "sed -i.bak s/a/b/ /etc/x",
+        "echo x > $f",
+        "sed -i 's/a/b/e' a",
+        "find . -delete",
+    ):
+        assert decide(shell(command), rules, auto_edit).decision == "ask"
 
 
 def test_what_the_gate_asks_about_is_asked_in_yolo_too() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from dogu.language import say
 from dogu.policy.explain import explain, explain_lines, verdict_json, verdict_text
 from dogu.policy.mode import ApprovalMode
 from dogu.serve.wire import to_line
+from dogu.workspace.nearby import Nearby
 from dogu.workspace.system import shell_called
 
 if TYPE_CHECKING:
@@ -41,8 +43,9 @@ def run(options: Options, space: Namespace) -> int:
 def _explain_command(options: Options, command: str, *, as_json: bool) -> int:
     """Print the verdict on one command; the status is 0 whatever it is."""
     settings = read_settings(options)
+    mode = ApprovalMode(settings.tools.approval_mode)
     shell = shell_called(settings.shell.program)
-    verdict = explain(command, rules_of(options, settings), ApprovalMode(settings.tools.approval_mode), shell=shell)
+    verdict = explain(command, rules_of(options, settings), mode, shell=shell, place=Nearby(os.getcwd()))
     print(json.dumps(verdict_json(verdict), ensure_ascii=False, indent=2) if as_json else verdict_text(verdict))
     return 0
 
@@ -50,7 +53,8 @@ def _explain_command(options: Options, command: str, *, as_json: bool) -> int:
 def _explain_rows(options: Options, lines: Iterable[bytes]) -> int:
     """Print one line of JSON for each row, as soon as it is judged."""
     settings = read_settings(options)
-    for answer in explain_lines(lines, rules_of(options, settings), ApprovalMode(settings.tools.approval_mode)):
+    mode = ApprovalMode(settings.tools.approval_mode)
+    for answer in explain_lines(lines, rules_of(options, settings), mode, Nearby(os.getcwd())):
         sys.stdout.write(to_line(answer) + "\n")
         sys.stdout.flush()
     return 0

@@ -124,7 +124,7 @@ def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode, text: ParsedT
         return Decision.ALLOW, told("approval mode yolo")
     if facts.kind.changes_nothing and not facts.has_question:
         return Decision.ALLOW, told("a tool of kind {kind} changes nothing", kind=(_KINDS[facts.kind],))
-    if _is_allowed(facts, rules, text):
+    if _is_allowed(facts, rules, text, may_edit=mode is ApprovalMode.AUTO_EDIT):
         return Decision.ALLOW, told("allowed by a rule")
     if facts.is_contained and (mode is ApprovalMode.AUTO_EDIT or _are_contained_allowed(rules)):
         return Decision.ALLOW, told("what it does can't leave the sandbox")
@@ -135,13 +135,13 @@ def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode, text: ParsedT
     )
 
 
-def _is_allowed(facts: CallFacts, rules: Rules, text: ParsedText | None) -> bool:
+def _is_allowed(facts: CallFacts, rules: Rules, text: ParsedText | None, *, may_edit: bool) -> bool:
     own = [rule for rule in rules.allowed if rule.names(facts.tool)]
     if any(rule.words is None for rule in own):
         return True
     if facts.command is None or not own:
         return False
-    return judge_text(facts, tuple(own), (), text).gate is Decision.ALLOW
+    return judge_text(facts, tuple(own), (), text, may_edit=may_edit).gate is Decision.ALLOW
 
 
 def _are_contained_allowed(rules: Rules) -> bool:
@@ -158,14 +158,20 @@ def _parsed(facts: CallFacts) -> ParsedText | None:
 
 
 def judge_text(
-    facts: CallFacts, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...], parsed: ParsedText | None = None
+    facts: CallFacts,
+    core: tuple[Rule, ...] | None,
+    exclude: tuple[Rule, ...],
+    parsed: ParsedText | None = None,
+    *,
+    may_edit: bool = False,
 ) -> Judgement:
-    """Judge the call's text as the shell that would read it."""
+    """Judge the call's text as the shell that would read it. `may_edit`: it may write what the tools that edit may."""
     text = facts.command or ""
     if facts.shell != "bash":
         from dogu.policy.commands.cmd_exe import judge_for_cmd, judge_for_powershell
 
         return (judge_for_cmd if facts.shell == "cmd" else judge_for_powershell)(text, core, exclude)
+    from dogu.policy.commands.effects import Surroundings
     from dogu.policy.commands.judge import judge_command
 
-    return judge_command(parsed or text, core, exclude)
+    return judge_command(parsed or text, core, exclude, Surroundings(facts.place, may_edit))

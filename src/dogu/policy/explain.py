@@ -15,7 +15,7 @@ from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rule import RestrictionError
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts, Decision, Verdict
+from dogu.policy.verdict import CallFacts, Decision, Place, Verdict
 from dogu.workspace.columns import padded, width
 from dogu.workspace.system import DEFAULT_SHELL
 
@@ -27,10 +27,18 @@ _DECISIONS = {
 
 
 def explain(
-    command: str, rules: Rules, mode: ApprovalMode, platform: str | None = None, shell: str = DEFAULT_SHELL
+    command: str,
+    rules: Rules,
+    mode: ApprovalMode,
+    platform: str | None = None,
+    shell: str = DEFAULT_SHELL,
+    place: Place | None = None,
 ) -> Verdict:
-    """Judge a command as a call of the shell tool in a `shell`; of a `platform` ("posix", "windows") in its own."""
-    facts = CallFacts(SHELL_TOOL, Kind.EXECUTE, command, shell=shell)
+    """Judge a command as a call of the shell tool in a `shell`; of a `platform` ("posix", "windows") in its own.
+
+    `place` is where it would be run, if that is known.
+    """
+    facts = CallFacts(SHELL_TOOL, Kind.EXECUTE, command, shell=shell, place=place)
     if platform is not None:
         facts = msgspec.structs.replace(facts, shell="cmd" if platform == "windows" else "bash")
     return decide(facts, rules, mode)
@@ -70,7 +78,9 @@ def _words(decision: Decision) -> str:
     return said if said == decision else f"{said} ({decision})"
 
 
-def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> Iterator[dict[str, Any]]:
+def explain_lines(
+    lines: Iterable[bytes], rules: Rules, mode: ApprovalMode, place: Place | None = None
+) -> Iterator[dict[str, Any]]:
     """Judge rows `{id?, command, coreTools?, excludeTools?, approvalMode?, platform?}`, one answer each, in order.
 
     A list that is left out is the one in force (`rules`), null is none. A row that can't be read, or a restriction that
@@ -82,7 +92,9 @@ def explain_lines(lines: Iterable[bytes], rules: Rules, mode: ApprovalMode) -> I
         row: dict[str, Any] = {}
         try:
             row = _row(line)
-            verdict = explain(_command_of(row), _rules_of(row, rules), _mode_of(row, mode), _platform_of(row))
+            verdict = explain(
+                _command_of(row), _rules_of(row, rules), _mode_of(row, mode), _platform_of(row), place=place
+            )
             found = verdict_json(verdict)
         except (ValueError, TypeError, RestrictionError) as error:
             found = {**verdict_json(Verdict(Decision.DENY, Decision.DENY, str(error))), "error": str(error)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
@@ -26,13 +27,30 @@ def strictest(*decisions: Decision) -> Decision:
     return min(decisions, key=_STRICTNESS.__getitem__, default=Decision.ALLOW)
 
 
+class Place(Protocol):
+    """The folder that a command is run in, as the judge may ask about it; paths are relative to it."""
+
+    def is_free(self, path: str) -> bool:
+        """Whether nothing is there, not even a broken link."""
+        ...
+
+    def is_same_repository(self, path: str) -> bool:
+        """Whether the folder is there and of no other repository than the place is: none begins on the way to it."""
+        ...
+
+    def has_module(self, name: str) -> bool:
+        """Whether `python -m NAME` runs a file that lies there."""
+        ...
+
+
 class CallFacts(msgspec.Struct, frozen=True):
     """What the policy may know of a call, and nothing else.
 
     `command` is the text a shell will run (shell tool only), `directory` where, absolute. `always_ask` are reasons why
     no mode and no remembered rule may answer for the user. `is_built_in`: the list of built-in tools names it too.
     `shell` reads the command: bash, cmd or powershell. `has_question`: the tool itself asks before it acts.
-    `is_contained`: what it does can't leave the sandbox. `args` are the call's arguments, for rules about them.
+    `is_contained`: what it does can't leave the sandbox. `args` are the call's arguments, for rules about them. `place`
+    answers for the folder, where it is known.
     """
 
     tool: str
@@ -45,6 +63,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     has_question: bool = False
     is_contained: bool = False
     args: object = None
+    place: Place | None = None
 
 
 class JudgedCommand(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ from dogu.runtime.questions import (
     Question,
 )
 from dogu.runtime.registry import AnyTool
+from dogu.workspace.nearby import Nearby
 from dogu.workspace.system import DEFAULT_SHELL
 
 _LONGEST_LINE_CHARS = 120
@@ -193,6 +194,7 @@ def _facts_asked(facts: CallFacts, confirmation: Confirmation) -> CallFacts:
         facts,
         has_question=True,
         is_contained=confirmation.is_contained,
+        place=Nearby(shown.directory) if isinstance(shown := confirmation.display, CommandPreview) else None,
         always_ask=(*facts.always_ask, *(reasons if confirmation.always_ask else ())),
     )
 

@@ -142,18 +142,44 @@ def _copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 _TAR_MAKES = frozenset(("-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate"))
 
 
+_TAR_UNPACKS = frozenset(("-x", "--extract", "--get"))
+
+
+def _unpacks(reading: Reading, *options: str) -> Iterator[Danger]:
+    """Unpacking, unless one of the options names a folder for it that holds nothing of the project's."""
+    places = [(at, value) for name, at, value in reading.taken if name in options and value is not None]
+    if not places:
+        yield Danger(1, Effect.WRITES, told("writes files, or takes them away"))
+    for at, value in places:
+        reason = check_value("unpacked", value, reading.hints.around)
+        if reason is not None:
+            yield Danger(at, *reason)
+
+
+def _unzip(_words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """unzip writes what the archive holds, unless it only shows it."""
+    if not {"-l", "-v", "-t", "-Z", "-p", "-c", "-z", "-h", "-hh"} & {name for name, _, _ in reading.taken}:
+        yield from _unpacks(reading, "-d")
+
+
 def _tar(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """Archives that are made; the first word of the old style, without a hyphen."""
     found = reading
     if len(words) > 1 and not words[1].text.startswith("-") and re.fullmatch(r"[A-Za-z]+", words[1].text):
         found = reading.again([words[0], Word.literal(f"-{words[1].text}"), *words[2:]])
         yield from found.dangers()
-    makes_it = any(name in _TAR_MAKES for name, _, _ in found.taken)
-    if not makes_it:
+    names = {name for name, _, _ in found.taken}
+    if names & _TAR_UNPACKS and not names & {"-O", "--to-stdout"}:
+        yield from _unpacks(found, "-C", "--directory")
+    if not names & _TAR_MAKES:
         return
     outside = any(name in ("-C", "--directory") for name, _, _ in found.taken)
     for name, at, value in found.taken:
-        if name in ("-f", "--file") and value is not None and (reason := check_value("product", value)):
+        if (
+            name in ("-f", "--file")
+            and value is not None
+            and (reason := check_value("product", value, found.hints.around))
+        ):
             yield Danger(at, reason[0], reason[1])
     if outside and not any(name in ("-f", "--file") for name, _, _ in found.taken):
         yield Danger(1, Effect.WRITES, told("writes a file"))
@@ -327,6 +353,7 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "set": _set,
     "copies": _copies,
     "tar": _tar,
+    "unzip": _unzip,
     "git": _git,
     "sqlite": _sqlite,
     "sql": _sql,

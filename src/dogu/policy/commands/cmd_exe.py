@@ -21,7 +21,7 @@ from dogu.policy.commands.judge import judge_command
 from dogu.policy.commands.lists import Lists, shortened
 from dogu.policy.commands.table import Program
 from dogu.policy.commands.text_checks import may_hide
-from dogu.policy.commands.values import writes_product
+from dogu.policy.commands.values import written
 from dogu.policy.commands.variables import is_read_by_programs, is_shells_own
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.policy.rule import Rule
@@ -155,7 +155,7 @@ class _Judge:
             is_nothing = target.value is not None and target.value.lower() in _NOTHING
             if redirect.operator in (">&", "<&", "<") or is_nothing:
                 continue
-            if not (self._core.names_any("tee") and writes_product(_as_elsewhere(target))):
+            if not (self._core.names_any("tee") and written(_as_elsewhere(target)) is None):
                 self.note(Decision.ASK, told("it writes to {target}", target=target.text))
 
     def command(self, words: Sequence[Word]) -> None:

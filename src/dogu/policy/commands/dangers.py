@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.checks import CHECKS
-from dogu.policy.commands.effects import Danger, Effect, Hints
+from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program, find_program
-from dogu.policy.commands.values import leads_outside, writes_product
+from dogu.policy.commands.values import check_value, leads_outside, written
 from dogu.workspace.shell_syntax import Redirect, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
@@ -48,6 +48,8 @@ def _of_module(words: Sequence[Word], at: int, hints: Hints) -> Iterator[Danger]
     attached = re.match(r"-[A-Za-z]*m(.+)", word.text)
     name = attached[1] if attached else word.value or ""
     called = next((each for each in (f"python-m-{name}", name) if find_program(each) is not None), None)
+    if called is None and hints.around.has_module(name):
+        return
     if called is None or name.startswith(("python", "pypy")) or name in _NO_MODULES:
         yield Danger(at, Effect.RUNS, told("runs the module {name}", name=name or word.text[:30]))
         return
@@ -61,8 +63,11 @@ _NO_MODULES = frozenset(
 )
 
 
-def redirect_danger(redirect: Redirect, *, has_tee: bool) -> str:
-    """Say why a redirection needs a question; '' when it doesn't. `has_tee`: a rule allows what `tee FILE` writes."""
+def redirect_danger(redirect: Redirect, around: Surroundings, *, has_tee: bool, lists_packages: bool = False) -> str:
+    """Say why a redirection needs a question; '' when it doesn't. `has_tee`: a rule allows what `tee FILE` writes.
+
+    `lists_packages`: what is written are names of packages, which have a file of their own.
+    """
     target = redirect.target.value
     if redirect.operator in ("<<", "<<<"):
         return ""
@@ -73,8 +78,11 @@ def redirect_danger(redirect: Redirect, *, has_tee: bool) -> str:
     if redirect.operator in ("<", "<&"):
         is_network = target is None or target.startswith(("/dev/tcp/", "/dev/udp/"))
         return told("it reads from {target}", target=redirect.target.text) if is_network and target is not None else ""
-    if has_tee and redirect.operator in (">", ">>", "&>", "&>>", ">|") and writes_product(redirect.target):
-        return ""
+    if (has_tee or around.may_edit) and redirect.operator in (">", ">>", "&>", "&>>", ">|"):
+        if lists_packages and check_value("requirements", redirect.target, around) is None:
+            return ""
+        if written(redirect.target, around, appends=redirect.operator.endswith(">>")) is None:
+            return ""
     return told("it writes to {target}", target=redirect.target.text)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dogu.policy.verdict import Place
 from dogu.workspace.shell_syntax import Word
 
 
@@ -15,21 +16,51 @@ class Effect(StrEnum):
     RUNS = "runs"  # another program, or code
     WRITES = "writes"  # a file of its choice
     REACHES = "reaches"  # the network, other processes, settings
+    EDITS = "edits"  # the files it is given, in place
 
 
-EFFECTS = {"run": Effect.RUNS, "write": Effect.WRITES, "reach": Effect.REACHES}
+EFFECTS = {"run": Effect.RUNS, "write": Effect.WRITES, "reach": Effect.REACHES, "edit": Effect.EDITS}
 """How the tables spell them."""
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a command is run, as far as that is known, and what its approval mode lets it do there.
+
+    `may_edit`: files of the workspace may be written, as the tools that edit may. `is_still`: nothing in the text makes
+    another folder of one that was looked at.
+    """
+
+    place: Place | None = None
+    may_edit: bool = False
+    is_still: bool = False
+
+    def is_free(self, path: str) -> bool:
+        """Whether nothing is there that would be overwritten; True where that can't be known."""
+        return self.place is None or self.place.is_free(path)
+
+    def is_same_repository(self, path: str) -> bool:
+        """Whether a folder belongs to the repository of the place, so that no other one's settings count there."""
+        return self.is_still and self.place is not None and self.place.is_same_repository(path)
+
+    def has_module(self, name: str) -> bool:
+        """Whether the module is one of the place's own."""
+        return self.place is not None and self.place.has_module(name)
+
+
+NOWHERE = Surroundings()
+
+
+@dataclass(frozen=True, slots=True)
 class Hints:
-    """What is known of a word that bash has yet to expand.
+    """What is known of a word that bash has yet to expand, and of where the command is run.
 
     `is_no_option`: it can't begin with a hyphen. `holds_output`: it may hold what a command prints, or what was read.
     """
 
     is_no_option: Callable[[Word], bool]
     holds_output: Callable[[Word], bool]
+    around: Surroundings = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

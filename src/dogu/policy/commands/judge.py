@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from dogu.language import joined, told
 from dogu.policy.commands.arithmetic import names_set, second_order_danger
 from dogu.policy.commands.dangers import dangers_of, program_called, redirect_danger
-from dogu.policy.commands.effects import Danger, Effect, Hints
+from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.elsewhere import Elsewhere
 from dogu.policy.commands.inner import DATA, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
+from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.shell_texts import SHELLS
-from dogu.policy.commands.standard_input import text_on_standard_input
+from dogu.policy.commands.standard_input import feeds_plain_words, names_tracked_files, text_on_standard_input
 from dogu.policy.commands.text_checks import (
     circle_of_functions,
+    is_still,
     may_hide,
     may_run_from_subscripts,
+    only_looks,
 )
 from dogu.policy.commands.values import check_value
 from dogu.policy.commands.variables import (
@@ -33,7 +37,6 @@ from dogu.policy.commands.variables import (
     is_read_by_programs,
     is_shells_own,
     name_reason,
-    prints_a_word,
 )
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.policy.rule import Rule
@@ -73,7 +76,12 @@ class ParsedText:
             return error
 
 
-def judge_command(given: str | ParsedText, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
+def judge_command(
+    given: str | ParsedText,
+    core: tuple[Rule, ...] | None,
+    exclude: tuple[Rule, ...],
+    around: Surroundings = NOWHERE,
+) -> Judgement:
     """Judge a shell text against the commands that alone may run (None: any) and those that may not."""
     parsed = ParsedText(given) if isinstance(given, str) else given
     text = parsed.text
@@ -82,7 +90,7 @@ def judge_command(given: str | ParsedText, core: tuple[Rule, ...] | None, exclud
     if re.search("[\ud800-\udfff\x00]", text):
         reason = told("the command holds a character that no command line can")
         return Judgement(Decision.DENY, reason, is_unreadable=True)
-    judge = _Judge(core, exclude, parsed)
+    judge = _Judge(Lists(core, exclude), parsed, around)
     try:
         judge.text(text, 0)
     except RecursionError:
@@ -95,9 +103,10 @@ def judge_command(given: str | ParsedText, core: tuple[Rule, ...] | None, exclud
 class _Judge:
     """Collects what is thought of each command of one text."""
 
-    def __init__(self, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...], parsed: ParsedText) -> None:
-        self._lists = Lists(core, exclude)
+    def __init__(self, lists: Lists, parsed: ParsedText, around: Surroundings) -> None:
+        self._lists = lists
         self._parsed = parsed
+        self._around = around
         self._is_unreadable = False
         self._commands: list[JudgedCommand] = []
         self._notes: list[tuple[Decision, str]] = []
@@ -108,6 +117,7 @@ class _Judge:
         self._only_looks = False
         self._only_sets = False
         self._has_moved = False
+        self._moves = 0
         self._data_is_plain = False
         self._data_is_tracked = False
         self._takes_any_name = False
@@ -146,7 +156,8 @@ class _Judge:
                 raise script
             if depth == 0:
                 self._known = Known(script)
-                self._only_looks = _only_looks(script)
+                self._only_looks = only_looks(script)
+                self._around = replace(self._around, is_still=is_still(script))
                 self._only_sets = all(each.words and each.words[0].value in _EXPORT for each in script.commands)
             else:
                 self._known.add(script)
@@ -198,7 +209,9 @@ class _Judge:
         if self._lists.core is None:
             return
         for redirect in command.redirects:
-            reason = redirect_danger(redirect, has_tee=self._lists.names_any("tee"))
+            lists_packages = is_a("lists_packages", " ".join(word.text for word in command.words[:4]))
+            has_tee = self._lists.names_any("tee")
+            reason = redirect_danger(redirect, self._around, has_tee=has_tee, lists_packages=lists_packages)
             if reason:
                 self.note(Decision.ASK, reason)
 
@@ -255,8 +268,8 @@ class _Judge:
             is_listed = any(word.value == "-files0-from" for word in words)  # a file says what they are
             self._data_is_plain = not is_listed and (len(words) < 2 or bool(words[1].prefix))
         if name == "xargs":
-            self._data_is_plain = _feeds_plain_words(command, words)
-            self._data_is_tracked = _names_tracked_files(command.piped_from)
+            self._data_is_plain = feeds_plain_words(command, words)
+            self._data_is_tracked = names_tracked_files(command.piped_from)
         if verdict is Decision.ALLOW and self._lists.restrict:
             found = (each for each in self._dangers(name, words, rule) if self._lists.leave_open(each, rule))
             danger = min(found, key=lambda each: each.index, default=None)
@@ -284,7 +297,7 @@ class _Judge:
         if name in ("source", ".") and len(words) == 2 and self._is_environment(words):
             return
         if name in ("cd", "pushd"):
-            self._has_moved = self._has_moved or len(words) > 1
+            self._has_moved = self._has_moved or (len(words) > 1 and not self._stays_in_repository(words))
             if self._only_looks and len(words) == 2 and re.fullmatch(r"(?:\.\./?)+", words[1].value or ""):
                 return
         if name == "git" and self._has_moved and self._lists.core is not None and len(words) > 1:
@@ -294,10 +307,16 @@ class _Judge:
         block = program_called(name)
         self._runs_the_project = block is not None and block.is_tool
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
-        for danger in dangers_of(name, words, Hints(self._is_no_option, self._holds_output), covered):
+        for danger in dangers_of(name, words, Hints(self._is_no_option, self._holds_output, self._around), covered):
             # What is handed on to programs is nobody's where the text runs none.
             if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
                 yield danger
+
+    def _stays_in_repository(self, words: Sequence[Word]) -> bool:
+        """Whether `cd FOLDER` goes to a folder of the same repository, the only move there is."""
+        to = words[1].value if len(words) == 2 else None
+        self._moves += 1
+        return to is not None and self._moves == 1 and self._around.is_same_repository(to)
 
     def _is_no_option(self, word: Word) -> bool:
         if word is DATA:
@@ -330,7 +349,7 @@ class _Judge:
             if rule is not None and rule.words is not None and len(rule.words) == 1:
                 self._asked_elsewhere(inner, command, depth)
             return
-        if not self._lists.exclude:
+        if not self._lists.exclude or not inner.words:
             return
         if not inner.is_text:
             self._wrapped(inner.words, command, depth)
@@ -342,7 +361,7 @@ class _Judge:
             self.text(" ".join(value or "" for value in values), depth + 1, Dialect.ANY)
 
     def _asked_elsewhere(self, inner: Elsewhere, command: Command, depth: int) -> None:
-        there = _Judge(self._lists.core, self._lists.exclude, self._parsed)
+        there = _Judge(self._lists, self._parsed, NOWHERE)
         there._known, there._wrappers = self._known, self._wrappers
         if inner.is_text or not inner.words:
             there.note(Decision.ASK, "")
@@ -389,48 +408,6 @@ class _Judge:
     def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
         shown = tuple(word.text for word in words) or ("",)
         self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
-
-
-def _only_looks(script: Script) -> bool:
-    """Whether every command only shows something, or goes to another folder."""
-    for command in script.commands:
-        name = command.words[0].value if command.words else None
-        block = program_called(name) if name else None
-        if name not in ("cd", "pushd") and (
-            block is None or not block.is_harmless or command.assignments or command.redirects
-        ):
-            return False
-        if any(True for word in command.all_words() for part in word.expansions() if part.script is not None):
-            return False
-    return True
-
-
-def _feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:
-    """Whether what xargs reads are words none of which begins with a hyphen."""
-    source = command.piped_from
-    if prints_a_word(source):
-        return True
-    texts = [word.value or "" for word in source.words] if source is not None else []
-    is_apart = any(word.value in ("-0", "--null", "-0n1", "-0r") for word in words)
-    return (
-        is_apart and texts[:1] == ["find"] and "-print0" in texts and len(texts) > 1 and texts[1][:1] not in ("-", "")
-    )
-
-
-_FILTERS = {"grep": 1, "egrep": 1, "head": 0, "tail": 0, "sort": 0, "uniq": 0}
-"""What leaves lines out, and how many operands it has where it reads no file."""
-
-
-def _names_tracked_files(source: Command | None) -> bool:
-    """Whether what is printed are names of files that the project keeps, some left out perhaps."""
-    while source is not None and source.words and source.words[0].value in _FILTERS and not source.redirects:
-        operands = [word for word in source.words[1:] if not re.fullmatch(r"-[vEFiwxu]+|-\d+", word.text)]
-        if len(operands) != _FILTERS[source.words[0].value or ""] or any(each.prefix[:1] == "-" for each in operands):
-            return False  # it may read a file
-        source = source.piped_from
-    texts = [word.value or "" for word in source.words] if source is not None else []
-    is_diff = texts[:2] == ["git", "diff"] and "--name-only" in texts
-    return (texts[:2] == ["git", "ls-files"] and not {"-o", "--others"} & set(texts)) or is_diff
 
 
 def _runs_own_script(words: Sequence[Word]) -> bool:

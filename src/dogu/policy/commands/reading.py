@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.table import Option, Program
-from dogu.policy.commands.values import Finding, check_config, check_value
+from dogu.policy.commands.values import Finding, check_config, check_value, written
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 _NUMBER = re.compile(r"-[0-9]+")
@@ -60,6 +60,8 @@ class Reading:
         self._unknown = Effect.RUNS if program.may_run else Effect.WRITES
         self.taken: list[tuple[str, int, Word | None]] = []
         """The options read so far: name, where, value."""
+        self._edits: list[tuple[int, str]] = []
+        self._files: list[Word] = []
         self.operands: list[int] = []
         """Where the operands stand, those that name the subcommand left out."""
         self.module_at: int | None = None
@@ -89,9 +91,17 @@ class Reading:
             return
         while self._at < len(words):
             yield from self._word(words[self._at])
+        yield from self._edited()
         is_told = self._operands or self._subcommand or self._gives_code or self.module_at
         if program.bare is not None and not is_told and not any(word.value in _LOOKS for word in words[1:]):
             yield Danger(1, program.bare, told("takes its commands from standard input"))
+
+    def _edited(self) -> Iterator[Danger]:
+        """Yield options that change the files given in place, unless the mode lets these be edited."""
+        around = self.hints.around
+        is_fine = around.may_edit and bool(self._files) and not any(written(each, around) for each in self._files)
+        for at, name in self._edits if not is_fine else ():
+            yield Danger(at, Effect.WRITES, told("{option} {reason}", option=name, reason=_does(Effect.WRITES)))
 
     def _word(self, word: Word) -> Iterator[Danger]:
         at, value = self._at, word.value
@@ -232,15 +242,11 @@ class Reading:
 
     def _taken(self, at: int, option: Option, value: Word | None) -> Iterator[Danger]:
         self.taken.append((option.name, at, value))
-        if option.kind == "module" and value is not None:
-            self.module_at = self._at - 1
-            self._at = len(self._words)
-        if option.kind in _GIVE_CODE:
-            if option.kind in ("sed", "awk"):
-                self._operands = max(self._operands, 1)
-            else:
-                self._gives_code = self._only_operands = option.kind == "python_code"
-                self._gives_code = True
+        if value is not None:
+            self._goes_elsewhere(option.kind)
+        if option.effect is Effect.EDITS:
+            self._edits.append((at, option.name))
+            return
         if option.effect is not None:
             yield Danger(at, option.effect, told("{option} {reason}", option=option.name, reason=_does(option.effect)))
             return
@@ -252,12 +258,23 @@ class Reading:
         if found is not None:
             yield Danger(at, found[0], told("{option} {reason}", option=f"{option.name}:", reason=found[1]))
 
+    def _goes_elsewhere(self, kind: str) -> None:
+        """Take note of a value that is code, or a module whose arguments the words behind it are."""
+        if kind == "module":
+            self.module_at = self._at - 1
+            self._at = len(self._words)
+        elif kind in ("sed", "awk"):
+            self._operands = max(self._operands, 1)
+        elif kind in _GIVE_CODE:
+            self._only_operands = kind == "python_code"
+            self._gives_code = True
+
     def _wrong_with(self, kind: str, value: Word) -> Finding | None:
         if kind == "config":
             return check_config(value, self._program.names)
         if kind in _GOES_OUT and self.hints.holds_output(value):
             return Effect.REACHES, told("it sends what a command prints")
-        return check_value(kind, value)
+        return check_value(kind, value, self.hints.around)
 
     def _not_known(self, at: int, text: str) -> Danger:
         return Danger(
@@ -273,6 +290,8 @@ class Reading:
         kind = self._grammar.kind_of(self._operands)
         self._operands += 1
         self.operands.append(at)
+        if kind in ("file", "inside"):
+            self._files.append(word)
         if kind in ("command", "script", "go_run", "format"):  # what stands behind it is its own
             self._only_operands = True
             if kind == "script" and self._gives_code:
@@ -335,7 +354,7 @@ def _does(effect: Effect) -> str:
     match effect:
         case Effect.RUNS:
             return told("runs a program or code that no rule names")
-        case Effect.WRITES:
+        case Effect.WRITES | Effect.EDITS:
             return told("writes files, or takes them away")
         case Effect.REACHES:
             return told("reaches or changes what isn't the project's")

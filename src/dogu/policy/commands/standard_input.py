@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dogu.policy.commands.variables import prints_a_word
 from dogu.workspace.shell_syntax import Command, Word
 
 
@@ -31,3 +32,48 @@ def _printed(command: Command) -> str | None:
         return None if text.startswith("-") or "\\" in text else text
     is_plain = len(known) == 1 and not re.search(r"^-|%|\\(?!n)", known[0])
     return known[0].replace("\\n", "\n") if is_plain else None
+
+
+def feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:
+    """Whether what xargs reads are words none of which begins with a hyphen."""
+    source = command.piped_from
+    if prints_a_word(source):
+        return True
+    texts = [word.value or "" for word in source.words] if source is not None else []
+    is_apart = any(word.value in ("-0", "--null", "-0n1", "-0r") for word in words)
+    if _names_refs(source):
+        return True
+    return (
+        is_apart and texts[:1] == ["find"] and "-print0" in texts and len(texts) > 1 and texts[1][:1] not in ("-", "")
+    )
+
+
+_FILTERS = {"grep": 1, "egrep": 1, "head": 0, "tail": 0, "sort": 0, "uniq": 0}
+"""What leaves lines out, and how many operands it has where it reads no file."""
+
+
+def names_tracked_files(source: Command | None) -> bool:
+    """Whether what is printed are names of files that the project keeps, some left out perhaps."""
+    source = _unfiltered(source)
+    texts = [word.value or "" for word in source.words] if source is not None else []
+    is_diff = texts[:2] == ["git", "diff"] and "--name-only" in texts
+    return (texts[:2] == ["git", "ls-files"] and not {"-o", "--others"} & set(texts)) or is_diff
+
+
+def _names_refs(source: Command | None) -> bool:
+    """Whether what is printed are names of branches or tags, which git lets none begin with a hyphen."""
+    source = _unfiltered(source)
+    texts = [word.value or "" for word in source.words] if source is not None and not source.assignments else []
+    if texts[:2] == ["git", "branch"]:
+        return not any(each.startswith(("-v", "--verbose", "--format")) for each in texts)
+    return texts[:2] == ["git", "tag"] and not any(each.startswith(("-n", "--format")) for each in texts)
+
+
+def _unfiltered(source: Command | None) -> Command | None:
+    """The command whose lines come through filters that only leave some out; None where one may read a file."""
+    while source is not None and source.words and source.words[0].value in _FILTERS and not source.redirects:
+        operands = [word for word in source.words[1:] if not re.fullmatch(r"-[vEFiwxu]+|-\d+", word.text)]
+        if len(operands) != _FILTERS[source.words[0].value or ""] or any(each.prefix[:1] == "-" for each in operands):
+            return None
+        source = source.piped_from
+    return source

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from dogu.language import told
+from dogu.policy.commands.dangers import program_called
 from dogu.workspace.shell_syntax import Script
 
+_KEEPS = frozenset(("add", "commit", "push", "fetch", "tag", "branch"))  # what git does that changes no file here
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
 _SUBSTITUTION = re.compile(r"\$\((?!\()|`|\$\{ ")
@@ -46,3 +48,33 @@ def circle_of_functions(script: Script) -> str:
             if not unsettled[caller]:
                 settled.append(caller)
     return told("the function {name} leads to one that calls itself", name=next(iter(unsettled))) if unsettled else ""
+
+
+def only_looks(script: Script) -> bool:
+    """Whether every command only shows something, or goes to another folder."""
+    for command in script.commands:
+        name = command.words[0].value if command.words else None
+        block = program_called(name) if name else None
+        if name not in ("cd", "pushd") and (
+            block is None or not block.is_harmless or command.assignments or command.redirects
+        ):
+            return False
+        if any(True for word in command.all_words() for part in word.expansions() if part.script is not None):
+            return False
+    return True
+
+
+def is_still(script: Script) -> bool:
+    """Whether no command of the text can make a repository of a folder: they look, move, or keep what git has."""
+    for command in script.commands:
+        words = [each.value or "" for each in command.words[:4]]
+        block = program_called(words[0]) if words else None
+        looks = block is not None and block.is_harmless
+        if block is not None and words[0] == "git":
+            told_to = words[3:4] if words[1:2] == ["-C"] else words[1:2]
+            looks = told_to[0] in block.reads | _KEEPS if told_to else True
+        if words and not looks and words[0] not in ("cd", "pushd"):
+            return False
+        if command.redirects or command.assignments or command.function:
+            return False
+    return True

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from dogu.language import told
-from dogu.policy.commands.effects import Effect
+from dogu.policy.commands.effects import NOWHERE, Effect, Surroundings
 from dogu.policy.commands.patterns import is_a, kind, pattern
 from dogu.policy.commands.scripts import is_harmless_awk, is_harmless_sed, without_arithmetic
 from dogu.policy.commands.variables import name_reason
@@ -51,25 +51,42 @@ def writes_to(word: Word) -> str:
     return ""
 
 
-def _product(word: Word) -> Finding | None:
-    """A file that is made anew each time: a report, an archive, a log. Not the project's sources."""
+def written(word: Word, around: Surroundings = NOWHERE, *, appends: bool = False) -> Finding | None:
+    """Say why a file that is written needs a question, whichever door it is written by; None when it doesn't.
+
+    It may be a stream, a place where a build leaves things, a report or log by its name, or data that isn't there yet
+    (or is added to) and that no program looks for. Where the mode lets files be edited: any of the workspace.
+    """
     if word.value is not None and word.value in _STREAMS:
         return None
     reason = writes_to(word)
-    if not reason and (word.value is None or not is_a("product", word.value) or is_a("steers", word.value)):
+    if not reason and (word.value is None or not _is_ours_to_write(word.value, around, appends=appends)):
         reason = told("it writes to {target}", target=word.text[:40])
     return (Effect.WRITES, reason) if reason else None
 
 
-def writes_product(word: Word) -> bool:
-    """Whether what is written there is a file that is made anew each time, in the workspace."""
-    return _product(word) is None
+def _is_ours_to_write(path: str, around: Surroundings, *, appends: bool) -> bool:
+    if around.may_edit or is_a("built", path) or is_a("remade", path):
+        return True
+    return is_a("fresh", path) and (appends or _TEMPORARY.match(path) is not None or around.is_free(path))
 
 
-def _built(word: Word) -> Finding | None:
-    if is_a("built", word.value) and not writes_to(word):
-        return None
-    return _product(word)
+def _built(word: Word, around: Surroundings) -> Finding | None:
+    return None if is_a("binary", word.value) and not writes_to(word) else written(word, around)
+
+
+def _requirements(word: Word, around: Surroundings) -> Finding | None:
+    return None if is_a("requirements", word.value) and not writes_to(word) else written(word, around)
+
+
+def _unpacked(word: Word, around: Surroundings) -> Finding | None:
+    """A folder that an archive is unpacked to: of its own, not the project's."""
+    if word.value is not None and not writes_to(word):
+        if is_a("unpacked", word.value) or is_a("built", f"{word.value}/"):
+            return None
+        if word.value.strip("./") and around.place is not None and around.is_free(word.value):
+            return None
+    return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
 
 
 def _place(word: Word) -> Finding | None:
@@ -157,9 +174,11 @@ def _query(word: Word) -> Finding | None:
     return (Effect.REACHES, told("sends data")) if is_file else None
 
 
-def _fetched(word: Word) -> Finding | None:
+def _fetched(word: Word, around: Surroundings) -> Finding | None:
     """A file that curl writes, in whose name `#1` stands for a part of the address."""
-    return (Effect.WRITES, told("it writes to {target}", target=word.text[:40])) if "#" in word.text else _product(word)
+    if "#" in word.text:
+        return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
+    return written(word, around)
 
 
 def _repository(word: Word) -> Finding | None:
@@ -216,8 +235,10 @@ def _is_known_to_make(name: str, value: str) -> bool:
     return is_a("make_switch", value) and not is_a("make_own", name)
 
 
-def _git_folder(word: Word) -> Finding | None:
+def _git_folder(word: Word, around: Surroundings) -> Finding | None:
     if word.value in (".", "./") or word.text == "$(git rev-parse --show-toplevel)":
+        return None
+    if word.value is not None and around.is_same_repository(word.value):
         return None
     effect = Effect.RUNS if leads_outside(word) else Effect.REACHES
     return effect, told("-C uses a repository elsewhere, whose configuration can run programs")
@@ -229,11 +250,11 @@ def _go_run(word: Word) -> Finding | None:
     return Effect.RUNS, told("fetches and runs a program")
 
 
-def _cov_report(word: Word) -> Finding | None:
+def _cov_report(word: Word, around: Surroundings) -> Finding | None:
     match = pattern("coverage_report").fullmatch(word.text)
     if match is None:
         return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
-    return _built(Word.literal(match["place"])) if match["place"] else None
+    return _built(Word.literal(match["place"]), around) if match["place"] else None
 
 
 def _tree(word: Word) -> Finding | None:
@@ -281,13 +302,18 @@ def _name(word: Word) -> Finding | None:
     return (Effect.RUNS, reason) if reason and (name is None or name[0] != "REPLY") else None
 
 
+def _own_job(word: Word) -> Finding | None:
+    """A process that the text itself began."""
+    if word.text == "$!" or re.fullmatch(r"%(?:\d+|%|\+|-)?", word.value or "-"):
+        return None
+    return Effect.REACHES, told("reaches or changes what isn't the project's")
+
+
 def _definition(word: Word) -> Finding | None:
     return (Effect.RUNS, told("gives a name another meaning")) if "=" in word.text else None
 
 
 _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
-    "product": _product,
-    "built": _built,
     "place": _place,
     "folder": _folder,
     "source": _source,
@@ -298,7 +324,6 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "header": _header,
     "repository": _repository,
     "query": _query,
-    "fetched": _fetched,
     "sed": _sed,
     "awk": _awk,
     "surplus": _surplus,
@@ -306,9 +331,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "own": _own,
     "task": _task,
     "make_target": _make_target,
-    "git_folder": _git_folder,
     "go_run": _go_run,
-    "cov_report": _cov_report,
     "tree": _tree,
     "local": _local,
     "archive": _archive,
@@ -318,18 +341,33 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "argument": _argument,
     "definition": _definition,
     "name": _name,
+    "own_job": _own_job,
     "sent": _sent,
 }
 """Kinds that a pattern can't say: where a path leads, what a script holds."""
 
-KINDS = frozenset(_CHECKS) | frozenset(
+_PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
+    "product": written,
+    "built": _built,
+    "fetched": _fetched,
+    "requirements": _requirements,
+    "unpacked": _unpacked,
+    "cov_report": _cov_report,
+    "git_folder": _git_folder,
+}
+"""Kinds that depend on where the command is run."""
+
+KINDS = frozenset((*_CHECKS, *_PLACED)) | frozenset(
     "any rest format text file number pattern ref repository host package command module sql config".split()
 )
 """Every kind that the table may name, but for those that have a pattern."""
 
 
-def check_value(name: str, word: Word) -> Finding | None:
+def check_value(name: str, word: Word, around: Surroundings = NOWHERE) -> Finding | None:
     """Say what is wrong with a value or operand of this kind; None when it is what it may be."""
+    placed = _PLACED.get(name)
+    if placed is not None:
+        return placed(word, around)
     check = _CHECKS.get(name)
     if check is not None:
         return check(word)

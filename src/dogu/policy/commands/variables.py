@@ -19,7 +19,8 @@ _ANYTHING = Word((Part(PartKind.VARIABLE, "@"),), "$@")  # what a loop without w
 _RUNS_OWN_CODE = frozenset(
     "python python3 pytest py.test tox nox coverage mypy uvicorn gunicorn flask celery alembic django-admin".split()
 )
-_NUMBERS = frozenset(("?", "#", "$", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "EPOCHSECONDS"))
+_OWN_NUMBERS = frozenset(("?", "#", "$", "!"))
+_NUMBERS = frozenset((*_OWN_NUMBERS, "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "EPOCHSECONDS"))
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SETS_BY_NAME = frozenset(
     "read mapfile readarray printf getopts declare typeset local export readonly let unset eval source . set".split()
@@ -110,6 +111,8 @@ class Known:
 
     def is_no_option(self, part: Part) -> bool:
         """Whether a variable's value, should there be any, begins with no hyphen and doesn't split into such words."""
+        if part.text in _OWN_NUMBERS and not part.operator:
+            return True
         if not re.fullmatch(r"[A-Za-z_]\w*", part.text) or self._is_open or part.text in self._unknown:
             return False
         if part.operator:

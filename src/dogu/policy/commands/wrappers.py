@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dogu.policy.commands.elsewhere import Elsewhere, Place, find_place
 from dogu.policy.commands.inner import DATA, UNKNOWN, Inner, ShellText, Tool
 from dogu.policy.commands.shell_texts import SHELLS, shell_text
+from dogu.policy.commands.table import find_program
 from dogu.policy.commands.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
 from dogu.workspace.shell_syntax import Word
 
@@ -65,7 +66,8 @@ def _elsewhere(place: Place, words: Sequence[Word]) -> list[Inner]:
         if option == place.entry:
             command = [Word.literal(attached) if equals else words[min(at + 1, len(words) - 1)], *command]
             break
-    return [Elsewhere(command, place.is_text)] if command else []
+    runs_something = bool(command) or words[0].text == "run"  # a container's own program, where none is named
+    return [Elsewhere(command, place.is_text)] if runs_something else []
 
 
 def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner]:
@@ -308,7 +310,21 @@ def _package_run(words: Sequence[Word]) -> list[Inner]:
     found = _wrapped(_PACKAGE_RUN, words)
     if words[0].text.endswith("pipx") and found and isinstance(found[0], list):
         found = [found[0][1:]] if found[0][0].value == "run" and found[0][1:] else []
-    return [Tool(each) if isinstance(each, list) else each for each in found]
+    return [Tool(_as_program(each)) if isinstance(each, list) else each for each in found]
+
+
+def _as_program(words: list[Word]) -> list[Word]:
+    """The words with the program's own name, where its package has another: `@biomejs/biome`."""
+    name = words[0].value or ""
+    is_known = name.startswith("@") and find_program(name) is not None
+    return [Word.literal(name.rpartition("/")[2]), *words[1:]] if is_known else words
+
+
+def _bisected(words: Sequence[Word]) -> list[Inner]:
+    """`git bisect run COMMAND`."""
+    values = [word.value for word in words[:8]]
+    at = values.index("bisect") if "bisect" in values else len(values)
+    return [Tool(list(words[at + 2 :]))] if values[at + 1 : at + 2] == ["run"] and words[at + 2 :] else []
 
 
 def _evaluated(words: Sequence[Word]) -> list[Inner]:
@@ -332,5 +348,6 @@ _SPECIAL: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
     "nix-shell": _nix_shell,
     **dict.fromkeys(("su", "runuser"), _switched),
     "parallel": _parallel,
+    "git": _bisected,
     **dict.fromkeys(("npx", "bunx", "pipx", "uvx"), _package_run),
 }

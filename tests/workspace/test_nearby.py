@@ -1,0 +1,35 @@
+"""What a judge of commands is told of the folder they are run in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dogu.workspace.nearby import Nearby
+
+
+def test_a_broken_link_takes_a_place(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    assert not Nearby(str(tmp_path)).is_free("link")
+    assert Nearby(str(tmp_path)).is_free("other")
+
+
+def test_a_folder_in_which_a_repository_begins_is_not_of_this_one(tmp_path: Path) -> None:
+    for folder in ("a/b", "a/c/.git", "bare", "a/worktree"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "bare" / "HEAD").touch()
+    (tmp_path / "a" / "worktree" / ".git").write_text("gitdir: ../..")
+    near = Nearby(str(tmp_path))
+    assert [near.is_same_repository(each) for each in ("a", "a/b", "./a/b/", ".")] == [True] * 4
+    others = ("a/c", "bare", "a/worktree", "a/../a", "/", str(tmp_path / "a"), "gone", "a\0")
+    assert [near.is_same_repository(each) for each in others] == [False] * 8
+
+
+def test_a_module_is_a_file_here_and_none_of_pythons_own(tmp_path: Path) -> None:
+    (tmp_path / "src" / "app").mkdir(parents=True)
+    (tmp_path / "src" / "app" / "__main__.py").touch()
+    for name in ("job.py", "json.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "far.py").symlink_to("/usr/lib/far.py")
+    near = Nearby(str(tmp_path))
+    names = ("app", "job", "json", "far", "src.app", "gone", "../job", "job.py")
+    assert [near.has_module(each) for each in names] == [True, True, False, False, True, False, False, False]
