@@ -16,7 +16,7 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.kept import Kept, copy_content
+from dogu.runtime.journal.kept import Kept, take_source
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
     MISSING,
@@ -30,7 +30,7 @@ from dogu.runtime.journal.states import (
 )
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
-from dogu.workspace.openat import LastFolder, Place, is_there, open_long
+from dogu.workspace.openat import LastFolder, Place, is_there
 from dogu.workspace.os_errors import explain
 from dogu.workspace.syscalls import Syscalls, sync_file_system
 
@@ -103,6 +103,7 @@ class Applier:
         """
         self._paths = {step.path for step in steps}
         steps, emptied = _apart(sorted(steps, key=lambda step: step.path))
+        self._open_up(steps)
         gone = {step.path for step in reversed(steps) if _goes_first(step) and self._tried(step, self._take_away)}
         for step in steps:
             if step.target.kind == "folder" and step.now.state.kind != "folder" and not step.source:
@@ -170,9 +171,17 @@ class Applier:
         self._folder = -1
         self._sources.close()
 
+    def _open_up(self, steps: Sequence[Step]) -> None:
+        """Let the owner into the folders that go, to take away what is in them."""
+        for step in steps:
+            mode = step.now.state.mode | 0o700
+            if (step.now.state.kind, step.target.kind) == ("folder", "missing") and mode != step.now.state.mode:
+                with suppress(ToolError, OSError), self._place(step.path) as place:
+                    fs.chmod(place.name, mode, dir_fd=place.parent)
+
     def _take_away(self, place: Place, step: Step) -> None:
         if step.now.state.kind == "folder":
-            _remove_folder(place)
+            _remove_folder(place, step.now.state.mode)
         else:
             # Under another name first: what somebody put there since we looked is seen, and goes back.
             name = self._name_of(step.number)
@@ -233,7 +242,12 @@ class Applier:
 
     def _prepare_source(self, place: Place, step: Step) -> None:
         if step.source in self._paths:  # of one that is taken itself: all are taken away before any is put there
-            _take_source(step, place, self._name_of(step.number))
+            take_source(
+                step.source,
+                step.target,
+                Place(place.parent, self._name_of(step.number), place.path),
+                has_marks=step.has_marks,
+            )
             self._moved.add(step.source)
         elif step.has_marks:
             folder, name = self._sources.of(step.source)
@@ -303,7 +317,12 @@ class Applier:
                 raise _changed_now() from error
             if error.errno not in (*_CANNOT, errno.EXDEV):
                 raise
-            _take_source(step, place, self._name_of(step.number))
+            take_source(
+                step.source,
+                step.target,
+                Place(place.parent, self._name_of(step.number), place.path),
+                has_marks=step.has_marks,
+            )
             return False
         if not is_new:
             if not step.now.is_still(fs.stat(name, dir_fd=folder, follow_symlinks=False)):
@@ -436,7 +455,7 @@ def _changed_now() -> ToolError:
     return ToolError(ErrorKind.STALE, told("somebody changed it in this very moment"))
 
 
-def _remove_folder(place: Place) -> None:
+def _remove_folder(place: Place, mode: int) -> None:
     try:
         fs.rmdir(place.name, dir_fd=place.parent)
     except FileNotFoundError:
@@ -444,44 +463,9 @@ def _remove_folder(place: Place) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
+        if mode & 0o700 != 0o700:
+            fs.chmod(place.name, mode, dir_fd=place.parent)
         raise _OthersInsideError(ErrorKind.IO_ERROR, told("the folder stays, for it holds other files")) from error
-
-
-def _take_source(step: Step, place: Place, name: str) -> None:
-    """Move the new entry beside its place, or copy it from another file system."""
-    folder = open_long(os.path.dirname(step.source))
-    try:
-        own = os.path.basename(step.source)
-        try:
-            fs.rename(own, name, src_dir_fd=folder, dst_dir_fd=place.parent)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            _copy_source(step, folder, place, name)
-    finally:
-        os.close(folder)
-    if step.has_marks or step.target.xattrs is not None:
-        put_attributes(Place(place.parent, name, place.path), step.target, has_marks=step.has_marks)
-
-
-def _copy_source(step: Step, folder: int, place: Place, name: str) -> None:
-    match step.target.kind:
-        case "link":
-            fs.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
-        case "fifo":
-            fs.mkfifo(name, 0o600, dir_fd=place.parent)
-        case "device":
-            make_device(step.target, place, name)
-        case _:
-            source = fs.open(os.path.basename(step.source), _OPEN, dir_fd=folder)
-            target = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
-            try:
-                copy_content(source, target)
-                os.utime(target, ns=(step.target.mtime_ns, step.target.mtime_ns))
-            finally:
-                os.close(source)
-                os.close(target)
-    put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
 
 
 def _sync_name(folder: int, name: str) -> None:

@@ -233,7 +233,7 @@ class Stager:
             if change.whole or change.comes_along:
                 continue
             if not change.source or not self._is_folder(change.source):
-                within = [path for path in found if moved and path.startswith(f"{change.path}/")]
+                within = [path for path in found if path.startswith(f"{change.path}/")] if moved else []
                 found |= {path: StagedChange(path) for path in (*_below(change.path), *within)}
         return list(found.values())
 

@@ -16,9 +16,18 @@ from typing import Protocol
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.log import JournalLog
-from dogu.runtime.journal.states import NOT_KEPT, Seen, State, digest_by_stamp, is_stamp
+from dogu.runtime.journal.states import (
+    NOT_KEPT,
+    Seen,
+    State,
+    digest_by_stamp,
+    is_stamp,
+    make_device,
+    put_attributes,
+)
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.openat import Place, open_long
 
 IN_LOG_BYTES = 1 << 20
 _BLOCK_BYTES = 1 << 20
@@ -212,6 +221,45 @@ def copy_content(source: int, target: int) -> None:
             continue
         break
     os.ftruncate(target, os.fstat(source).st_size)
+
+
+def take_source(source: str, state: State, place: Place, *, has_marks: bool) -> None:
+    """Move a new entry, in this state, to a place, or copy it there from another file system. Raises OSError."""
+    name = place.name
+    folder = open_long(os.path.dirname(source))
+    try:
+        own = os.path.basename(source)
+        try:
+            fs.rename(own, name, src_dir_fd=folder, dst_dir_fd=place.parent)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            _copy_source(folder, own, state, place)
+    finally:
+        os.close(folder)
+    if has_marks or state.xattrs is not None:
+        put_attributes(place, state, has_marks=has_marks)
+
+
+def _copy_source(folder: int, own: str, state: State, place: Place) -> None:
+    name = place.name
+    match state.kind:
+        case "link":
+            fs.symlink(os.fsdecode(state.target), name, dir_fd=place.parent)
+        case "fifo":
+            fs.mkfifo(name, 0o600, dir_fd=place.parent)
+        case "device":
+            make_device(state, place, name)
+        case _:
+            source = fs.open(own, _OPEN, dir_fd=folder)
+            target = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
+            try:
+                copy_content(source, target)
+                os.utime(target, ns=(state.mtime_ns, state.mtime_ns))
+            finally:
+                os.close(source)
+                os.close(target)
+    put_attributes(place, state, has_marks=False)
 
 
 def _write_with_holes(descriptor: int, blocks: Iterator[bytes], state: State) -> None:

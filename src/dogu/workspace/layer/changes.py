@@ -142,7 +142,7 @@ class _Reader:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
             was_there = old is None and any(map(_is_origin, marks))
             can_move = fs.access(name, os.W_OK, dir_fd=pair.upper)
-            inside = _all_new(folder) if old is None and not marks and can_move else None
+            inside = _all_new(folder) if old is None and all(map(_is_opaque_mark, marks)) and can_move else None
             yield StagedChange(
                 folder.path, folder.upper, has_marks=bool(marks), was_there=was_there, whole=inside is not None
             )

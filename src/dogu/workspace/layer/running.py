@@ -32,6 +32,11 @@ __all__ = ["CommandLayers", "CommandRunner", "Ending", "How", "Settled", "check_
 
 _MOST_READ_CHARS = 20_000
 _BOUNDARY = ("cross-device", "EXDEV")
+_WITHOUT = sentence(
+    "It renames a folder that was there before, which a layer can't, and was run without one: who changed what isn't "
+    "known for sure, and `dogu undo --unsure` takes it back."
+)
+_UNSEEN = sentence("A folder that was there before can't be renamed in a layer: that can't be seen before it is done.")
 _AGAIN = sentence(
     "A folder that was there before can't be renamed in the layer that this ran in: call it again, and it runs without."
 )
@@ -111,13 +116,14 @@ class CommandRunner:
             with CancelScope(shield=True):
                 await settling.settle(Ending.KEEP if is_kept else Ending.DISCARD)
             raise
-        if is_kept and _wanted_to_rename(result):
+        if _wanted_to_rename(result):
             commands.go_without(command.text)
-            if not result.background_pids and not hosts.asked and not self._reaches_unasked():
+            if is_kept and not result.background_pids and not hosts.asked and not self._reaches_unasked():
                 await to_thread.run_sync(layers.remove)  # nobody knows that it ran
                 return None
         settled = await settling.settle(ending, result.pgid, result.background_pids)
-        again = (told(_AGAIN),) if commands.goes_without(command.text) else ()
+        remark = told(_AGAIN) if is_kept else told(_UNSEEN)
+        again = (remark,) if commands.goes_without(command.text) else ()
         return result, msgspec.structs.replace(settled, remarks=(*settled.remarks, *again))
 
     def _reaches_unasked(self) -> bool:
@@ -135,7 +141,9 @@ class CommandRunner:
         async with self._looking():
             result = await self._processes.run(_confine(command, confined), context.report)
         put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
-        return result, Settled(put_back=tuple(put_back), runs_later=tuple(changed))
+        was_layered = self._layers is not None and self._layers.goes_without(command.text)
+        remarks = (told(_WITHOUT),) if was_layered else ()
+        return result, Settled(remarks, put_back=tuple(put_back), runs_later=tuple(changed))
 
     @asynccontextmanager
     async def _looking(self) -> AsyncGenerator[None]:

@@ -108,8 +108,11 @@ def _in_words(change: StagedChange) -> str:
 def _tree(files: Sequence[StagedChange], root: str) -> str:
     """Show very many changes as folders with counts."""
     counts: dict[str, list[int]] = {}
+    prefix = f"{root.rstrip('/')}/"
     for change in files:
-        top = os.path.dirname(os.path.relpath(change.path, root)).split("/", 2)[:2]
+        is_inside = change.path.startswith(prefix)
+        path = change.path[len(prefix) :] if is_inside else os.path.relpath(change.path, root)
+        top = os.path.dirname(path).split("/", 2)[:2]
         count = counts.setdefault("/".join(top) or ".", [0, 0])
         count[0 if change.source else 1] += 1
     rows = sorted(counts.items(), key=lambda item: -sum(item[1]))
