@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pexpect
-from cast_svg import animated_svg
-from cast_words import SCENES, Scene
+from cast_svg import animated_svg, still_svg
+from cast_words import SCENES, STILLS, Scene, Still
 
 from dogu.serve.terminal.tour import write_sample_project
 from dogu.testing import FakeGemini
@@ -53,7 +53,9 @@ class Recording:
         return calm
 
 
-def record(language: str, scene: Scene) -> list[tuple[float, str]]:
+def record(
+    language: str, scene: Scene, columns: int = COLUMNS, rows: int = ROWS, background: str = "15;0"
+) -> list[tuple[float, str]]:
     """Play the scene and return what was printed."""
     with tempfile.TemporaryDirectory() as folder, FakeGemini(scene.turns(f"{folder}/greeter")) as gemini:
         root, home = f"{folder}/greeter", f"{folder}/home"
@@ -64,6 +66,7 @@ def record(language: str, scene: Scene) -> list[tuple[float, str]]:
             "HOME": home,
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
+            "COLORFGBG": background,
             "LANG": "C.UTF-8",
             "GEMINI_API_KEY": "a-key-of-the-fake",
             "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
@@ -73,7 +76,7 @@ def record(language: str, scene: Scene) -> list[tuple[float, str]]:
             sys.executable,
             ["-m", "dogu", "--lang", language, "--root", root],
             env=environment,
-            dimensions=(ROWS, COLUMNS),
+            dimensions=(rows, columns),
             encoding="utf-8",
             timeout=30,
         )
@@ -107,10 +110,32 @@ def cast_file(language: str, events: Sequence[tuple[float, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(languages: Sequence[str]) -> int:
-    """Record the languages named, or all."""
+def draw_again() -> None:
+    """Draw the animations of the recordings that are there."""
+    for file in sorted(FOLDER.glob("*.cast")):
+        _, *lines = file.read_text(encoding="utf-8").splitlines()
+        events = [(when, text) for when, _, text in map(json.loads, lines)]
+        file.with_suffix(".svg").write_text(animated_svg(events, COLUMNS, ROWS), encoding="utf-8")
+
+
+def draw_still(still: Still) -> None:
+    """Play a still's scene at its width, and draw the last screen."""
+    background = "0;15" if still.is_light else "15;0"
+    events = record("en", still.scene, still.columns, still.rows, background)
+    shade = "light" if still.is_light else "dark"
+    file = FOLDER / f"{still.name}.{still.columns}.{shade}.svg"
+    file.write_text(still_svg(events, still.columns, still.rows, is_light=still.is_light), encoding="utf-8")
+    print(file.name)
+
+
+def main(words: Sequence[str]) -> int:
+    """Record the languages named, or all; `stills` draws single screens, `again` the recordings that are there."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for language in languages or SCENES:
+    if "again" in words:
+        draw_again()
+    for still in STILLS if "stills" in words or not words else ():
+        draw_still(still)
+    for language in [word for word in words if word in SCENES] if words else SCENES:
         events = record(language, SCENES[language])
         (FOLDER / f"dogu.{language}.cast").write_text(cast_file(language, events), encoding="utf-8")
         (FOLDER / f"dogu.{language}.svg").write_text(animated_svg(events, COLUMNS, ROWS), encoding="utf-8")

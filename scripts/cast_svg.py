@@ -21,6 +21,11 @@ _COLORS = {
     "brightwhite": "#ffffff",
 }  # fmt: skip
 
+_FONT = (
+    "font:14px ui-monospace,'SF Mono',Menlo,Consolas,'Noto Sans Mono CJK JP','Noto Sans Mono CJK SC',"
+    "'Noto Sans Mono CJK TC','Noto Sans Mono CJK KR',monospace;white-space:pre}.b{font-weight:bold}.i{font-style:italic"
+)  # a weight beside the text would have less weight than the font's own
+
 Frame = tuple[tuple[Char, ...], ...]
 
 
@@ -42,16 +47,32 @@ def animated_svg(events: Sequence[tuple[float, str]], columns: int, rows: int) -
         for index, frame in enumerate(frames)
     )
     style = (
-        f"text{{font:14px ui-monospace,'SF Mono',Menlo,Consolas,'Noto Sans Mono CJK JP','Noto Sans Mono CJK SC',"
-        f"'Noto Sans Mono CJK TC','Noto Sans Mono CJK KR',monospace;white-space:pre}}"
+        f"text{{{_FONT}}}"
         f".s{{animation:play {total_s:.2f}s steps(1,end) infinite}}@keyframes play{{{steps}}}"
         "@media (prefers-reduced-motion:reduce){.s{animation-play-state:paused}}"
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="dogu"><style>{style}</style>'
         f'<rect width="100%" height="100%" rx="8" fill="{_BACKGROUND}"/><defs>{defined}</defs>'
         f'<svg width="{width:.0f}" height="{height:.0f}"><g class="s" fill="{_TEXT}">{strip}</g></svg></svg>\n'
+    )
+
+
+def still_svg(events: Sequence[tuple[float, str]], columns: int, rows: int, *, is_light: bool) -> str:
+    """Draw the last screen of a recording, on a dark background or a light one; rows left empty below are cut."""
+    *_, (_, frame) = _frames(events, columns, rows)
+    used = max(at for at, line in enumerate(frame, 1) if _line(line))
+    width, height = columns * _CELL_WIDTH + 2 * _MARGIN, used * _LINE_HEIGHT + 2 * _MARGIN
+    lines = "".join(
+        f'<g transform="translate(0 {_MARGIN + row * _LINE_HEIGHT})">{_line(line)}</g>'
+        for row, line in enumerate(frame[:used])
+    )
+    background, text = ("#ffffff", "#1b1d23") if is_light else (_BACKGROUND, _TEXT)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="dogu"><style>text{{{_FONT}}}</style>'
+        f'<rect width="100%" height="100%" rx="8" fill="{background}"/><g fill="{text}">{lines}</g></svg>\n'
     )
 
 
@@ -89,8 +110,8 @@ def _line(line: tuple[Char, ...]) -> str:
             drawn.append(f'<rect x="{x:.1f}" width="{width:.1f}" height="{_LINE_HEIGHT}" fill="{background}"/>')
         if text.strip():
             marks = f' fill="{foreground}"' if foreground else ""
-            marks += ' font-weight="bold"' if bold else ""
-            marks += ' font-style="italic"' if italic else ""
+            classes = "b" * bold + " i" * italic
+            marks += f' class="{classes.strip()}"' if classes else ""
             marks += ' text-decoration="underline"' if underlined else ""
             kept = text.rstrip()
             cells_kept = len(cells) - (len(text) - len(kept))

@@ -94,3 +94,62 @@ def _scene(words: Words) -> Scene:
 
 
 SCENES = {language: _scene(words) for language, words in _WORDS.items()}
+
+
+@dataclass(frozen=True)
+class Still:
+    """One screen: what is played, how wide the terminal is, and its background."""
+
+    name: str
+    scene: Scene
+    columns: int
+    rows: int = 40
+    is_light: bool = False
+
+
+_ANSWER = """# The shop
+
+It has **three** parts, see `app.py`:
+
+- the list of *things* that are sold
+- `total()`, which adds up what they cost and is explained here at some length, so that the line wraps
+  1. each thing's price
+  2. the sum
+
+```python
+def total(things: list[int]) -> int:
+    return sum(things)  # the sum
+```
+
+| name | price |
+|---|---:|
+| tea | 3 |
+| 緑茶 | 12 |
+
+> Prices are in yen.
+
+See [the docs](https://example.org/docs)."""
+
+
+def _danger(_root: str) -> Sequence[Turn]:
+    command = "rm -rf build && git push --force"
+    return [Turn(calls=[call("run_shell_command", command=command, description="Clean up and publish")])]
+
+
+def _edit(root: str) -> Sequence[Turn]:
+    old, new = 'GREETING = "Hello"', 'GREETING = "こんにちは"  # as in Japan'
+    return [Turn(calls=[call("replace", file_path=f"{root}/{_FILE}", old_string=old, new_string=new)])]
+
+
+_ASKED = (("keys", "Clean up and publish it\r"), (r"\(s\)", ""))
+_EDITED = (("keys", "Greet in Japanese\r"), (r"\(s\)", ""))
+_SEARCHED = (("keys", "/settings\r"), ("Enter picks", "ui"))
+
+STILLS = [
+    Still("danger", Scene(_danger, _ASKED), 40),
+    Still("edit", Scene(_edit, _EDITED), 80),
+    Still("edit", Scene(_edit, _EDITED), 80, is_light=True),
+    Still("answer", Scene(lambda _root: [Turn(text=_ANSWER)], (("keys", "Explain the shop\r"), ("docs", ""))), 120),
+    Still("settings", Scene(lambda _root: [], _SEARCHED), 200, 24, is_light=True),
+]
+"""The screens that are kept: the widths that are looked at, on both backgrounds."""

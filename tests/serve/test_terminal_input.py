@@ -15,7 +15,7 @@ from prompt_toolkit.document import Document
 from dogu.agent.at_paths import at_paths
 from dogu.agent.slash import Said, SlashCommand, SlashCommands
 from dogu.contract import Blob
-from dogu.serve.terminal.completion import FileIndex, InputCompleter, quoted
+from dogu.serve.terminal.completion import FileIndex, InputCompleter, may_complete, quoted
 from dogu.serve.terminal.input_keys import KEY_ACTIONS, key_sequence, keys_of
 from dogu.serve.terminal.message import Draft
 from dogu.serve.terminal.prompt_history import FolderHistory
@@ -90,6 +90,11 @@ def test_files_are_found_by_their_letters_the_best_first(tree: Path):
     assert "src/main_test.py" in found(tree, "mte")
     assert found(tree, "メモ") == ["docs/日本語 メモ.md"]
     assert "src/domain.py" in found(tree, "doamin.py"), "a slip of the finger"
+
+
+@pytest.mark.parametrize(("typed", "may"), [("/mo", True), ("see @a", True), ("plain words", False), ("a\n/b", False)])
+def test_only_what_can_be_completed_starts_a_search(typed: str, may: bool):
+    assert may_complete(Document(typed)) == may
 
 
 def test_ignored_files_are_not_offered(tree: Path):

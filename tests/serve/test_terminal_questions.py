@@ -230,6 +230,13 @@ async def test_a_menu_is_picked_from_by_letter_and_digit():
     assert [menu.picks(key) for key in "Yan2r9x"] == ["y", "a", "n", "a", "r", "", ""]
 
 
+async def test_what_begins_with_the_search_comes_first_then_what_has_a_word_that_does():
+    names = ("tools.confirmationRequired", "model.ui", "ui.theme", "ui.keys")
+    menu = OpenMenu(Menu([Choice(name, name) for name in names], filters=True))
+    menu.narrow("UI")
+    assert [each.key for each in menu.shown] == ["ui.theme", "ui.keys", "model.ui", "tools.confirmationRequired"]
+
+
 @pytest.mark.parametrize("columns", [32, 40, 80, 200])
 async def test_no_line_of_a_menu_is_wider_than_the_screen(columns: int):
     choices = [Choice(str(n), f"選択肢 {n} " + "word " * n, "詳細 " * n) for n in range(30)]

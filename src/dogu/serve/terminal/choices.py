@@ -5,6 +5,7 @@ The drawn screen moves through them by keys, the plain one takes a line that nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -59,12 +60,18 @@ class OpenMenu:
 
     @property
     def shown(self) -> Sequence[Choice]:
-        """The choices that the filter leaves."""
+        """The choices that the filter leaves: those that begin with it first, then those with a word that does."""
         wanted = self.filter.casefold().split()
         if not wanted:
             return self.menu.choices
         texts = [(each, f"{each.words} {each.detail}".casefold()) for each in self.menu.choices]
-        return [each for each, text in texts if all(word in text for word in wanted)]
+        fitting = [(each, text) for each, text in texts if all(word in text for word in wanted)]
+        at_word = re.compile(rf"\b{re.escape(wanted[0])}")
+
+        def distance(found: tuple[Choice, str]) -> int:
+            return 0 if found[1].startswith(wanted[0]) else 1 if at_word.search(found[1]) else 2
+
+        return [each for each, _ in sorted(fitting, key=distance)]
 
     @property
     def highlighted(self) -> str:

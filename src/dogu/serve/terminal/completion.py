@@ -223,6 +223,11 @@ def completion_lines(state: CompletionState, style: Style, columns: int, rows: i
     return lines
 
 
+def may_complete(document: Document) -> bool:
+    """Whether what stands before the cursor may be completed: no other key starts a search, or costs a frame for it."""
+    return document.text_before_cursor.startswith("/") or "@" in document.current_line_before_cursor
+
+
 class InputCompleter(Completer):
     """Completes what stands before the cursor."""
 

@@ -41,7 +41,7 @@ from dogu.language import say
 from dogu.serve.terminal.asking import Asking
 from dogu.serve.terminal.cells import fit, indented, width_of
 from dogu.serve.terminal.choices import Menu
-from dogu.serve.terminal.completion import completion_lines
+from dogu.serve.terminal.completion import completion_lines, may_complete
 from dogu.serve.terminal.input_keys import input_keys, key_rows
 from dogu.serve.terminal.message import Draft
 from dogu.serve.terminal.renderer import ASK_BACKGROUND, FrameOutput, LiveRenderer, ReplyInput
@@ -94,7 +94,7 @@ class LiveScreen:
             multiline=True,
             history=history,
             completer=ThreadedCompleter(completer),
-            complete_while_typing=True,
+            complete_while_typing=Condition(lambda: may_complete(self.buffer.document)),
         )
         self._app = self._application()
         self._renderer = LiveRenderer(
