@@ -120,7 +120,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGE…
   /settings  show and change the sett…
   /jobs      what runs in the backgro…
-  1/28
+  1/29
   gemini-2.5-pro
 """,
                     80: """\
@@ -133,7 +133,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGENTS.md for this folder, from what is in …
   /settings  show and change the settings
   /jobs      what runs in the background
-  1/28
+  1/29
   gemini-2.5-pro
 """,
                     200: """\
@@ -146,7 +146,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGENTS.md for this folder, from what is in it
   /settings  show and change the settings
   /jobs      what runs in the background
-  1/28
+  1/29
   gemini-2.5-pro
 """,
                 }
@@ -264,6 +264,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       again
   /export [FILE]
       write this session as a web page
+  /trust yes | no
+      say whether what this folder
+      brings counts like your own
   /copy
       copy the last answer to the
       clipboard
@@ -315,6 +318,8 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /clear                      begin a new session on an empty screen
   /rename NAME                name this session, to find it again
   /export [FILE]              write this session as a web page
+  /trust yes | no             say whether what this folder brings counts like
+                              your own
   /copy                       copy the last answer to the clipboard
   @path                       reads a file into your prompt
 ›
@@ -355,6 +360,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /clear                      begin a new session on an empty screen
   /rename NAME                name this session, to find it again
   /export [FILE]              write this session as a web page
+  /trust yes | no             say whether what this folder brings counts like your own
   /copy                       copy the last answer to the clipboard
   @path                       reads a file into your prompt
 ›
