@@ -204,6 +204,33 @@ def test_an_input_that_never_ends_is_bounded_by_the_time_limit(program: Program,
     assert (row["reason"], process.returncode) == ("timeout", 53)
 
 
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"ALL_PROXY": "socks5://127.0.0.1:9"}, "proxy"),
+        ({"SSL_CERT_FILE": "/nowhere"}, "No such file"),
+        ({"GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:99999"}, "Port out of range"),
+    ],
+)
+def test_what_cannot_be_sent_is_told_as_the_settings_fault_at_once(
+    program: Program, environment: dict[str, str], words: str
+):
+    known = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "https://example.com"}
+    done = program.run("-p", "go", "--output-format", "json", environ=known | environment)
+    row = result_of(done.stdout)
+    assert (row["exit_code"], row["num_turns"]) == (42, 0)
+    assert "The request can't be sent to" in row["error"]["message"]
+    assert words in row["error"]["message"]
+
+
+@pytest.mark.parametrize("headers", [{"X-A": "é"}, {"X A": "b"}, {"Content-Length": "3"}])
+def test_headers_that_no_request_may_have_are_told_with_their_setting(program: Program, headers: dict[str, str]):
+    (program.home / "s.json").write_text(json.dumps({"model": {"headers": headers}}))
+    done = program.run("-p", "go", "--settings", str(program.home / "s.json"))
+    assert done.returncode == 52
+    assert "s.json:1: model.headers: takes" in done.stderr.decode()
+
+
 def test_a_picture_that_never_comes_is_bounded_by_the_time_limit(program: Program):
     os.mkfifo(program.root / "pipe")
     done = program.run("-p", "go", "--image", "pipe", "--timeout", "1", "--output-format", "json")

@@ -15,7 +15,16 @@ import msgspec
 
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import Body, EventTooLargeError
-from dogu.models.transport_errors import HttpRefusal, Progress, Timeouts, mapped, origin_of, web_page
+from dogu.models.transport_errors import (
+    HttpRefusal,
+    Progress,
+    Timeouts,
+    check_ports,
+    mapped,
+    origin_of,
+    unsendable,
+    web_page,
+)
 
 _MAX_ERROR_BYTES = 256 * 1024
 _MAX_JSON_BYTES = 64 * 1024 * 1024
@@ -122,10 +131,19 @@ class Transport:
 
     async def _answer(self, call: HttpCall, explain: Explain) -> httpx2.Response:
         """Send, and return the answer's head; a refusal is read and raised as explained."""
-        client = self._opened(call.url)
-        request = client.build_request("POST", call.url, headers=dict(call.headers), content=call.body)
-        with anyio.fail_after(self.timeouts.first_byte_s):
-            response = await client.send(request, stream=True)
+        try:
+            client = self._opened(call.url)
+            request = client.build_request("POST", call.url, headers=dict(call.headers), content=call.body)
+            check_ports(call.url, self._proxy)
+        except httpx2.InvalidURL:
+            raise
+        except (ValueError, ImportError, OSError) as error:  # a proxy's address, certificates, headers
+            raise unsendable(error, call.url) from error
+        try:
+            with anyio.fail_after(self.timeouts.first_byte_s):
+                response = await client.send(request, stream=True)
+        except (httpx2.LocalProtocolError, ImportError, OverflowError, ValueError) as error:
+            raise unsendable(error, call.url) from error
         if response.is_success:
             return response
         body: list[bytes] = []

@@ -131,6 +131,24 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_l
     )
 
 
+def check_ports(*addresses: str) -> None:
+    """Raise `ValueError` for a port that there can't be; "" is no address."""
+    for address in addresses:
+        if urlsplit(address).port == 0:
+            raise ValueError("there is no port 0")
+
+
+def unsendable(error: Exception, url: str) -> ModelError:
+    """Say what kept a request from being sent: settings, never the network."""
+    message = told(
+        "The request can't be sent to {where}: {reason}.", where=origin_of(url)[1], reason=str(error).rstrip(".")
+    )
+    advice = told(
+        "Check the address, model.headers, the proxy (model.proxy, HTTPS_PROXY, ALL_PROXY) and SSL_CERT_FILE."
+    )
+    return ModelError(ModelErrorKind.BAD_REQUEST, message, advice=advice)
+
+
 def told_by_header(refusal: HttpRefusal) -> float | None:
     """Return Retry-After in seconds; a date is read as the time until then."""
     value = refusal.headers.get("retry-after", "")

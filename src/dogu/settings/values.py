@@ -194,6 +194,10 @@ def json_object(value: Any) -> Mapping[str, Any]:
     raise ValueProblem(told("takes an object, not {value}", value=shown(value)))
 
 
+_HEADER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_OF_FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"})
+
+
 def prices(value: Any) -> Mapping[str, Mapping[str, float]]:
     """Take prices by model: an object with `input` and `output`, and `cached` if it differs from `input`."""
     amount = number(0, 1e6)
@@ -208,11 +212,13 @@ def prices(value: Any) -> Mapping[str, Mapping[str, float]]:
 
 
 def headers(value: Any) -> Mapping[str, str]:
-    """Take an object of texts without line breaks, as headers are."""
+    """Take an object of texts without line breaks, as headers are; but for those that frame a request."""
     taken = json_object(value)
     for name, text_ in taken.items():
-        if not isinstance(text_, str) or not f"{name}{text_}".isprintable():
+        if not isinstance(text_, str) or not f"{name}{text_}".isprintable() or not text_.isascii():
             raise ValueProblem(told("takes an object of texts of one line, not {value}", value=shown(value)))
+        if not re.fullmatch(_HEADER, name) or name.lower() in _OF_FRAMING:
+            raise ValueProblem(told("takes names of headers that may be set, not {name}", name=shown(name)))
     return taken
 
 
