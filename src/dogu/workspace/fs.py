@@ -40,6 +40,7 @@ __all__ = (
     "getxattr",
     "is_open_for_writing",
     "is_read_only_system",
+    "is_sparse",
     "link",
     "listdir",
     "listxattr",
@@ -47,6 +48,7 @@ __all__ = (
     "mkdir",
     "mkfifo",
     "mknod",
+    "next_data",
     "open",
     "pread",
     "pwrite",
@@ -87,6 +89,7 @@ if sys.platform == "win32":
         getxattr,
         is_open_for_writing,
         is_read_only_system,
+        is_sparse,
         link,
         listdir,
         listxattr,
@@ -94,6 +97,7 @@ if sys.platform == "win32":
         mkdir,
         mkfifo,
         mknod,
+        next_data,
         open,
         pread,
         pwrite,
@@ -156,6 +160,18 @@ else:
     def is_read_only_system(descriptor: int) -> bool:
         """Whether the file system of an open file takes no writes."""
         return bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY)
+
+    def is_sparse(status: os.stat_result) -> bool:
+        """Whether a file takes less room than it is long: it has holes."""
+        return status.st_size > 0 and status.st_blocks * 512 < status.st_size
+
+    def next_data(descriptor: int, at: int, size: int) -> tuple[int, int]:
+        """Return where the next bytes that are no hole begin and end; both are `size` where only a hole is left."""
+        try:
+            begin = os.lseek(descriptor, at, os.SEEK_DATA)
+            return begin, os.lseek(descriptor, begin, os.SEEK_HOLE)
+        except OSError as error:
+            return (size if error.errno == errno.ENXIO else at), size
 
     def rename_to_new(folder: int, old: str, new: str, into: int | None = None) -> None:
         """Rename within the folder, or `into` another; EEXIST if `new` exists, EINVAL or ENOSYS if the system can't."""

@@ -345,6 +345,16 @@ def is_read_only_system(descriptor: int) -> bool:
     return bool(done and flags.value & 0x80000)
 
 
+def is_sparse(status: os.stat_result) -> bool:
+    """Whether a file has holes."""
+    return bool(status.st_file_attributes & 0x200)
+
+
+def next_data(descriptor: int, at: int, size: int) -> tuple[int, int]:
+    """Return where the next bytes begin and end: holes are read as zeros."""
+    return at, size
+
+
 def listxattr(path: int | str, *, follow_symlinks: bool = True) -> list[str]:
     """Name what a file has besides its bytes; see the module."""
     return list(_extras(path, follow_symlinks))

@@ -205,13 +205,7 @@ def copy_content(source: int, target: int) -> None:
     size = os.fstat(source).st_size
     at = 0
     while at < size:
-        try:
-            at = os.lseek(source, at, os.SEEK_DATA)
-            end = os.lseek(source, at, os.SEEK_HOLE)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # nothing but a hole is left
-                break
-            end = size
+        at, end = fs.next_data(source, at, size)
         while at < end:
             block = fs.pread(source, min(_BLOCK_BYTES, end - at), at)
             if not block:

@@ -212,7 +212,7 @@ def put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
 
 
 def _known_by_stamp(known: State, status: os.stat_result) -> State:
-    is_sparse = status.st_size > 0 and status.st_blocks * 512 < status.st_size
+    is_sparse = fs.is_sparse(status)
     return msgspec.structs.replace(
         known,
         kind="file",
