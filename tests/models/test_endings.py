@@ -15,7 +15,7 @@ from dogu.models.contents import user_content
 from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, ModelEvent, TextDelta, Usage
 from dogu.models.gemini_answer import GeminiAnswer
 from dogu.models.http_model import Answer, HttpModel
-from dogu.models.openai_answer import OpenAIAnswer
+from dogu.models.openai_answer import Habits, OpenAIAnswer
 from dogu.models.openai_compatible import OpenAICompatible
 from dogu.models.options import ModelOptions
 from dogu.models.responses_answer import ResponsesAnswer
@@ -117,6 +117,20 @@ def test_a_failed_response_that_says_it_is_completed_failed() -> None:
     answer.absorb([msgspec.json.encode({"type": "response.completed", "response": {"status": "failed"}})])
     with pytest.raises(ModelError):
         answer.finish()
+
+
+def test_calls_that_are_told_and_not_sent_are_asked_for_once_more() -> None:
+    habits = Habits()
+
+    def read() -> list[ModelEvent]:
+        answer = OpenAIAnswer(habits=habits)
+        delta = {"content": "I will now read"}
+        answer.absorb([msgspec.json.encode({"choices": [{"delta": delta, "finish_reason": "tool_calls"}]})])
+        return answer.finish()
+
+    with pytest.raises(ModelError, match="no call"):
+        read()
+    assert finished(read()).reason is FinishReason.STOP
 
 
 def event(value: object) -> bytes:

@@ -52,6 +52,9 @@ HEADS: list[tuple[int, object, ModelErrorKind]] = [
     (503, error("Loading model"), Kind.OVERLOADED),
     (529, ["boom"], Kind.OVERLOADED),
     (504, "", Kind.TIMEOUT),
+    (500, error("Incorrect API key provided", code="invalid_api_key"), Kind.AUTH),
+    (400, error("Rate limit exceeded", code=429), Kind.RATE_LIMIT),
+    (425, "", Kind.OVERLOADED),
     (422, {"detail": [{"loc": ["body"], "msg": "extra"}]}, Kind.BAD_REQUEST),
 ]
 

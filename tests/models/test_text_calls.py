@@ -74,7 +74,7 @@ def test_an_example_of_a_call_is_text(written: str, around: str) -> None:
     assert (text_in(events), calls_in(events)) == (said, [])
 
 
-@pytest.mark.parametrize("after", [" is how it is done.", "\n\nThat would delete it. I won't."])
+@pytest.mark.parametrize("after", [" is how it is done.", "\n\nThat would delete it. I won't.", "\n</details>"])
 def test_a_call_with_words_after_it_is_text(after: str) -> None:
     events = read(CALL + after)
     assert (text_in(events), calls_in(events)) == (CALL + after, [])
@@ -148,3 +148,24 @@ def test_a_thought_whose_beginning_stands_in_the_prompt_is_known_the_next_time()
 def test_json_that_is_no_call_is_text() -> None:
     said = '{"name": "Ada", "born": 1815}'
     assert (text_in(read(said)), calls_in(read(said))) == (said, [])
+
+
+def test_code_that_is_indented_is_an_example() -> None:
+    said = f"Qwen writes:\n\n    {CALL}"
+    assert (text_in(read(said)), calls_in(read(said))) == (said, [])
+
+
+def test_what_a_model_takes_for_the_answer_to_its_call_is_dropped() -> None:
+    events = read(f"{CALL}\n<tool_response>\nmade up\n</tool_response>\nSo it is made up.")
+    assert (text_in(events), calls_in(events)) == ("", [("f", {"a": "b"})])
+
+
+def test_a_call_in_text_that_was_cut_is_told_to_be_one() -> None:
+    tools = Tools(PLAIN)
+    tools.encoded([F])
+    answer = OpenAIAnswer("here", tools)
+    delta = {"content": '<tool_call>{"name": "f", "arguments": {"a": "b'}
+    answer.absorb([msgspec.json.encode({"choices": [{"delta": delta, "finish_reason": "length"}]})])
+    events = answer.finish()
+    assert calls_in(events) == [("f", None)]
+    assert "limit of output tokens" in next(each.problem for each in events if isinstance(each, FunctionCallEvent))

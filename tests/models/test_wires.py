@@ -9,6 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from dogu.agent.context.compaction import Compacting, Compaction, WindowLimits
+from dogu.agent.context.window import ContextFill
+from dogu.agent.history import History
 from dogu.contract.content import Blob, Text
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.contract.result import ToolResult
@@ -23,6 +26,7 @@ from dogu.models.options import ModelOptions
 from dogu.models.responses import Responses
 from dogu.models.retry import RetryPolicy
 from dogu.testing import FakeGemini, FakeMessages, FakeOpenAI, FakeResponses
+from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call
 
 pytestmark = pytest.mark.anyio
@@ -129,6 +133,47 @@ async def test_a_session_that_thinks_goes_three_rounds_of_calls(kind: str) -> No
                     assert (usage.prompt, usage.cached, usage.thoughts) == (10, 4, 3)
         assert fake.problems == []
         assert len(fake.requests) == 4
+
+
+def given_back_in(content: RawContent) -> list[str]:
+    """Return what of a model's content is its provider's alone: signatures, and thoughts that it wants back."""
+
+    def texts(value: object, name: str = "") -> list[str]:
+        if isinstance(value, dict):
+            return [text for key, each in value.items() for text in texts(each, str(key))]
+        if isinstance(value, list):
+            return [text for each in value for text in texts(each, name)]
+        signs = ("signature", "thought_signature", "encrypted_content", "data")
+        return [value] if isinstance(value, str) and name in signs else []
+
+    parts = msgspec.json.decode(content)["parts"]
+    thoughts = [part["text"] for part in parts if "field" in part.get("wire", {})]
+    signatures = [part["thoughtSignature"] for part in parts if "thoughtSignature" in part]
+    return [*thoughts, *signatures, *(text for part in parts for text in texts(part.get("wire")))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_provider_wants_back_outlives_compaction(kind: str) -> None:
+    """The fakes refuse a call that comes back without what came with it."""
+    history = History.reopened([user_content("hi " * 4000)])
+    with fake_of(kind) as fake:
+        async with opened(model_of(kind, fake)) as model:
+            for number in range(4):
+                if number == 3:
+                    summing_up = Compacting(ScriptedModel(["What was done."]), history, lambda _usage: None)
+                    fill = ContextFill(history, lambda: 0)
+                    done = await Compaction(summing_up, fill, WindowLimits(400), lambda _kept: ()).run(summarises=True)
+                    assert (done.problem, done.summarised > 0) == ("", True)
+                finished, *_ = await answer(model, history.contents)
+                if finished.calls:
+                    history.add_model(finished)
+                history.answer({each.call_id: ToolResult("found") for each in finished.calls})
+        assert fake.problems == []
+        sent = msgspec.json.encode(fake.requests[-1].body)
+    assert b"What was done." in sent
+    given = given_back_in(history.contents[-2])
+    assert given
+    assert all(msgspec.json.encode(each)[1:-1] in sent for each in given)
 
 
 @pytest.mark.parametrize("before", KINDS)

@@ -118,6 +118,12 @@ def empty(finish: str = "") -> ModelError:
     return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
 
 
+def calls_missing() -> ModelError:
+    """Explain an answer that ends with calls, and has none."""
+    message = told("The server said that the model calls tools, and sent no call.")
+    return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
+
+
 def spent_on_thoughts() -> str:
     """Say that the limit of output tokens was reached before the model said anything."""
     return told(

@@ -8,10 +8,10 @@ from typing import Any, cast
 import msgspec
 
 from dogu.language import joined, told
-from dogu.models.call_arguments import UNNAMED, is_complete
+from dogu.models.call_arguments import is_complete
 from dogu.models.contents import ModelContent
 from dogu.models.counts import Counts
-from dogu.models.endings import empty, ending_of, is_length, refused, spent_on_thoughts, unfinished
+from dogu.models.endings import calls_missing, empty, ending_of, is_length, refused, spent_on_thoughts, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -34,6 +34,7 @@ _THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking")
 _GIVEN_BACK = ("reasoning_details", "thinking_blocks", "extra_content")
 _CALL_FIELDS = frozenset(("index", "id", "type", "function"))
 _LONGEST_ID = 40
+_CALLS_FOLLOW = frozenset(("tool_calls", "tool_use", "function_call"))
 _UNREAD = (
     "What you wrote as a call can't be read as one. Call tools as functions; where you can't, end your answer with "
     '<tool_call>{"name": ..., "arguments": {...}}</tool_call> and nothing after it.'
@@ -49,6 +50,7 @@ class Habits:
         self._says_ends = False
         self._last_silent: tuple[bool, object] | None = None
         self._thoughts_alone = 0
+        self._misses_calls = False
 
     def ended(self) -> None:
         """An answer said that it was finished: one that doesn't is cut."""
@@ -60,6 +62,11 @@ class Habits:
         if before is None or self._says_ends:
             return False
         return (is_framed and before[0]) or said == before[1]
+
+    def misses_calls(self, *, are_told: bool) -> bool:
+        """Note whether an answer ended with calls that aren't there; whether the one before did not."""
+        is_first, self._misses_calls = are_told and not self._misses_calls, are_told
+        return is_first
 
     def answers_in_thoughts(self, *, is_alone: bool) -> bool:
         """Note whether an answer was nothing but thoughts; whether the one before was so too."""
@@ -157,6 +164,9 @@ class OpenAIAnswer:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
         late = self._said("", is_last=True)
         self._check_end()
+        has_calls = bool(self._calls or self._tagged.calls or self._tagged.unread)
+        if self._habits.misses_calls(are_told=self._finish in _CALLS_FOLLOW and not has_calls):
+            raise calls_missing()
         reason, note = ending_of(self._finish or "stop")
         if self._refusal and not self._calls:
             raise refused(self._refusal)
@@ -318,8 +328,7 @@ class OpenAIAnswer:
             kept = {"keeps_id": True} if len(call.id) > _LONGEST_ID else {}  # it may hold what the server wants back
             content.call(calls[-1], call.arguments, {**given, **kept})
         if unread := self._tagged.unread:
-            call_id = self._tools.call(calls, "", "", "").call_id
-            calls.append(FunctionCallEvent(call_id, UNNAMED, None, _UNREAD))
+            calls.append(self._tools.unread_call(calls, unread, _UNREAD, is_cut=is_length(self._finish)))
             content.call(calls[-1], unread)
         return tuple(calls)
 

@@ -76,7 +76,7 @@ def _read(value: object, status: int) -> ServerError:
     details = [detail for detail in _objects_in(value) if detail.keys() & {"retryDelay", "violations", "quotaId"}]
     delays = (seconds_of(str(detail["retryDelay"]).removesuffix("s")) for detail in details if "retryDelay" in detail)
     return ServerError(
-        status=status or next(iter(numbers), 0),
+        status=status if status not in (0, 400) else next(iter(numbers), status),
         words=frozenset(words),
         message=_message_in(value),
         retry_after_s=next((delay for delay in delays if delay is not None), None),
@@ -177,7 +177,7 @@ def _kind_of(error: ServerError) -> ModelErrorKind:
     said = f"{' '.join(sorted(words))} {error.message}".casefold()
     if account := _account_kind(error, said):
         return account
-    if status in (408, 504) or (words & _LATE_WORDS and not 400 <= status < 500):
+    if status in (408, 499, 504) or (words & _LATE_WORDS and not 400 <= status < 500):
         return Kind.TIMEOUT
     if _is_too_long(status, said):
         return Kind.TOO_LONG
@@ -185,7 +185,7 @@ def _kind_of(error: ServerError) -> ModelErrorKind:
         return Kind.RATE_LIMIT
     if status in (501, 505) or _NO_TOOLS.search(said):
         return Kind.BAD_REQUEST
-    if status >= 500 or (not status and words & _OVER_WORDS):
+    if status >= 500 or status == 425 or (not status and words & _OVER_WORDS):
         return Kind.OVERLOADED
     return _input_kind(error)
 
@@ -214,7 +214,9 @@ def _account_kind(error: ServerError, said: str) -> ModelErrorKind | None:
         return Kind.QUOTA
     if status < 500 and status != 429 and (words & _WITHHELD_WORDS or _WITHHELD.search(said)):
         return Kind.BLOCKED
-    if status == 401 or (status in (0, 400, 403) and (words & _KEY_WORDS or _BAD_KEY.search(said))):
+    if status == 401 or "invalid_api_key" in words:
+        return Kind.AUTH
+    if status in (0, 400, 403) and (words & _KEY_WORDS or _BAD_KEY.search(said)):
         return Kind.AUTH
     if status == 403 and "unsupported_country_region_territory" not in words:
         return Kind.AUTH if error.is_told else Kind.BAD_REQUEST

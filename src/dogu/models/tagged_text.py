@@ -29,7 +29,6 @@ _TOKENS = (*_THOUGHTS, *_CLOSERS, *OPENINGS, *_HEADERS, *_ENDED)
 _TOKEN = re.compile("|".join(map(re.escape, sorted(_TOKENS, key=len, reverse=True))))
 _LONGEST = max(map(len, _TOKENS))
 _MAY_BEGIN = re.compile(r"[<\[◁]")  # as all of them do
-_CLOSED = re.compile(r"</|_end\|>|▁end[|｜]>|<\|call\|>")
 _GOES_ON = frozenset(" .,;:!?)")
 _QUOTES = frozenset("\"'`“‘«(")
 _BARE = re.compile(r'\s*(?:\{\s*(?:"(?:n|na|nam|name)?"?|"name"\s*:.*)?)?\Z', re.DOTALL)
@@ -72,8 +71,8 @@ class _Place:
     @property
     def is_quoted(self) -> bool:
         """Whether what comes here is an example, or quoted."""
-        in_fence = bool(self._fence) or _FENCE.match(self._begins) is not None
-        return in_fence or self._begins.lstrip().startswith(">") or self._ticks % 2 == 1 or self.last in _QUOTES
+        in_code = bool(self._fence) or _FENCE.match(self._begins) or self._begins.startswith(("    ", "\t"))
+        return bool(in_code) or self._begins.lstrip().startswith(">") or self._ticks % 2 == 1 or self.last in _QUOTES
 
     @property
     def is_line_start(self) -> bool:
@@ -243,16 +242,11 @@ class TaggedText:
             if calls := written_calls(held[start:], self._tools):
                 self.calls = calls
                 return held[:start]
-            unread = start if unread < 0 and _is_unread(held[start:]) else unread
+            unread = start if unread < 0 and is_attempt(held[start:]) else unread
         if unread < 0:
             return held
         self.unread = held[unread:]
         return held[:unread]
-
-
-def _is_unread(text: str) -> bool:
-    """Whether a text is a call to its end that nobody understands: prose after it makes it an example."""
-    return is_attempt(text) and (text.rstrip().endswith((">", "}", "]")) or _CLOSED.search(text) is None)
 
 
 def _beginning_of(tags: Sequence[str], text: str) -> str:

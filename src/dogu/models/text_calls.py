@@ -111,9 +111,14 @@ _ENDS_WITH = "|".join(
         rf"<{_BAR}(?:tool▁calls?▁end|tool_calls_section_end|tool_call_end|call|eom_id|eot_id|im_end|end"
         rf"|return|end▁of▁sentence){_BAR}>",
         "</s>",
+        r"<(?:tool_response|tool_result|function_results?|tool_output)>.*",  # what the model thinks will be answered
     )
 )
-_BETWEEN = re.compile(f"(?:{_ENDS_WITH})*")
+_CLOSER = re.compile(
+    rf"</(?:{_DSML}(?:function_calls|tool_calls|invoke)|minimax:tool_call|seed:tool_call|tool_calls?|function)>"
+    rf"|<{_BAR}(?:tool▁calls?▁end|tool_calls_section_end|tool_call_end|call){_BAR}>"
+)
+_BETWEEN = re.compile(f"(?:{_ENDS_WITH})*", re.DOTALL)
 _PARAMETER = re.compile(
     rf"<{_DSML}parameter(?:=| name=)\"?(?P<name>[^>\s\"]+)\"?(?P<more>[^>]*)>\n?(?P<value>.*?)\n?</{_DSML}parameter>",
     re.DOTALL,
@@ -149,7 +154,10 @@ def bare_call(text: str, tools: Tools) -> list[Written] | None:
 
 
 def is_attempt(text: str) -> bool:
-    """Whether a text that begins as a call does goes on as one: what is written about calls does not."""
+    """Whether a text that begins as a call goes on as one to its end: what is written about calls does not."""
+    closed = max((match.end() for match in _CLOSER.finditer(text)), default=0)
+    if closed and _end_of(_BETWEEN.match(text, closed), closed) < len(text):
+        return False
     opening = next((opening for opening in (*OPENINGS, "<|channel|>") if text.startswith(opening)), "")
     rest = text.removeprefix(opening).lstrip()
     return opening.endswith("=") or bool(_ATTEMPT.match(rest)) or bool(_NAMED.match(rest))

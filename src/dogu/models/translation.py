@@ -292,6 +292,15 @@ class Tools:
         call_id = call_id_of(given_id, {call.call_id for call in known})
         return FunctionCallEvent(call_id, self.name_of(name) or UNNAMED, args, problem)
 
+    def unread_call(
+        self, known: Sequence[FunctionCallEvent], text: str, problem: str, *, is_cut: bool
+    ) -> FunctionCallEvent:
+        """Make the event of a call in a text that can't be read: of the tool that it names, if it names one."""
+        named = (name for name in self._names if re.search(rf"\b{re.escape(name)}\b", text))
+        name = min(named, key=text.index, default="")
+        call_id = call_id_of("", {call.call_id for call in known})
+        return FunctionCallEvent(call_id, self._names.get(name, UNNAMED), None, _CUT if is_cut else problem)
+
     def problem(self) -> str:
         """Return what is wrong with tools, once."""
         problems, self._problems = self._problems, []
