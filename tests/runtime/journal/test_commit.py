@@ -118,6 +118,23 @@ async def test_what_a_command_did_is_undone_and_redone(command: str, place: Plac
     assert place.tree() == before
 
 
+async def test_very_many_files_come_back_and_go_again_also_those_that_hold_the_same(place: Place):
+    for number in range(250):
+        (place.root / f"d/same{number}").write_text("same\n")
+        (place.root / f"d/own{number}").write_text(f"own {number}\n")
+    trees = [place.tree()]
+    for command in ("sed -i 's/$/ more/' d/*[0-9]", "rm d/own* && cp d/same1 d/again", "rm -rf d"):
+        await place.run(command)
+        trees.append(place.tree())
+    for _ in range(2):
+        for before in reversed(trees[:-1]):
+            assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+            assert place.tree() == before
+        for after in trees[1:]:
+            assert (await to_thread.run_sync(place.journal.redo)).refused == ()
+            assert place.tree() == after
+
+
 _DEEP = """python3 - <<'END'
 import os
 for number in range(60):

@@ -37,7 +37,6 @@ from dogu.workspace.syscalls import Syscalls, sync_file_system
 _MOST_AT_ONCE = 2000
 _FEW = 8  # so many files are synced one by one
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-_MOVED_BYTES = 64 << 20
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
@@ -91,6 +90,7 @@ class Applier:
         self._refused: dict[str, UndoRefusal] = {}
         self._moved: set[str] = set()
         self._prepared: dict[str, str] = {}
+        self._overwritten: dict[str, bool] = {}
         self._paths: set[str] = set()
         self._sources = LastFolder()
         self._folder = -1
@@ -133,6 +133,7 @@ class Applier:
                 elif step.target.kind == "missing" and step.now.status is None:
                     self._move(place, self._name_of(step.number), place.name)
                 else:
+                    self._kept.take_back(step.target, place.parent, self._name_of(step.number))
                     fs.unlink(self._name_of(step.number), dir_fd=place.parent)
         self._let_go()
 
@@ -218,7 +219,7 @@ class Applier:
             self._tried(step, self._swap)
 
     def _prepare(self, place: Place, step: Step) -> None:
-        if _keeps_content(step) or _is_overwritten(step):
+        if _keeps_content(step) or self._is_overwritten(step):
             return
         name = self._name_of(step.number)
         with suppress(FileNotFoundError):
@@ -269,20 +270,18 @@ class Applier:
         return False
 
     def _fill(self, step: Step, place: Place, name: str) -> None:
-        kept = self._kept.file_of(step.target) if step.target.size >= _MOVED_BYTES else ""
-        if kept:
-            try:
-                # It is kept again, when this is undone: to move it back costs nothing, whatever its size.
-                fs.rename(kept, name, dst_dir_fd=place.parent)
-            except OSError:
-                kept = ""
-        if not kept:
+        # One known by its stamp is known by its time; and what comes back whole needn't be built again.
+        has_time = is_stamp(step.target.digest) or (step.now.state.kind == "missing" and step.target.mtime_ns >= 0)
+        times = (time_of(step.target), time_of(step.target)) if has_time else None
+        if self._kept.give_back(step.target, step.path, place.parent, name):
+            if times is None:
+                os.utime(name, dir_fd=place.parent, follow_symlinks=False)
+        else:
             descriptor = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
                 self._kept.write_to(step.target, descriptor)
-                # One known by its stamp is known by its time; and what comes back whole needn't be built again.
-                if is_stamp(step.target.digest) or (step.now.state.kind == "missing" and step.target.mtime_ns >= 0):
-                    os.utime(descriptor, ns=(time_of(step.target), time_of(step.target)))
+                if times is not None:
+                    os.utime(descriptor, ns=times)
             except BaseException:
                 fs.unlink(name, dir_fd=place.parent)
                 raise
@@ -296,7 +295,7 @@ class Applier:
         if _keeps_content(step):
             self._check_still(place, step)
             put_attributes(place, step.target, has_marks=False)
-        elif _is_overwritten(step):
+        elif self._is_overwritten(step):
             self._overwrite(place, step)
         elif not (step.source and step.source not in self._moved and self._moved_in(place, step)):
             if step.now.status is None or step.path in self._moved:
@@ -353,6 +352,12 @@ class Applier:
             fs.unlink(name, dir_fd=place.parent)
             raise _changed_now()
         fs.unlink(name, dir_fd=place.parent)
+
+    def _is_overwritten(self, step: Step) -> bool:
+        """Whether the file is to be written to and not replaced, for its other names and those who write it."""
+        if step.path not in self._overwritten:
+            self._overwritten[step.path] = _must_stay(step)
+        return self._overwritten[step.path]
 
     def _overwrite(self, place: Place, step: Step) -> None:
         """Write into the file, because its other names are to show it too."""
@@ -441,7 +446,7 @@ def _keeps_content(step: Step) -> bool:
     return not step.source and step.now.status is not None and step.now.state.has_same_content(step.target)
 
 
-def _is_overwritten(step: Step) -> bool:
+def _must_stay(step: Step) -> bool:
     """Whether the file is to be written to and not replaced, for the sake of its other names and those who write it."""
     status = step.now.status
     if status is None or step.now.state.kind != "file" or step.target.kind != "file":

@@ -20,7 +20,7 @@ from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, Seen, State, digest_by_stamp, see
-from dogu.runtime.journal.undo import look_at
+from dogu.runtime.journal.undo import MANY, look_at
 from dogu.workspace import fs
 from dogu.workspace.layer.make import aside_of
 from dogu.workspace.openat import LastFolder, open_long
@@ -86,6 +86,7 @@ class Stager:
         self._within = tuple(f"{root.rstrip('/')}/" for root in roots)
         self._sources = LastFolder()
         self._is_many = False
+        self._is_many_kept = False
         self._moved: set[str] = set()
         self._whole: set[str] = set()  # new folders that are moved as they are, and those in them
         self._along_with: dict[str, str] = {}
@@ -98,6 +99,7 @@ class Stager:
         expanded = self._expanded(changes)
         self._moved = {change.source for change in expanded if change.moved_from}
         self._is_many = sum(1 for change in expanded if change.source) > _MANY
+        self._is_many_kept = sum(1 for change in expanded if not change.comes_along) > MANY
         try:
             self._find_leaders(expanded)
             for change in expanded:
@@ -194,6 +196,8 @@ class Stager:
         is_moved = step.path in self._moved
         if state.kind != "file" or is_moved or state.has_same_content(step.target) or self._kept.find(state):
             return state
+        if self._is_many_kept and not step.is_in_place and self._keeps_by_name(step):
+            return state
         if state.size <= IN_LOG_BYTES and self._kept.take_room(state.size):
             state = msgspec.structs.replace(state, where=self._found.content_bytes)
             self._found.content_bytes += state.size
@@ -207,6 +211,13 @@ class Stager:
         finally:
             os.close(place.parent)
         return state
+
+    def _keeps_by_name(self, step: Step) -> bool:
+        place = self._reach.place(step.path)
+        try:
+            return self._kept.keep_by_name(place.parent, place.name, step.now, beside=self._beside)
+        finally:
+            os.close(place.parent)
 
     def _peers(self, step: Step) -> tuple[bytes, ...]:
         """Find the other names of a file that loses one, where the tree isn't too large to look for them."""

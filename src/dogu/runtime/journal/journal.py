@@ -421,9 +421,9 @@ class Journal:
 
     def _catch_up(self) -> None:
         records = self._log.read_new()
-        self.kept.know(
-            state for record in records for change in record.changes for state in (change.before, change.after)
-        )
+        for record in records:
+            for change in record.changes:
+                self.kept.know(change.path, change.before)
         self._known.add(records)
 
 

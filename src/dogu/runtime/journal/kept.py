@@ -11,6 +11,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Protocol
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -24,6 +25,7 @@ from dogu.runtime.journal.states import (
     is_stamp,
     make_device,
     put_attributes,
+    see,
 )
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
@@ -31,6 +33,7 @@ from dogu.workspace.openat import Place, open_long
 
 IN_LOG_BYTES = 1 << 20
 _BLOCK_BYTES = 1 << 20
+_MOVED_BYTES = 64 << 20
 _PLACES = "kept.places"
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
@@ -59,12 +62,15 @@ class Kept:
         self._log = log
         self._budget = budget or Unlimited()
         self._in_log: dict[str, State] = {}
+        self._paths: dict[str, bytes | None] = {}  # by digest, the one path that may need it again; None for several
+        self._known_places: list[str] = []
 
-    def know(self, states: Iterator[State]) -> None:
-        """Take up where contents lie in the log: a state that names the same digest finds it."""
-        for state in states:
-            if state.where > NOT_KEPT:
-                self._in_log.setdefault(state.digest, state)
+    def know(self, path: bytes, before: State) -> None:
+        """Take up where a content lies in the log, and that a path may need it again."""
+        if before.where > NOT_KEPT:
+            self._in_log.setdefault(before.digest, before)
+        if before.kind == "file" and self._paths.setdefault(before.digest, path) != path:
+            self._paths[before.digest] = None
 
     def find(self, state: State) -> State | None:
         """Return the state with a place where its content is kept; None when it isn't kept."""
@@ -76,11 +82,51 @@ class Kept:
 
     def file_of(self, state: State) -> str:
         """Return the file of its own that a content is kept in; '' when there is none."""
-        for place in self._places():
-            path = os.path.join(place, _name_of(state))
-            if os.path.isfile(path):
-                return path
+        name = _name_of(state)
+        for is_again in (False, True):  # another process may keep in new places
+            for place in self._places() if is_again else self._known_places:
+                path = f"{place}/{name}"
+                if os.path.isfile(path):
+                    return path
         return ""
+
+    def give_back(self, state: State, path: str, folder: int, name: str) -> bool:
+        """Move a content that only `path` may need again, or a very large one, to a name; False: it must be copied.
+
+        It is kept again when this is undone, so that neither costs more than a name. Raises `ToolError` (STALE).
+        """
+        kept = self.file_of(state)
+        is_sole = self._paths.get(state.digest) == os.fsencode(path)
+        if not kept or not (is_sole or state.size >= _MOVED_BYTES):
+            return False
+        status = os.lstat(kept)
+        if status.st_nlink > 1:
+            return False
+        if state.size < _MOVED_BYTES and not is_stamp(state.digest):
+            with open(kept, "rb") as file:
+                if digest_of_blocks(iter(lambda: file.read(_BLOCK_BYTES), b"")) != state.digest:
+                    raise damaged(kept, 0)
+        try:
+            fs.rename(kept, name, dst_dir_fd=folder)
+        except OSError:
+            return False
+        return True
+
+    def take_back(self, state: State, folder: int, name: str) -> None:
+        """Keep again what `give_back` had moved to a name, when that was as far as it came. Raises OSError."""
+        if self.find(state) is None and see(folder, name, state).state.has_same_content(state):
+            for place in self._places():
+                with suppress(OSError):
+                    fs.rename(name, f"{place}/{_name_of(state)}", src_dir_fd=folder)
+                    return
+
+    def keep_by_name(self, folder: int, name: str, seen: Seen, *, beside: str = "") -> bool:
+        """Keep a content that goes from its place by a second name; False where that can't be. Raises OSError."""
+        if seen.status is None or seen.status.st_nlink != 1:
+            return False
+        place = os.path.join(beside, "kept", os.path.basename(self._folder)) if beside else self._own_place
+        self._make(place)
+        return self._budget.take(seen.state.size) and _linked(folder, name, f"{place}/{_name_of(seen.state)}")
 
     def read(self, state: State) -> bytes | None:
         """Return a whole content; None when it wasn't kept. Raises `ToolError` when it is no longer as it was kept."""
@@ -153,9 +199,12 @@ class Kept:
 
     def _places(self) -> list[str]:
         """Where this session's files may lie: other processes and later ones find them here."""
-        return [self._own_place, *places_of(self._folder)]
+        self._known_places = [self._own_place, *places_of(self._folder)]
+        return self._known_places
 
     def _make(self, place: str) -> None:
+        if place in self._known_places and os.path.isdir(place):
+            return
         os.makedirs(place, mode=0o700, exist_ok=True)
         if place not in self._places():
             with open(os.path.join(self._folder, _PLACES), "a", encoding="utf-8", errors="surrogateescape") as file:

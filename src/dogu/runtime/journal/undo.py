@@ -29,6 +29,7 @@ from dogu.workspace.pending_writes import PendingWrites
 
 LOCK_NAME = "undo.lock"
 FORCE, UNSURE = "force", "unsure"
+MANY = 200  # paths, of which contents are kept by a second name, so that none is read, written or freed
 _TRIES = 3
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
@@ -212,7 +213,9 @@ class Restorer:
         for step in steps:
             now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=_peers(step, names, reach))
             if now.kind == "file" and not now.has_same_content(step.target) and self._kept.find(now) is None:
-                if now.size <= IN_LOG_BYTES and self._kept.take_room(now.size):
+                if len(steps) > MANY and self._keeps_by_name(step, reach):
+                    pass  # costs less than to read it, and to free what it takes
+                elif now.size <= IN_LOG_BYTES and self._kept.take_room(now.size):
                     now = msgspec.structs.replace(now, where=size)
                     size += now.size
                     to_log.append(step)
@@ -226,6 +229,12 @@ class Restorer:
     def _keeps_apart(self, step: Step, reach: JournalReach) -> bool:
         with _opened(reach, step.path) as (folder, name):
             return self._kept.keep_apart(folder, name, step.now, goes=step.target.links < 2)
+
+    def _keeps_by_name(self, step: Step, reach: JournalReach) -> bool:
+        if step.target.links > 1 or fs.is_open_for_writing(step.path):
+            return False
+        with _opened(reach, step.path) as (folder, name):
+            return self._kept.keep_by_name(folder, name, step.now)
 
     def _note_undone(
         self, number: int, numbers: tuple[int, ...], refused: Sequence[UndoRefusal], failed: Sequence[UndoRefusal] = ()
