@@ -373,7 +373,7 @@ class HostileServer(_Starts, _Lists, _Unanswered, _Answered):
         elif self.fault != "hang-init":
             version = "1900-01-01" if self.fault == "bad-version" else request["params"]["protocolVersion"]
             capabilities = {"tools": {"listChanged": True}}
-            about = {"name": "hostile", "version": "1"}
+            about = {"name": "hostile"} | ({} if self.fault == "no-version" else {"version": "1"})
             self.answer(request, {"protocolVersion": version, "capabilities": capabilities, "serverInfo": about})
 
     def discover(self, request: Message) -> None:

@@ -23,6 +23,7 @@ from dogu.testing import FakeGemini
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _TRANSLATED = re.compile(r"\.(ja|ko|zh-CN|zh-TW)\.md$")
+_BLOCK = re.compile(r"^```(\S*).*\n((?s:.*?))^```$", re.MULTILINE)
 ELSEWHERE = {
     "make ": "scripts/first_hour.sh runs it",
     "pip install ": "scripts/first_hour.sh runs it with the extras that are needed",
@@ -35,7 +36,7 @@ ELSEWHERE = {
 def blocks(*languages: str) -> Iterator[tuple[str, str]]:
     for page in PAGES:
         text = "" if _TRANSLATED.search(page.name) else page.read_text(encoding="utf-8")
-        for found in re.finditer(r"^```(\S*).*\n((?s:.*?))^```$", text, re.MULTILINE):
+        for found in _BLOCK.finditer(text):
             if found[1] in languages:
                 yield f"{page.name}:{text.count(chr(10), 0, found.start()) + 1}", found[2]
 
@@ -44,6 +45,23 @@ def commands(block: str) -> list[str]:
     """The commands of a block, those of `console` after their prompt; what is run elsewhere is left out."""
     lines = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ") or "$ " not in block]
     return [line for line in lines if not line.startswith(tuple(ELSEWHERE))]
+
+
+def without_comments(block: str) -> list[str]:
+    """The lines of a block without what is said in a language: comments, and texts in quotes."""
+    lines = (re.sub(r"\s+(#|//) .*|^\s*(#|//) .*", "", line) for line in block.splitlines())
+    return [re.sub(r"""("[^"]*"|'[^']*')""", "", line).rstrip() for line in lines if line.strip()]
+
+
+def test_a_translated_page_has_the_blocks_of_the_english_one_which_are_run() -> None:
+    strangers: list[str] = []
+    for page in (each for each in PAGES + sorted(ROOT.glob("README.*.md")) if _TRANSLATED.search(each.name)):
+        english = page.with_name(page.name.partition(".")[0] + ".md")
+        known = [without_comments(found[2]) for found in _BLOCK.finditer(english.read_text(encoding="utf-8"))]
+        for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+            if found[1] in ("console", "sh", "python", "json", "toml") and without_comments(found[2]) not in known:
+                strangers.append(f"{page.name}: {found[2]}")
+    assert strangers == []
 
 
 SCRIPTS = {name: found for name, block in blocks("console", "sh") if (found := commands(block))}

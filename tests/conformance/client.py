@@ -17,10 +17,10 @@ import httpx2
 
 import dogu
 from dogu.contract import ToolError
-from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import ServerEntry, read_entries
 from dogu.runtime.discovery.mcp.host import Host, Sampled, SamplingRequest
 from dogu.runtime.discovery.mcp.login import log_in
+from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime
 

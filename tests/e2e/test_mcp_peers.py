@@ -16,9 +16,9 @@ import pytest
 import dogu
 from conformance.peer import peers
 from dogu.contract import Blob
-from dogu.runtime.discovery.mcp import McpServers, mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Host, Sampled, SamplingRequest
+from dogu.runtime.discovery.mcp.servers import McpServers, mcp_tools
 from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime
 

@@ -18,9 +18,9 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
-from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.login import log_in as log_in_to
+from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.discovery.mcp.tokens import TokenStore
 from dogu.runtime.registry import ToolRegistry
 from dogu.settings import Settings
@@ -28,9 +28,9 @@ from dogu.settings.edit import with_entry, without_entry
 from dogu.settings.json import JsonError, parse_json_with_comments
 
 if TYPE_CHECKING:
-    from dogu.runtime.discovery.mcp import McpServers
     from dogu.runtime.discovery.mcp.entries import ServerEntry
     from dogu.runtime.discovery.mcp.server import McpServer
+    from dogu.runtime.discovery.mcp.servers import McpServers
 
 _GROUP = "mcpServers"
 _LOOK_S = 40.0

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from dogu.extras import install_command
 from dogu.language import told
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from dogu.agent.slash import SlashCommands
     from dogu.app.foundation import Foundation
     from dogu.policy.rules import Rules
-    from dogu.runtime.discovery.mcp import McpServers
     from dogu.runtime.discovery.mcp.entries import ServerEntry
     from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample
+    from dogu.runtime.discovery.mcp.servers import McpServers
     from dogu.runtime.registry import ToolRegistry
 
 _HEADLESS_WAIT_S = 30.0
@@ -42,8 +43,13 @@ async def mcp_servers(
     if not mcp.servers and not mcp.server_command:
         yield None
         return
-    from dogu.runtime.discovery.mcp import mcp_tools
-
+    try:
+        from dogu.runtime.discovery.mcp.servers import mcp_tools
+    except ModuleNotFoundError:
+        message = "MCP servers are configured, and the package mcp isn't installed: {command}"
+        base.start.notes.add(told(message, command=install_command("mcp")))
+        yield None
+        return
     offer_on_demand(runtime.registry, runtime.policy.rules)
     entries, problems = entries_of(settings)
     base.start.notes.add(*problems)

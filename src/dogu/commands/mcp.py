@@ -12,6 +12,7 @@ from dogu.app import Options, open_runtime
 from dogu.commands import port
 from dogu.commands.running import run_async, settling_jobs, tell
 from dogu.contract import ErrorKind, ToolError
+from dogu.extras import install_command
 from dogu.language import say
 from dogu.settings import SettingsError
 
@@ -35,7 +36,7 @@ def run(options: Options, space: Namespace) -> int:
         from dogu.serve.mcp.door import serve_mcp
         from dogu.serve.mcp.elicitation import elicit_client
     except ModuleNotFoundError as error:
-        message = say("The MCP door needs the package mcp: pip install 'dogu-agent[mcp]'.")
+        message = say("The MCP door needs the package mcp: {command}", command=install_command("mcp"))
         raise ToolError(ErrorKind.START_FAILED, message) from error
     asking = ElicitationConfirm()
 

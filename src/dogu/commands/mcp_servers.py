@@ -94,6 +94,8 @@ def _print_states(states: Sequence[ServerState], *, whole: bool) -> None:
 
 def _state(state: ServerState) -> str:
     if state.state == "ready":
+        if len(state.tools) == 1:
+            return say("ready, 1 tool, protocol {protocol}", protocol=state.protocol)
         return say("ready, {count} tools, protocol {protocol}", count=len(state.tools), protocol=state.protocol)
     return say("wants a login") if state.state == "wants login" else say("can't be used")
 

@@ -17,6 +17,7 @@ import msgspec
 
 from dogu.agent.session.record import read_record
 from dogu.contract import ErrorKind, ToolError
+from dogu.extras import install_command
 from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Fleet
 from dogu.language import told
@@ -120,7 +121,8 @@ def _write_parquet(fleet: Fleet, write: Write) -> None:
         arrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
-        message = told("Parquet needs pyarrow, which isn't installed: pip install 'dogu-agent[fleet]'.")
+        command = install_command("fleet")
+        message = told("Parquet needs pyarrow, which isn't installed: {command}", command=command)
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, message) from None
     sink: Any = arrow.BufferOutputStream()
     schema = arrow.schema([(name, _arrow_type(arrow, name)) for name in (*flat(Row("", None, Reason.DONE)), "patch")])

@@ -18,6 +18,7 @@ import anyio
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
+from dogu.extras import install_command
 from dogu.fleet.attempt import Attempts, Work
 from dogu.fleet.engine import Engine, Tasks, deadline_s
 from dogu.fleet.limits import SharedLimits, Spent
@@ -50,7 +51,7 @@ class RayEngine(Engine):
         try:
             self._ray: Any = import_module("ray")
         except ImportError:
-            message = told("Ray isn't installed: pip install 'dogu-agent[fleet]'.")
+            message = told("Ray isn't installed: {command}", command=install_command("fleet"))
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message) from None
 
     async def run(self, tasks: Tasks, limits: SharedLimits) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 
+from dogu.extras import install_command
 from dogu.language import sentence, told
 from dogu.models.events import ModelError, ModelErrorKind
 
@@ -76,7 +77,7 @@ class VertexAccess:
             import google.auth.exceptions
             from google.auth.transport.requests import Request
         except ImportError:
-            message = told("Vertex AI needs google-auth: install dogu with `pip install 'dogu-agent[vertex]'`.")
+            message = told("Vertex AI needs google-auth: {command}", command=install_command("vertex"))
             raise ModelError(ModelErrorKind.AUTH, message) from None
         auth = cast("Any", google.auth)
         try:

@@ -23,6 +23,7 @@ from anyio import to_thread
 
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.extras import install_command
 from dogu.language import told
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.workspace import fs
@@ -55,7 +56,7 @@ class Tracing:
             self._api: Any = import_module("opentelemetry.trace")
             exporter = _Exporter(_exporter(settings), export.SpanExportResult, tell)
         except ImportError as error:
-            message = told("Telemetry needs OpenTelemetry: pip install 'dogu-agent[otel]'.")
+            message = told("Telemetry needs OpenTelemetry: {command}", command=install_command("otel"))
             raise ToolError(ErrorKind.START_FAILED, message) from error
         except OSError as error:
             message = told("Telemetry can't be written: {file}: {why}.", file=settings.file, why=error.strerror)

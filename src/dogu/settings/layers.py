@@ -189,6 +189,8 @@ class _Reading:
             return
         shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
         message = told("{count} keys of Gemini CLI have no effect here: {names}", count=len(names), names=shown)
+        if len(names) == 1:
+            message = told("1 key of Gemini CLI has no effect here: {names}", names=shown)
         self._layer.warnings.append(SettingsWarning(Origin(self._layer.name), "", message, tuple(names)))
 
     def _take(self, key: Key, path: Path, name: str, raw: Any) -> None:

@@ -14,9 +14,9 @@ import dogu
 import hostile_mcp
 from dogu.app.mcp_servers import offer_on_demand
 from dogu.contract import ErrorKind, ToolFailure, ToolResult
-from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample, ask_nobody
+from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.questions import Confirm
 from dogu.runtime.runtime import Runtime
 

@@ -17,6 +17,7 @@ import anyio.abc
 from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.extras import install_command
 from dogu.language import say
 from dogu.serve.acp.asking import Asking
 from dogu.serve.acp.editor import ClientEditor
@@ -57,7 +58,8 @@ async def serve_acp(sessions: Sessions, *, uses_client_terminals: bool = False) 
     try:
         import_module("acp.schema")  # half a second, paid before the first message
     except ImportError as error:
-        message = say("The ACP door needs the package agent-client-protocol: pip install 'dogu-agent[acp]'.")
+        command = install_command("acp")
+        message = say("The ACP door needs the package agent-client-protocol: {command}", command=command)
         raise ToolError(ErrorKind.START_FAILED, message) from error
     async with private_streams() as (reader, writer), anyio.create_task_group() as group:
         door = Door(sessions, group, uses_client_terminals=uses_client_terminals)

@@ -18,9 +18,9 @@ from dogu.agent.at_paths import PromptReader
 from dogu.agent.slash import Said, Send, SlashCommands
 from dogu.app.mcp_servers import add_server_commands, prompt_resources
 from dogu.contract import Blob, text_of
-from dogu.runtime.discovery.mcp import McpServers, mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample, Sampled, SamplingRequest, ask_nobody
+from dogu.runtime.discovery.mcp.servers import McpServers, mcp_tools
 from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.runtime.runtime import Runtime
 

@@ -18,9 +18,9 @@ import pytest
 
 import dogu
 from dogu.contract import Blob, ErrorKind, Text, ToolResult
-from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import ServerEntry, read_entries, valid_alias
 from dogu.runtime.discovery.mcp.host import Host
+from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.discovery.mcp.tool import tool_name
 from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Outcome, Question
 from dogu.runtime.runtime import Runtime

@@ -11,9 +11,9 @@ import pytest
 
 import dogu
 from dogu.contract import ErrorKind
-from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Host
+from dogu.runtime.discovery.mcp.servers import mcp_tools
 from runtime.discovery.hostile import bad_tools, becomes_true, failure_of, gone, good_works, note_of, opened, result_of
 
 pytestmark = pytest.mark.anyio

@@ -17,10 +17,10 @@ import pytest
 
 import dogu
 from dogu.contract import ErrorKind, ToolError, ToolResult
-from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import ServerEntry, read_entries
 from dogu.runtime.discovery.mcp.host import Elicit, Host, ask_nobody
 from dogu.runtime.discovery.mcp.login import log_in
+from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.discovery.mcp.tokens import TokenStore
 from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime

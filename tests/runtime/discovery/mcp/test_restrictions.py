@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -234,3 +236,36 @@ async def test_a_tool_with_such_a_pattern_is_taken_and_told(tmp_path: Path):
     async with served(tmp_path, {}, r={"fault": "lookahead"}) as runtime:
         assert "r__bad" in {tool.name for tool in runtime.registry}
         assert "not checked here for r__bad: the pattern ^(?!x)" in "\n".join(runtime.notes)
+
+
+async def test_an_answer_that_is_not_as_the_protocol_has_it_is_told_by_its_place(tmp_path: Path):
+    async with served(tmp_path, {}, r={"fault": "no-version", "protocol": "2025-11-25"}) as runtime:
+        assert "its answer is no InitializeResult: serverInfo.version: Field required" in "\n".join(runtime.notes)
+
+
+def test_without_the_sdk_tools_work_and_what_to_type_is_said(tmp_path: Path):
+    (tmp_path / "home" / ".gemini").mkdir(parents=True)
+    (tmp_path / "home" / ".gemini" / "settings.json").write_text('{"mcpServers": {"a": {"command": "true"}}}')
+    script = """
+import sys
+class No:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("mcp", "mcp_types"): raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, No())
+from dogu.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    environ = {"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    for words, code in ((("call", "list_directory", "path=."), 0), (("mcp-servers",), 54), (("mcp",), 54)):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *words],
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == code, done.stderr
+        assert "dogu-agent[mcp]" in done.stderr
+        assert "defect" not in done.stderr

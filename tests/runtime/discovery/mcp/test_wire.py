@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 import dogu
 from dogu.contract import ErrorKind
-from dogu.runtime.discovery.mcp import mcp_tools
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.http import mended
+from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.anyio

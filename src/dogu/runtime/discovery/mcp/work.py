@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
+from pydantic import ValidationError
 
 from dogu.contract import ErrorKind, JsonObject, ToolError
 from dogu.language import told
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _WANTS_ADDRESSES = -32042  # Source: the specification of 2025-11-25, URLElicitationRequiredError
 
 _REPORT_EVERY_S = 0.05
+_MOST_WRONG, _LONGEST_WRONG = 5, 160
 _SILENT_S = 10.0
 _BROKE_OFF = "SSE stream failed: "  # Source: the SDK 2.3, which has the code of a lost connection for it too
 
@@ -171,8 +173,18 @@ def with_tail(what: str, connection: Connection | None) -> str:
     return f"{what}. Its standard error ends so:\n{tail}" if tail else what
 
 
+def _wrong_in(error: ValidationError) -> list[str]:
+    """Name each place of an answer that isn't as the protocol has it, and what is wrong there."""
+    return [
+        f"{'.'.join(map(str, row['loc'])) or 'the answer'}: {row['msg']}"[:_LONGEST_WRONG]
+        for row in error.errors(include_url=False, include_input=False)[:_MOST_WRONG]
+    ]
+
+
 def reason_of(error: BaseException) -> str:
     """Return what happened, in one line."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, ValidationError):
+        return told("its answer is no {kind}: {wrong}", kind=error.title, wrong="; ".join(_wrong_in(error)))
     return (str(error).strip() or type(error).__name__).splitlines()[0][:500].rstrip(".")
