@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def open_closed_streams() -> None:
     """Open what the shell has closed, before a file of ours takes its place: there is no input, and errors go nowhere.
 
-    Standard output can't be written then, which is told when something should be: what was asked for would be lost.
+    A pipe that another program has made to keep no writer waiting does again. Standard output that is closed can't be
+    written, which is told when something should be: what was asked for would be lost.
     """
     for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -27,6 +28,8 @@ def open_closed_streams() -> None:
             if opened != descriptor:
                 os.dup2(opened, descriptor)
                 os.close(opened)
+        if descriptor and hasattr(os, "set_blocking"):  # Python's streams lose what such a pipe has no room for
+            os.set_blocking(descriptor, True)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  (as long as the program)
     if sys.stdout is None:

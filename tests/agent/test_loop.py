@@ -123,10 +123,23 @@ async def test_a_model_that_was_told_of_its_loop_may_leave_it():
     assert (end.reason, end.text) == (EndReason.DONE, "done")
 
 
-async def test_a_cycle_of_two_calls_is_a_loop_and_without_a_user_it_ends():
-    model = ScriptedModel([Turn(calls=[call("look", name="ab"[n % 2])]) for n in range(30)])
+@pytest.mark.parametrize("length", [2, 5, 8])
+async def test_a_cycle_of_some_calls_is_a_loop_and_without_a_user_it_ends(length: int):
+    model = ScriptedModel([Turn(calls=[call("look", name="abcdefgh"[n % length])]) for n in range(15 * length)])
     end = await agent(model).run("look")
-    assert (end.reason, len(model.requests)) == (EndReason.LOOP, 20)
+    assert (end.reason, len(model.requests)) == (EndReason.LOOP, 10 * length)
+
+
+async def test_a_command_said_to_be_for_something_else_each_time_is_a_loop():
+    def run_shell_command(command: str, description: str) -> str:
+        """Run."""
+        return "Stderr: no\nExit Code: 1"
+
+    model = ScriptedModel(
+        [Turn(calls=[call("run_shell_command", command="make", description=f"try {n}")]) for n in range(20)]
+    )
+    end = await agent(model, function_tool(run_shell_command, kind=Kind.READ)).run("make it")
+    assert (end.reason, len(model.requests)) == (EndReason.LOOP, 10)
 
 
 async def test_a_call_whose_answer_changes_is_no_loop():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import termios
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -202,6 +205,26 @@ def test_an_input_that_never_ends_is_bounded_by_the_time_limit(program: Program,
             assert process.stdout is not None
             row = rows_of(process.stdout.read())[-1]
     assert (row["reason"], process.returncode) == ("timeout", 53)
+
+
+def test_a_pipe_that_keeps_no_writer_waiting_loses_nothing(program: Program):
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with FakeGemini([Turn(text="word " * 60_000)]) as server, open(reads, "rb") as reader:
+        words = [*PROGRAM, "-p", "go", "--output-format", "json"]
+        with subprocess.Popen(
+            words, cwd=program.root, env=program.environ(**environ(server)), stdout=writes
+        ) as process:
+            os.close(writes)
+            wait_for(lambda: _waiting_in(reads) >= 65_536)  # there is no room for more
+            row = result_of(reader.read())
+    assert (row["response"], process.returncode) == ("word " * 60_000, 0)
+
+
+def _waiting_in(descriptor: int) -> int:
+    waiting = array.array("i", [0])
+    fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+    return waiting[0]
 
 
 @pytest.mark.parametrize(

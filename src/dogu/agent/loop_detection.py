@@ -12,7 +12,8 @@ from dogu.contract.content import text_of
 from dogu.runtime.calls import ToolAnswer
 
 REPETITIONS = 5
-_LONGEST_CYCLE = 4
+_LONGEST_CYCLE = 8
+_ONLY_SAID = {"run_shell_command": "description", "replace": "instruction"}  # what a call does isn't changed by it
 # What differs from run to run of the same command: process numbers, times taken, clocks, dates, addresses.
 _VOLATILE = re.compile(
     r"Process Group PGID: \d+"
@@ -30,7 +31,7 @@ class LoopDetection:
         self._recent: deque[int] = deque(maxlen=REPETITIONS * _LONGEST_CYCLE)
 
     def add(self, answers: Sequence[ToolAnswer]) -> bool:
-        """Take note of a step; whether the last steps are one cycle of up to 4, five times over.
+        """Take note of a step; whether the last steps are one cycle of up to 8, five times over.
 
         Equal calls of one step count once: they were asked for together, before any of them was answered.
         """
@@ -79,7 +80,8 @@ class EndlessText:
 
 def _signature(answer: ToolAnswer) -> int:
     """What makes a call with its answer the same as another: of a failure, the numbers in it don't count."""
-    args = msgspec.json.encode(answer.call.args, order="deterministic")
+    said = _ONLY_SAID.get(answer.call.name)
+    args = msgspec.json.encode({k: v for k, v in (answer.call.args or {}).items() if k != said}, order="deterministic")
     text = _VOLATILE.sub("", text_of(answer.result.llm_content))
     if answer.result.error is not None or _FAILED_COMMAND.search(text):
         text = _DIGITS.sub("", text)
