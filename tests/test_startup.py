@@ -105,3 +105,17 @@ def test_the_prompt_is_drawn_before_any_heavy_import() -> None:
     screen = "conversation, live_screen, plain_screen, completion, prompt_history, confirm, connect, opening"
     loaded = loaded_by(f"import dogu.app, dogu.commands\nfrom dogu.serve.terminal import {screen}")
     assert {name for name in loaded if name in NOT_BEFORE_THE_PROMPT} == set()
+
+
+def test_a_session_opens_before_any_heavy_import(tmp_path: Path) -> None:
+    program = f"""
+import anyio
+from dogu.app import Options, open_agent
+
+async def main():
+    async with open_agent(Options(root={str(tmp_path)!r}, home={str(tmp_path)!r}, model="offline")) as opened:
+        list(opened.slash)
+
+anyio.run(main)
+"""
+    assert loaded_by(program) & NOT_BEFORE_THE_PROMPT == set()

@@ -132,7 +132,7 @@ def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:
 
 def add_server_commands(servers: McpServers | None, slash: SlashCommands) -> None:
     """Let the user look at the servers, and use their prompts as `/` commands."""
-    from dogu.agent.slash.mcp import LatePrompts, ServerState, mcp_command, prompt_commands
+    from dogu.agent.slash.commands import ServerState, mcp_command
 
     def states() -> list[ServerState]:
         return (
@@ -142,8 +142,8 @@ def add_server_commands(servers: McpServers | None, slash: SlashCommands) -> Non
                     server.problem,
                     not server.settled.is_set(),
                     [(tool.name, tool.description) for tool in servers.tools_of(server.entry.alias)],
-                    server.prompts,
-                    server.resources,
+                    [(f"/{prompt.command}", prompt.description) for prompt in server.prompts],
+                    [(f"@{each.alias}:{each.uri}", each.description or each.name) for each in server.resources],
                 )
                 for server in servers
             ]
@@ -154,6 +154,8 @@ def add_server_commands(servers: McpServers | None, slash: SlashCommands) -> Non
     slash.register(mcp_command(states))
     if servers is None:
         return
+    from dogu.agent.slash.mcp import LatePrompts, prompt_commands  # brings the SDK with it
+
     late = LatePrompts(lambda alias: servers.get(alias) is not None, servers.listed)
     slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt), late)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-import httpx2
 import msgspec
 
 from dogu.language import told
@@ -93,6 +92,8 @@ def origin_of(url: str) -> tuple[str, str]:
 
 def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_late: str = "") -> ModelError:
     """Turn a failure of HTTP into words for the user; `began` when the answer had begun."""
+    import httpx2  # not before something has gone wrong: a model is opened at every start
+
     scheme, where = origin_of(url)
     if isinstance(error, httpx2.ConnectTimeout):
         message = told("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+import msgspec
+
 from dogu.agent.loop import Agent
 from dogu.agent.slash import Offer, Said, SlashCommand, SlashCommands
 from dogu.language import say, sentence
@@ -79,3 +83,51 @@ def _row(name: str, text: str, widest: int) -> str:
     if width(name) <= widest:
         return f"  {padded(name, widest)}  {text}"
     return f"  {name}\n  {padded('', widest)}  {text}"
+
+
+class ServerState(msgspec.Struct, frozen=True):
+    """An MCP server now. `problem` says why it doesn't run; empty when it does.
+
+    `tools`, `prompts` and `resources` are what they are called by, each with its description.
+    """
+
+    alias: str
+    problem: str = ""
+    is_starting: bool = False
+    tools: Sequence[tuple[str, str]] = ()
+    prompts: Sequence[tuple[str, str]] = ()
+    resources: Sequence[tuple[str, str]] = ()
+
+    @property
+    def words(self) -> str:
+        """Say how it is, in a few words."""
+        if self.problem:
+            return say("starting") if self.is_starting else self.problem
+        counts = {"tools": len(self.tools), "prompts": len(self.prompts), "resources": len(self.resources)}
+        return say("running; tools: {tools}, prompts: {prompts}, resources: {resources}", **counts)
+
+
+def mcp_command(states: Callable[[], Sequence[ServerState]]) -> SlashCommand:
+    """Make `/mcp`: which servers there are, and what one has."""
+
+    async def offers() -> list[Offer]:
+        return [Offer(each.alias, each.alias, each.words) for each in states()]
+
+    async def run(rest: str) -> Said:
+        servers = states()
+        if not servers:
+            return Said(say("No MCP servers are set up; `dogu mcp-servers add` adds one."))
+        if not rest:
+            return Said("\n".join(f"{each.alias}: {each.words}" for each in servers))
+        server = next((each for each in servers if each.alias == rest), None)
+        if server is None:
+            return Said(say("There is no MCP server {name}.", name=rest), is_failure=True)
+        rows = [*server.tools, *server.prompts, *server.resources]
+        described = [f"  {name}  {words.strip().partition(chr(10))[0]}".rstrip() for name, words in rows]
+        return Said("\n".join([f"{server.alias}: {server.words}", *described]))
+
+    def complete(start: str) -> list[str]:
+        return [each.alias for each in states() if each.alias.startswith(start)]
+
+    words = say("show the MCP servers and what they offer")
+    return SlashCommand("mcp", words, run, "[SERVER]", complete, offers)

@@ -1,4 +1,4 @@
-"""`/mcp`, and prompts of MCP servers as `/server:prompt` commands; they come and go with their servers."""
+"""Prompts of MCP servers as `/server:prompt` commands; they come and go with their servers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-import msgspec
-
-from dogu.agent.slash import Offer, Said, Send, SlashCommand
+from dogu.agent.slash import Said, Send, SlashCommand
 from dogu.contract import Content, ToolError
 from dogu.language import say
-from dogu.runtime.discovery.mcp.content import Prompt, PromptArgument, Resource
+from dogu.runtime.discovery.mcp.content import Prompt, PromptArgument
 
 Get = Callable[[Prompt, Mapping[str, str]], Awaitable[Content]]
 """Asks the server for a prompt with these arguments. Raises `ToolError`."""
@@ -27,52 +25,6 @@ def prompt_commands(prompts: Iterable[Prompt], get: Get) -> Iterable[SlashComman
             " ".join(_usage(argument) for argument in prompt.arguments),
             partial(_completions, prompt),
         )
-
-
-class ServerState(msgspec.Struct, frozen=True):
-    """One server now. `problem` says why it doesn't run; empty when it does. `tools` are names and descriptions."""
-
-    alias: str
-    problem: str = ""
-    is_starting: bool = False
-    tools: Sequence[tuple[str, str]] = ()
-    prompts: Sequence[Prompt] = ()
-    resources: Sequence[Resource] = ()
-
-    @property
-    def words(self) -> str:
-        """Say how it is, in a few words."""
-        if self.problem:
-            return say("starting") if self.is_starting else self.problem
-        counts = {"tools": len(self.tools), "prompts": len(self.prompts), "resources": len(self.resources)}
-        return say("running; tools: {tools}, prompts: {prompts}, resources: {resources}", **counts)
-
-
-def mcp_command(states: Callable[[], Sequence[ServerState]]) -> SlashCommand:
-    """Make `/mcp`: which servers there are, and what one has."""
-
-    async def offers() -> list[Offer]:
-        return [Offer(each.alias, each.alias, each.words) for each in states()]
-
-    async def run(rest: str) -> Said:
-        servers = states()
-        if not servers:
-            return Said(say("No MCP servers are set up; `dogu mcp-servers add` adds one."))
-        if not rest:
-            return Said("\n".join(f"{each.alias}: {each.words}" for each in servers))
-        server = next((each for each in servers if each.alias == rest), None)
-        if server is None:
-            return Said(say("There is no MCP server {name}.", name=rest), is_failure=True)
-        rows = [*server.tools, *((f"/{each.command}", each.description) for each in server.prompts)]
-        rows += [(f"@{each.alias}:{each.uri}", each.description or each.name) for each in server.resources]
-        described = [f"  {name}  {words.strip().partition(chr(10))[0]}".rstrip() for name, words in rows]
-        return Said("\n".join([f"{server.alias}: {server.words}", *described]))
-
-    def complete(start: str) -> list[str]:
-        return [each.alias for each in states() if each.alias.startswith(start)]
-
-    words = say("show the MCP servers and what they offer")
-    return SlashCommand("mcp", words, run, "[SERVER]", complete, offers)
 
 
 class LatePrompts:
