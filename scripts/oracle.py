@@ -19,10 +19,12 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +36,26 @@ from dogu.workspace.shell_syntax import NotBashError
 
 _FOLDER = "/mnt"  # a tmpfs inside of the namespace; what is there outside isn't seen
 _WORK, _OUTSIDE = f"{_FOLDER}/w", f"{_FOLDER}/outside"
-_VALUES = ("./pwn", "keep", f"{_OUTSIDE}/victim", "new-file", "!./pwn", "|./pwn")
+_VALUES = (
+    "./pwn",
+    "keep",
+    f"{_OUTSIDE}/victim",
+    "new-file",
+    "!./pwn",
+    "|./pwn",
+    "@secret",
+    "x@secret",
+    "new-#1",
+    "file",
+)
+_ANSWERS_AT = 8000  # a port of the namespace, where a server takes what is sent
 _BATCH = 150
 _LISTED = ("echo", "xargs", "tee")
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 _BASES: dict[str, list[str]] = _DATA["bases"]
 _VARIABLES: list[str] = _DATA["variables"].split()
 _CODES: dict[str, list[str]] = _DATA["codes"]
+_SETTINGS: list[str] = _DATA["settings"]
 _EVERYDAY = Path(__file__).parents[1] / "tests" / "policy" / "data" / "everyday.txt"
 _MOST_ASKED = 0.03
 
@@ -129,9 +144,18 @@ def _mutations(chance: random.Random) -> Iterator[str]:
             yield f"{name} {_code(chance, *_CODES[name])}"
             continue
         base = chance.choice(_BASES[name])
+        if not chance.randrange(12):
+            yield _setting(chance, f"{name} {base}".strip())
+            continue
         words = base.split(" ")
         options = _options(name, words[0] if name in ("git", "npm", "pip") else "")
         yield _mutated(chance, name, base, options) if options else f"{name} {base}".strip()
+
+
+def _setting(chance: random.Random, command: str) -> str:
+    """A steering variable set in one of the ways that aren't assignments, and a command that would feel it."""
+    name = chance.choice(("PATH", "PATH", "PATH", "IFS", "BASH_ENV", "LD_PRELOAD", "GREP_OPTIONS"))
+    return chance.choice(_SETTINGS).replace("NAME", name).replace("COMMAND", command)
 
 
 def _code(chance: random.Random, flag: str, *parts: str) -> str:
@@ -144,26 +168,23 @@ def _code(chance: random.Random, flag: str, *parts: str) -> str:
 
 def _mutated(chance: random.Random, name: str, base: str, options: list[str]) -> str:
     option, value = chance.choice(options), chance.choice(_VALUES)
-    form = chance.randrange(10)
     spelled = _spelled(chance, option, value, options)
     first, _, rest = base.partition(" ")
-    has_subcommand = name in ("git", "npm", "pip")
-    behind = f"{name} {first} {spelled} {rest}" if has_subcommand else f"{name} {spelled} {base}"
-    if form == 0:
-        return f"{name} {spelled} {base}".strip()
-    if form == 1:
-        return f"{name} {base} {spelled}".strip()
-    if form == 2:
-        return f"x={_quoted(option.lstrip('-') + '=' + value)}; {name} {base} --$x"
-    if form == 3:
-        return f"echo {_quoted(spelled)} | xargs {name} {base}".strip()
-    if form == 4:
-        return f"{chance.choice(_VARIABLES)}={_quoted(value)} {name} {base}".strip()
-    if form == 5:
-        return f"{name} {base} $(echo {_quoted(spelled)})"
-    if form == 6:
-        return f"v={_quoted(value)}; {name} {base} {option}$v".strip()
-    return behind.strip()
+    behind = f"{name} {first} {spelled} {rest}" if name in ("git", "npm", "pip") else f"{name} {spelled} {base}"
+    forms = (
+        f"{name} {spelled} {base}",
+        f"{name} {base} {spelled}",
+        f"x={_quoted(option.lstrip('-') + '=' + value)}; {name} {base} --$x",
+        f"echo {_quoted(spelled)} | xargs {name} {base}",
+        f"{chance.choice(_VARIABLES)}={_quoted(value)} {name} {base}",
+        f"{name} {base} $(echo {_quoted(spelled)})",
+        f"v={_quoted(value)}; {name} {base} {option}$v",
+        f"{name} {base} @{chance.choice(('words', 'more-words'))}",
+        behind,
+        behind,
+        behind,
+    )
+    return chance.choice(forms).strip()
 
 
 def _spelled(chance: random.Random, option: str, value: str, options: list[str]) -> str:
@@ -255,6 +276,8 @@ def _inside(trace: bool) -> int:
     batch: list[str] = json.load(sys.stdin)
     template = Path(f"{_FOLDER}/template")
     _make_workspace(template)
+    server = ThreadingHTTPServer(("127.0.0.1", _ANSWERS_AT), _Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     has_strace = (
         trace
         and shutil.which("strace") is not None
@@ -266,6 +289,24 @@ def _inside(trace: bool) -> int:
     return 0
 
 
+class _Answers(BaseHTTPRequestHandler):
+    """Answers anything with a line, and takes note where a file's text was sent."""
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if b"s3cr3t" in self.requestline.encode() + bytes(self.headers) + body:
+            Path(f"{_FOLDER}/sent").touch()
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"fine\n")
+
+    do_POST = do_PUT = do_HEAD = do_GET  # noqa: N815  (the base class looks for these names)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
 def _make_workspace(place: Path) -> None:
     (place / "w").mkdir(parents=True)
     (place / "outside").mkdir()
@@ -275,6 +316,10 @@ def _make_workspace(place: Path) -> None:
     pwn = place / "w" / "pwn"
     pwn.write_text(f"#!/bin/sh\n: > {_FOLDER}/ran\n")
     pwn.chmod(0o755)
+    for folder in _DATA["numbers"]:  # where PATH leads when arithmetic or a descriptor sets it
+        (place / "w" / folder).mkdir()
+        for name in _BASES:
+            shutil.copy2(pwn, place / "w" / folder / name)
     Path(f"{_FOLDER}/home").mkdir()
     subprocess.run(["bash", "-c", _DATA["setup"]], cwd=place / "w", capture_output=True, timeout=60, check=False)
 
@@ -284,7 +329,8 @@ def _watched(command: str, template: Path, has_strace: bool) -> list[str]:
     for name in ("w", "outside"):
         shutil.rmtree(f"{_FOLDER}/{name}", ignore_errors=True)
         shutil.copytree(template / name, f"{_FOLDER}/{name}", symlinks=True)
-    mark, log = Path(f"{_FOLDER}/ran"), Path(f"{_FOLDER}/strace")
+    mark, log, sent = Path(f"{_FOLDER}/ran"), Path(f"{_FOLDER}/strace"), Path(f"{_FOLDER}/sent")
+    sent.unlink(missing_ok=True)
     mark.unlink(missing_ok=True)
     log.unlink(missing_ok=True)
     words = ["bash", "-c", command]
@@ -309,11 +355,11 @@ def _watched(command: str, template: Path, has_strace: bool) -> list[str]:
         )
     except subprocess.TimeoutExpired:
         pass
-    return _beyond(template, mark, log, command)
+    return [*_beyond(template, mark, log, command), *(["a file was sent"] if sent.exists() else [])]
 
 
 def _beyond(template: Path, mark: Path, log: Path, command: str) -> list[str]:
-    name = re.sub(r"^(?:\w+=\S*;? )|^echo .*\| xargs ", "", command).split()[0]
+    name = re.sub(r"^(?:\w+=\S*;? )|^echo .*\| xargs |^\W+ ", "", command).split()[0]
     is_own_job = name in _DATA["own_job"].split()
     runs_scripts = name in _CODES and re.search(r"(?:^|\s)'?\./pwn'?(?:\s|$)", command) is not None
     found = ["a program of the workspace was run"] if mark.exists() and not runs_scripts else []

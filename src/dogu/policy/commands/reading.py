@@ -80,7 +80,8 @@ class Reading:
         """Yield what needs a rule of its own, or a question, in the words' order."""
         program, words = self._program, self._words
         for at, word in enumerate(words[1:] if not program.at_is_text else (), 1):
-            if (word.value or word.prefix).startswith("@"):  # many programs read more of their words from such a file
+            # Many programs read more of their words from `@file`, and some open `|command` and `command|` as Perl does.
+            if (word.value or word.prefix).startswith(("@", "|")) or (word.value or "").endswith("|"):
                 yield self._not_known(at, word.text)
         if program.is_harmless or program.check == "compiler" or (len(words) > 1 and words[1].value in program.looks):
             return
