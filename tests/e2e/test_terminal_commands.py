@@ -107,16 +107,24 @@ def test_clear_begins_anew_on_an_empty_screen_and_the_old_session_is_kept(progra
         terminal.until("Heard: before")
         terminal.say("/clear")
         terminal.until(lambda: "Heard" not in "\n".join(terminal.lines) and "›" in terminal.lines)
-        terminal.say("after")
+        terminal.say("after " + "and after that " * 20)
         terminal.until("Heard: after")
         assert [content["role"] for content in server.requests[-1].contents] == ["user"]
         terminal.say("/resume")
         terminal.until("❯ 1. before")
+        terminal.send("\r")
+        terminal.until(lambda: "\n".join(terminal.lines).count("Heard: before") == 1)
+        terminal.say("/resume")
+        terminal.until("❯ 1. after and after that")
+        first = next(at for at, line in enumerate(terminal.lines) if "❯ 1. after" in line)
+        assert not any("and after that" in line for line in terminal.lines[first + 1 :]), "a long prompt is one line"
 
 
 def test_a_page_is_exported_and_says_where(program: Program, terminals: Open):
     with FakeGemini(answer) as server:
         terminal = terminals(server, columns=200)
+        terminal.say("/export")
+        terminal.until("There is nothing to export yet.")
         terminal.say("a <prompt>")
         terminal.until("Heard:")
         terminal.say("/export")

@@ -11,15 +11,17 @@ import msgspec
 from anyio import to_thread
 
 from dogu.agent.events import Event, PromptGiven, RecordedEvent, Rewound, TurnCancelled, TurnFailed
-from dogu.agent.session.record import RecordSummary, read_record, summarize
+from dogu.agent.session.record import RecordSummary, read_record, record_file, summarize
 from dogu.agent.slash import Offer, Said, SlashCommand
 from dogu.language import say
 from dogu.models.events import FunctionCallEvent, Retrying, Usage
 from dogu.runtime.events import CallOutput
 from dogu.runtime.session_folder import StoredSession, read_facts, rename_session, stored_sessions
+from dogu.serve.terminal.cells import fit
 
 _MOST_OFFERED = 500
 _MOST_REDRAWN = 2_000
+_MOST_WORDS_CELLS = 70
 _DAY_S = 86_400
 
 
@@ -95,6 +97,8 @@ class _Sessions:
     def _exported(self, name: str) -> Said:
         from dogu.serve.session_export import write_page
 
+        if not os.path.exists(record_file(self._place.path)):
+            return Said(say("There is nothing to export yet."), is_failure=True)
         path = os.path.join(self._place.root, os.path.expanduser(name or f"dogu-{self._place.session_id}.html"))
         try:
             write_page(StoredSession(self._place.path, read_facts(self._place.path)), path)
@@ -120,7 +124,8 @@ def _offer(stored: StoredSession, *, is_here: bool) -> Offer:
     turns = say("{count} turns", count=len(summary.turns)) if len(summary.turns) != 1 else say("1 turn")
     folder = "" if is_here else _short(next(iter(stored.facts.roots), ""))
     detail = " · ".join(filter(None, (age_words(time.time() - (summary.last_s or stored.facts.began)), turns, folder)))
-    return Offer(stored.session_id, stored.facts.name or summary.first_prompt, detail)
+    words = fit(" ".join((stored.facts.name or summary.first_prompt).split()), _MOST_WORDS_CELLS)
+    return Offer(stored.session_id, words, detail)
 
 
 def age_words(seconds: float) -> str:
