@@ -10,6 +10,14 @@ from typing import Any
 
 import pytest
 
+from dogu.agent.context.files import ContextFiles, ContextSources
+from dogu.app.extending import skills_of
+from dogu.app.foundation import rules_of
+from dogu.app.options import Options, read_settings
+from dogu.contract import Kind
+from dogu.policy.decide import decide
+from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import CallFacts
 from dogu.settings import Settings, SettingsError, Trust, load_settings, record_trust
 from dogu.settings.gemini_places import add_env_file, read_env_file
 
@@ -195,3 +203,38 @@ class TestExtensions:
     def test_folders_without_a_manifest_are_none(self, tmp_path: Path):
         os.makedirs(tmp_path / "home/.gemini/extensions/empty")
         assert load(tmp_path).added == ()
+
+
+class TestWhatAnExtensionBrings:
+    def options(self, folder: Path) -> Options:
+        (folder / "root").mkdir(exist_ok=True)
+        return Options(root=str(folder / "root"), home=str(folder / "home"))
+
+    def test_its_policies_restrict_and_allow_nothing(self, tmp_path: Path):
+        place = extension(tmp_path, "x", {})
+        rule = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = 9\n'
+        put(place / "policies" / "a.toml", rule.format("glob", "deny") + rule.format("write_file", "allow"))
+        options = self.options(tmp_path)
+        rules = rules_of(options, read_settings(options))
+        assert rules.is_excluded("glob")
+        facts = CallFacts("write_file", Kind.EDIT, None)
+        assert decide(facts, rules, ApprovalMode.DEFAULT).decision == "ask"
+
+    def test_its_skills_and_context_are_read(self, tmp_path: Path):
+        place = extension(tmp_path, "x", {})
+        put(place / "GEMINI.md", "Be safe.")
+        put(place / "skills" / "audit" / "SKILL.md", "---\nname: audit\ndescription: Audits.\n---\nLook.\n")
+        options = self.options(tmp_path)
+        settings = read_settings(options)
+        skills = skills_of(options, settings)
+        assert skills is not None
+        assert [skill.name for skill in skills.all()] == ["audit"]
+        sources = ContextSources((str(tmp_path / "root"),), options.home, more=settings.added[0].context_files)
+        assert [file.text.strip() for file in ContextFiles(sources).files] == ["Be safe."]
+
+    def test_a_policy_that_is_not_understood_stops(self, tmp_path: Path):
+        place = extension(tmp_path, "x", {})
+        put(place / "policies" / "a.toml", "[[rule]]\ndecision = 'deny'\npriority = 1\n")
+        options = self.options(tmp_path)
+        with pytest.raises(SettingsError, match=r"a\.toml: rule 1"):
+            rules_of(options, read_settings(options))
