@@ -136,6 +136,19 @@ async def test_there_is_one_way_to_reject_for_clients_that_show_options_by_kind(
     assert kinds == ["allow_once", "allow_always", "reject_once"]
 
 
+async def test_options_of_one_kind_are_told_apart_by_their_names(program: Program):
+    turns = [Turn(calls=[call("run_shell_command", command="echo hi > made.txt")]), "I see."]
+    editor = Editor("reject-once")
+    with FakeGemini(turns) as server:
+        async with connected(program, editor, server) as connection:
+            await ask(connection, await new_session(connection, program.root), "make it")
+    named = [(option.kind, option.name) for option in editor.asked[0]["options"].values()]
+    once = [name for kind, name in named if kind == "allow_once"]
+    assert len({name for _, name in named}) == len(named)
+    if len(once) == 2:  # where the machine can run it aside
+        assert once == ["Allow once, and keep what it changes", "Allow once, and show me what it changed"]
+
+
 async def test_the_user_s_own_words_are_not_said_back_while_a_turn_runs(program: Program):
     (program.root / "a.txt").write_text("the file's text")
     editor = Editor()

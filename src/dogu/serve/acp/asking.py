@@ -117,9 +117,11 @@ class Asking:
 
     def _options(self, question: Question) -> list[Json]:
         is_of_changes = question.confirmation.is_of_changes
-        options = [_option(_ONCE, say("Keep") if is_of_changes else say("Allow once"), "allow_once")]
-        if question.confirmation.preview is not None:
-            options.append(_option(_PREVIEW, say("Run it and show me"), "allow_once"))
+        has_preview = question.confirmation.preview is not None
+        allowed = say("Allow once, and keep what it changes") if has_preview else say("Allow once")
+        options = [_option(_ONCE, say("Keep") if is_of_changes else allowed, "allow_once")]
+        if has_preview:  # of the same kind: their names alone tell them apart
+            options.append(_option(_PREVIEW, say("Allow once, and show me what it changed"), "allow_once"))
         if question.always_rule is not None:
             name = visible_line(say("Always allow: {rule}", rule=say(question.always_rule.scope)))
             options.append(_option(_ALWAYS, name, "allow_always"))
