@@ -16,10 +16,11 @@ import keyring.backend
 import pytest
 
 from dogu.agent.slash import Said
-from dogu.agent.slash.model import KeyCheck, LocalServer, ModelList, model_commands
+from dogu.agent.slash.model import KeyCheck, KeyProvider, LocalServer, ModelList, model_commands
 from dogu.app import Options, open_agent, read_settings
 from dogu.app.checks import checks_of
 from dogu.app.credentials import keep_key, kept_key, key_in_keyring
+from dogu.app.key_check import check_of
 from dogu.app.model_lists import local_servers
 from dogu.serve.doctor import Health
 from dogu.settings.edit import with_values
@@ -181,6 +182,49 @@ async def test_a_key_that_nobody_can_check_is_neither_right_nor_wrong(
         assert (await opened.connections.check_key("some-key")).works is None
 
 
+class Guarded(BaseHTTPRequestHandler):
+    """Lists models to who has the right key."""
+
+    def do_GET(self) -> None:
+        is_right = self.headers.get("x-api-key") == "right-key" and self.path == "/v1/models?limit=1000"
+        self.send_response(200 if is_right else 401)
+        self.end_headers()
+        self.wfile.write(b'{"data":[{"id":"claude-x"},{"id":"claude-y"}]}')
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+
+@pytest.mark.usefixtures("no_keyring")
+async def test_another_providers_key_is_checked_by_its_list_and_kept(options: Options, monkeypatch: pytest.MonkeyPatch):
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    server = HTTPServer(("127.0.0.1", 0), Guarded)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{server.server_port}")
+    try:
+        async with open_agent(options) as opened:
+            connections = opened.connections
+            assert {"anthropic", "openai", "deepseek"} < {each.name for each in connections.key_providers()}
+            assert (await connections.check_key("wrong-key", "anthropic")).works is False
+            assert (await connections.check_key("right-key", "anthropic")).works is True
+            assert (await connections.models_with("right-key", "anthropic")).names == ("claude-x", "claude-y")
+            await connections.use_key("right-key", "anthropic", "claude-y")
+            assert (opened.agent.model.name, connections.provider()) == ("claude-y", "anthropic")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    model = read_settings(options).model
+    assert (model.provider, model.name, model.api_key) == ("anthropic", "claude-y", "right-key")
+
+
+def test_a_list_that_anybody_sees_tells_nothing_of_a_key():
+    assert check_of(ModelList(("a",), is_open=True)).works is None
+    assert check_of(ModelList((), "HTTP 401")).works is False
+    assert check_of(ModelList((), "ConnectError")).works is None
+
+
 class Listed:
     """Connections that list three models."""
 
@@ -212,11 +256,17 @@ class Listed:
     async def use_server(self, server: LocalServer, model: str) -> str:
         return f"{server.name} {model}"
 
-    async def check_key(self, key: str) -> KeyCheck:
+    def key_providers(self) -> list[KeyProvider]:
+        return [KeyProvider("gemini", "Gemini", "GEMINI_API_KEY"), KeyProvider("anthropic", "Claude", "CLAUDE_KEY")]
+
+    async def models_with(self, key: str, provider: str) -> ModelList:
+        return ModelList((f"{provider}-a", f"{provider}-b"))
+
+    async def check_key(self, key: str, provider: str = "gemini") -> KeyCheck:
         return KeyCheck(works=bool(key))
 
-    async def use_key(self, key: str) -> str:
-        return key
+    async def use_key(self, key: str, provider: str = "gemini", model: str = "") -> str:
+        return f"{key} {provider} {model}"
 
 
 async def test_model_lists_changes_and_completes():

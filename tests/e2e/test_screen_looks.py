@@ -36,6 +36,8 @@ read, find, search, replace and run.
   2. A model on this machine
      Ollama or llama.cpp
   3. Stay offline  the demo model
+  4. Another provider, with an API key
+     Claude, OpenAI and more
   ↑↓ move, Enter picks; or just type
   what you want done
 ›
@@ -48,6 +50,7 @@ list, read, find, search, replace and run.
      free at aistudio.google.com/apikey; or set GEMINI_API_KEY
   2. A model on this machine  Ollama or llama.cpp
   3. Stay offline  the demo model
+  4. Another provider, with an API key  Claude, OpenAI and more
   ↑↓ move, Enter picks; or just type what you want done
 ›
   offline
@@ -57,6 +60,7 @@ No model is connected yet. Until then an offline demo model answers: it can list
 ❯ 1. Gemini, with an API key  free at aistudio.google.com/apikey; or set GEMINI_API_KEY
   2. A model on this machine  Ollama or llama.cpp
   3. Stay offline  the demo model
+  4. Another provider, with an API key  Claude, OpenAI and more
   ↑↓ move, Enter picks; or just type what you want done
 ›
   offline

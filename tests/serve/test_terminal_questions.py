@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from app.test_connecting import Listed
 from dogu.contract.confirmation import Confirmation
 from dogu.contract.display import CommandPreview, FileDiff
 from dogu.policy.rule import KEPT, Rule
@@ -17,6 +18,7 @@ from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitati
 from dogu.serve.terminal.cells import width_of
 from dogu.serve.terminal.choices import Choice, Menu, OpenMenu, named, named_some
 from dogu.serve.terminal.confirm import TerminalConfirm
+from dogu.serve.terminal.connect import ConnectMenu
 from dogu.serve.terminal.draw import draw_diff
 from dogu.serve.terminal.risks import risks_of
 from dogu.serve.terminal.screen import Doings, Message
@@ -370,3 +372,10 @@ async def test_several_answers_are_picked_and_one_may_be_left_out():
     screen = ScriptedScreen("1 3", "-")
     given = await TerminalConfirm(screen).elicit(Elicitation("s", "", fields, ("drink",), is_question=True))
     assert given == Given({"drink": ["tea", "sugar"]})
+
+
+async def test_another_providers_key_is_taken_with_one_of_its_models():
+    screen = ScriptedScreen("4", "anthropic", "sk-123", "anthropic-b")
+    await ConnectMenu(Listed(), screen).command().run("")
+    assert screen.printed[0] == "Claude API key (not shown): (secret)"
+    assert screen.printed[-1] == "sk-123 anthropic anthropic-b"

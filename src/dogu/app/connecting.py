@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from anyio import to_thread
 
-from dogu.agent.slash.model import KeyCheck, LocalServer, ModelList
+from dogu.agent.slash.model import KeyCheck, KeyProvider, LocalServer, ModelList
 from dogu.app.credentials import keep_key
 from dogu.app.model_choice import open_model, provider_of
 from dogu.app.model_profiles import with_profile
@@ -87,23 +87,36 @@ class SessionConnections:
         )
         return await self._remembered(chosen)
 
-    async def check_key(self, key: str) -> KeyCheck:
-        """Ask Gemini whether it takes a key."""
-        from dogu.app.key_check import check_key
+    def key_providers(self) -> list[KeyProvider]:
+        """Return the providers that a key connects, Gemini first."""
+        keyed = (each for each in providers.PROVIDERS if each.needs_key and each.key_names)
+        return [KeyProvider(each.name, each.title, each.key_names[0]) for each in keyed]
 
-        return await check_key(key, providers.GEMINI.address("", os.environ))
+    async def models_with(self, key: str, provider: str) -> ModelList:
+        """Ask a provider with a key which models it has."""
+        from dogu.app.model_lists import models_of
 
-    async def use_key(self, key: str) -> str:
-        """Keep a Gemini key and use it."""
+        return await models_of(msgspec.structs.replace(self._settings, provider=provider, base_url="", api_key=key))
+
+    async def check_key(self, key: str, provider: str = providers.GEMINI.name) -> KeyCheck:
+        """Ask a provider whether it takes a key: Gemini by a count of tokens, others by their list of models."""
+        from dogu.app.key_check import check_key, check_of
+
+        if provider == providers.GEMINI.name:
+            return await check_key(key, providers.GEMINI.address("", os.environ))
+        return check_of(await self.models_with(key, provider))
+
+    async def use_key(self, key: str, provider: str = providers.GEMINI.name, model: str = "") -> str:
+        """Keep a provider's key and use it."""
         state_folder = self._options.state_folder
-        name = self._settings.name if self._settings.name.startswith("gemini") else ""
-        gemini = providers.GEMINI.name
-        self._take(msgspec.structs.replace(self._settings, provider=gemini, base_url="", api_key=key, name=name))
-        where = await to_thread.run_sync(keep_key, state_folder, gemini, key)
+        owner = providers.of_model(self._settings.name)
+        name = model or (self._settings.name if owner is not None and owner.name == provider else "")
+        self._take(msgspec.structs.replace(self._settings, provider=provider, base_url="", api_key=key, name=name))
+        where = await to_thread.run_sync(keep_key, state_folder, provider, key)
         kept = say("The key is kept in the system's keyring.") if where == "keyring" else ""
         kept = kept or say("The key is kept in {path}, which only you can read.", path=where)
-        model = await self._remembered({"provider": gemini, "baseUrl": "", "name": name})
-        return f"{kept} {model}"
+        saved = await self._remembered({"provider": provider, "baseUrl": "", "name": name})
+        return f"{kept} {saved}"
 
     async def aclose(self) -> None:
         """Close the models that were opened here."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dogu.models.providers import GEMINI
+from dogu.models.providers import GEMINI, named, of_model
 from dogu.settings import Settings
 from dogu.workspace.private_file import changing_json, read_private_file
 
@@ -25,9 +25,10 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 def with_kept_key(settings: Settings, state_folder: str) -> Settings:
     """Return the settings with the key that was kept, where neither they nor the environment have one."""
     model = settings.model
-    if model.api_key or model.provider not in ("", GEMINI.name) or GEMINI.key("", os.environ):
+    provider = named(model.provider) if model.provider else of_model(model.name) or GEMINI
+    if model.api_key or provider is None or provider.key("", os.environ):
         return settings
-    key = kept_key(state_folder, GEMINI.name)
+    key = kept_key(state_folder, provider.name)
     return msgspec.structs.replace(settings, model=msgspec.structs.replace(model, api_key=key)) if key else settings
 
 

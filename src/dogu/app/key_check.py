@@ -1,10 +1,10 @@
-"""Asks Gemini whether it takes a key."""
+"""Whether a provider takes a key: Gemini is asked, others' lists of models tell it."""
 
 from __future__ import annotations
 
 import anyio
 
-from dogu.agent.slash.model import KeyCheck
+from dogu.agent.slash.model import KeyCheck, ModelList
 from dogu.language import say
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.gemini import Gemini, KeyAccess
@@ -30,3 +30,11 @@ async def check_key(key: str, base_url: str) -> KeyCheck:
     finally:
         await model.aclose()
     return KeyCheck(works=True)
+
+
+def check_of(listed: ModelList) -> KeyCheck:
+    """Return what a list of models that was asked for with a key says of it."""
+    if listed.names:
+        return KeyCheck(works=None if listed.is_open else True, reason=say("It lists its models to anybody."))
+    is_refused = listed.problem in ("HTTP 401", "HTTP 403")
+    return KeyCheck(False if is_refused else None, listed.problem or say("It lists no models."))

@@ -12,6 +12,7 @@ import msgspec
 
 from dogu.agent.slash.model import LocalServer, ModelList
 from dogu.app.model_choice import key_of, provider_of
+from dogu.models.addresses import endpoint
 from dogu.models.events import ModelError
 from dogu.models.providers import LOCAL_LISTING
 from dogu.settings import ModelSettings
@@ -31,7 +32,8 @@ async def models_of(settings: ModelSettings) -> ModelList:
         key = await key_of(provider, settings).text()
         headers = {listed.key_header: listed.key_prefix + key} if key else {}
         address = provider.address(settings.base_url, os.environ)
-        return ModelList(listed.names(await _get(address + listed.path, headers | dict(listed.headers), _LIST_S)))
+        answer = await _get(endpoint(address, listed.path), headers | dict(listed.headers), _LIST_S)
+        return ModelList(listed.names(answer), is_open=listed.is_open)
     except ListError as error:
         return ModelList((), str(error))
     except ModelError as error:

@@ -74,7 +74,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
-    """How models are listed: a path below the address, the header of the key, and where the names are."""
+    """How models are listed: a path below the address, the header of the key, and where the names are.
+
+    An open list is shown to anybody, so that it tells nothing of a key.
+    """
 
     path: str = "/models"
     key_header: str = "authorization"
@@ -82,6 +85,7 @@ class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     items: str = "data"
     field: str = "id"
+    is_open: bool = False
 
     def names(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the models' names; of Gemini's, those that answer at all, where the list says it of any."""
@@ -141,7 +145,9 @@ def _offline(_choice: Choice) -> Model:
 LOCAL_LISTING = ModelListing()
 
 
-def _service(name: str, title: str, base_url: str, model_names: str = "") -> Provider:
+def _service(
+    name: str, title: str, base_url: str, model_names: str = "", listed: ModelListing = LOCAL_LISTING
+) -> Provider:
     """Make the row of a service that speaks the chat-completions wire at an address of its own."""
     return Provider(
         name=name,
@@ -150,7 +156,7 @@ def _service(name: str, title: str, base_url: str, model_names: str = "") -> Pro
         key_names=(f"{name.upper()}_API_KEY",),
         base_url=base_url,
         model_names=model_names,
-        listed=LOCAL_LISTING,
+        listed=listed,
         span_name=name,
     )
 
@@ -233,7 +239,7 @@ PROVIDERS: tuple[Provider, ...] = (
     ),
     _service("deepseek", "DeepSeek", "https://api.deepseek.com", r"deepseek-[^/]*$"),
     _service("moonshot", "Moonshot", "https://api.moonshot.ai/v1", r"(?:kimi-|moonshot-)[^/]*$"),
-    _service("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
+    _service("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", listed=ModelListing(is_open=True)),
     _service("mistral", "Mistral", "https://api.mistral.ai/v1"),
     _service("groq", "Groq", "https://api.groq.com/openai/v1"),
     _service("xai", "xAI", "https://api.x.ai/v1", r"grok-[^/]*$"),

@@ -22,10 +22,19 @@ class LocalServer(msgspec.Struct, frozen=True):
 
 
 class ModelList(msgspec.Struct, frozen=True):
-    """The names a provider lists; `problem` says why there are none."""
+    """The names a provider lists; `problem` says why there are none; `is_open`: anybody may see them."""
 
     names: tuple[str, ...]
     problem: str = ""
+    is_open: bool = False
+
+
+class KeyProvider(msgspec.Struct, frozen=True):
+    """A provider that takes a key, and the variable in which the environment has one."""
+
+    name: str
+    title: str
+    variable: str
 
 
 class KeyCheck(msgspec.Struct, frozen=True):
@@ -73,12 +82,20 @@ class Connections(Protocol):
         """Take a model of a local server from now on; return what was remembered, where."""
         ...
 
-    async def check_key(self, key: str) -> KeyCheck:
-        """Ask Gemini whether it takes a key."""
+    def key_providers(self) -> Sequence[KeyProvider]:
+        """Return the providers that a key connects, Gemini first."""
         ...
 
-    async def use_key(self, key: str) -> str:
-        """Keep a Gemini key and use it from now on; return where it is kept."""
+    async def models_with(self, key: str, provider: str) -> ModelList:
+        """Ask a provider with a key which models it has."""
+        ...
+
+    async def check_key(self, key: str, provider: str = "gemini") -> KeyCheck:
+        """Ask a provider whether it takes a key."""
+        ...
+
+    async def use_key(self, key: str, provider: str = "gemini", model: str = "") -> str:
+        """Keep a provider's key and use it from now on; return where it is kept."""
         ...
 
 
@@ -136,6 +153,8 @@ class _ModelCommands:
     async def connect(self, _rest: str) -> Said:
         servers = await self._connections.servers()
         lines = [say("Gemini: set GEMINI_API_KEY (a key is free at aistudio.google.com/apikey).")]
+        others = [each for each in self._connections.key_providers() if each.name != "gemini"]
+        lines += [say("{title}: set {variable}.", title=each.title, variable=each.variable) for each in others]
         for server in servers:
             found = say(
                 "{server} answers at {url} with {models}.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dogu.agent.slash import Said, SlashCommand
-from dogu.agent.slash.model import Connections, LocalServer
+from dogu.agent.slash.model import Connections, KeyProvider, LocalServer
 from dogu.language import say
 from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.choices import Choice, Menu, named, plain_lines
@@ -11,6 +11,7 @@ from dogu.serve.terminal.screen import Screen
 from dogu.workspace.visible import make_visible, visible_line
 
 _MOST_LISTED = 20
+GEMINI = KeyProvider("gemini", "Gemini", "GEMINI_API_KEY")
 
 
 class ConnectMenu:
@@ -76,14 +77,34 @@ class ConnectMenu:
                 await self._take_server()
             case "3":
                 self._done(await self._connections.use_model("offline"))
+            case "4":
+                await self._take_other()
             case _ if not is_quiet:
                 self._say(say("Nothing was changed."))
             case _:
                 pass
 
-    async def _take_key(self) -> None:
+    async def _take_other(self) -> None:
+        """Take another provider's key, and one of its models."""
+        offered = [each for each in self._connections.key_providers() if each.name != "gemini"]
+        choices = [Choice(each.name, each.title, each.variable) for each in offered]
+        picked = await self._screen.choose(Menu(choices, filters=True, is_own=True))
+        provider = next((each for each in offered if each.name == picked), None)
+        if provider is None:
+            self._say(say("Nothing was changed."))
+            return
+        await self._take_key(provider)
+
+    async def _model_of(self, provider: KeyProvider, key: str) -> str:
+        """Let one of the models that a provider lists be picked; '' for the usual one."""
+        names = (await self._connections.models_with(key, provider.name)).names
+        choices = [Choice(name, visible_line(name), "") for name in names]
+        return await self._screen.choose(Menu(choices, filters=True, is_own=True)) or "" if choices else ""
+
+    async def _take_key(self, provider: KeyProvider = GEMINI) -> None:
+        title = provider.title
         while True:
-            key = await self._screen.read_line(say("Gemini API key (not shown):"), is_secret=True)
+            key = await self._screen.read_line(say("{title} API key (not shown):", title=title), is_secret=True)
             key = (key or "").strip()
             if not key:
                 self._say(say("No key was entered."))
@@ -92,14 +113,15 @@ class ConnectMenu:
                 self._say(say("That isn't a key. Paste it again, or press Esc."))
                 continue
             self._say(say("Checking the key ..."))
-            check = await self._connections.check_key(key)
+            check = await self._connections.check_key(key, provider.name)
             if check.works is False:
-                self._say(say("Gemini refuses this key: {reason}", reason=check.reason))
+                self._say(say("{title} refuses this key: {reason}", title=title, reason=check.reason))
                 continue
             if check.works is None:
                 self._say(say("The key couldn't be checked: {reason}", reason=check.reason))
+            model = "" if provider is GEMINI else await self._model_of(provider, key)
             try:
-                self._done(await self._connections.use_key(key))
+                self._done(await self._connections.use_key(key, provider.name, model))
             except OSError as error:
                 self._say(say("The key is used now, but couldn't be saved: {error}", error=error))
             return
@@ -136,6 +158,7 @@ def _choices() -> list[Choice]:
         Choice("1", say("Gemini, with an API key"), free),
         Choice("2", say("A model on this machine"), say("Ollama or llama.cpp")),
         Choice("3", say("Stay offline"), say("the demo model")),
+        Choice("4", say("Another provider, with an API key"), say("Claude, OpenAI and more")),
     ]
 
 
