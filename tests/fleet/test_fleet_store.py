@@ -25,7 +25,7 @@ def test_what_was_begun_and_cut_short_begins_anew_and_what_is_done_stays(tmp_pat
         assert second is not None
         fleet.finish(Row("t0", True, Reason.DONE, cost_usd=0.5))
     with Fleet.open(str(tmp_path / "out")) as fleet:  # the process died with t1 under way
-        assert fleet.drive() == ["t1"]
+        assert fleet.take_back() == ["t1"]
         again = fleet.next_task()
         assert again is not None
         assert (again[0].id, again[1]) == ("t1", 2)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import os
 from pathlib import Path
 
+import anyio
 import pytest
 
 from dogu.contract import ToolError
+from dogu.fleet.driver import Driver, run
+from dogu.fleet.engine import Engine, Tasks
+from dogu.fleet.limits import SharedLimits
+from dogu.fleet.plan import Plan
+from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Bounds, Task, checked, read_tasks
 
 
@@ -53,6 +61,14 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
         ('{"id": "a", "prompt": "x", "files": {"../b": ""}}', "../b isn't a path inside"),
         ('{"id": "a", "prompt": "x", "files": {".git/config": ""}}', ".git/config isn't a path inside"),
         ('{"id": "a", "prompt": "x", "repo": "r", "folder": "f"}', "one of them"),
+        ('{"id": "a", "prompt": "x", "files": {"./.git/config": ""}}', ".git/config isn't a path inside"),
+        ('{"id": "a", "prompt": "x", "files": {"sub/.GIT/x": ""}}', "isn't a path inside"),
+        ('{"id": "a", "prompt": "x", "files": {"sub/": ""}}', "isn't a path inside"),
+        ('{"id": "a", "prompt": "x", "files": {"a\\u0000": ""}}', "letters that no file"),
+        ('{"id": "a", "prompt": "x", "check": "a\\u0000"}', "letters that no command"),
+        ('{"id": "a", "prompt": "x", "ref": "main"}', "a ref, and no repo"),
+        ('{"id": "a", "prompt": "x", "budget": {"max_turns": 0}}', "max_turns is from 1"),
+        ('{"id": "a", "prompt": "x", "budget": {"timeout_s": -1}}', "timeout_s is from"),
         ('{"id": "a", "prompt": "x", "image": "debian"}', "images aren't supported"),
     ],
 )
@@ -69,3 +85,69 @@ def test_a_file_that_isnt_there_and_an_empty_folder_are_told(tmp_path: Path) -> 
         read(tmp_path / "nothing.jsonl")
     with pytest.raises(ToolError, match="has no prompts"):
         list(read_tasks(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('id,prompt\na,"unclosed\nb,y\n', "line 2: unexpected end"),
+        ("id,prompt\na,x\nb,y,z\n", "line 3: more cells"),
+        ("id,prompt,id\na,x,b\n", "line 1: a column is there twice"),
+        ("id,prompt,chek\na,x,y\n", "line 2: Object contains unknown field `chek`"),
+    ],
+)
+def test_a_table_that_isnt_one_is_told_with_its_line(tmp_path: Path, table: str, told: str) -> None:
+    path = tmp_path / "tasks.csv"
+    path.write_text(table)
+    with pytest.raises(ToolError) as caught:
+        read(path)
+    assert told in caught.value.message
+
+
+def test_a_users_files_may_be_of_any_encoding(tmp_path: Path) -> None:
+    lines = tmp_path / "tasks.jsonl"
+    lines.write_bytes(b'\xef\xbb\xbf{"id": "a", "prompt": "x"}\n')
+    assert read(lines) == [Task("a", "x")]
+    table = tmp_path / "tasks.csv"
+    table.write_bytes("id,prompt\na,日本語で書いてください。テストを直す\n".encode("shift_jis"))
+    assert read(table)[0].prompt == "日本語で書いてください。テストを直す"
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    (folder / "a.md").write_bytes("Résumé of the café\n".encode("latin-1"))
+    assert read(folder)[0].prompt == "Résumé of the café\n"
+
+
+def test_what_is_no_plain_file_is_refused_by_name_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.md")
+    for path in (tmp_path, tmp_path / "a.md", Path("/dev/zero")):
+        with pytest.raises(ToolError, match=r"(a\.md|/dev/zero) can't be read: is not a regular file"):
+            list(read_tasks(str(path)))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(workers=-3),
+        Plan(jobs=0),
+        Plan(max_failures=0),
+        Plan(max_cost=math.nan),
+        Plan(requests_per_minute=math.inf),
+        Plan(tokens_per_minute=-1.0),
+        Plan(check_timeout_s=0.0),
+        Plan(bounds=Bounds(timeout_s=math.nan)),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_before_anything_begins(tmp_path: Path, plan: Plan) -> None:
+    with pytest.raises(ToolError, match=r" is from .* to .*, not "):
+        anyio.run(run, [Task("a", "x")], str(tmp_path / "out"), plan)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_engine_that_does_nothing_is_an_error_and_no_loop(tmp_path: Path) -> None:
+    class Idle(Engine):
+        async def run(self, tasks: Tasks, limits: SharedLimits) -> None:
+            return
+
+    fleet = Fleet.create(str(tmp_path / "out"), Plan(), [Task("a", "x")])
+    with fleet, pytest.raises(ToolError, match="nothing could be run"):
+        anyio.run(Driver(fleet).run, Idle())

@@ -62,7 +62,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--task-timeout", metavar="S", type=float, help=say("seconds that the agent has for a task"))
     parser.add_argument("--task-cost", metavar="USD", type=float, help=say("US dollars that a task may cost"))
     parser.add_argument("--check-timeout", metavar="S", type=float, help=say("seconds that a setup or check may take"))
-    parser.add_argument("--max-failures", metavar="N", type=int, help=say("stop when so many tasks have failed"))
+    parser.add_argument(
+        "--max-failures", metavar="N", type=int, help=say("stop when so many tasks have failed (1: at the first)")
+    )
     parser.add_argument("--rpm", metavar="N", type=float, help=say("requests a minute, of all tasks together"))
     parser.add_argument("--tpm", metavar="N", type=float, help=say("tokens a minute, of all tasks together"))
     parser.add_argument("--keep-worlds", action="store_true", help=say("leave the tasks' folders there"))
@@ -92,15 +94,22 @@ def _run(options: Options, space: Namespace) -> int:
         raise _usage(told("Where to? dogu fleet run TASKS --out DIR"))
     base = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
     found = arena_tasks() if path == arena.NAME and not os.path.exists(path) else read_tasks(path)
-    tasks = (_completed(task, space) for task in checked(found, base))
-    with Fleet.create(space.out, _plan(Plan(), options, space), tasks) as fleet:
+    plan = _plan(Plan(), options, space)
+    tasks = checked((_completed(task, space) for task in found), base)
+    with Fleet.create(space.out, plan, tasks) as fleet:
         return _drive(fleet, options, space)
 
 
 def _resume(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
-        fleet.change_plan(_plan(fleet.plan, options, space))
+        _replan(fleet, options, space)
         return _drive(fleet, options, space)
+
+
+def _replan(fleet: Fleet, options: Options, space: Namespace) -> None:
+    """Have it run from now on as the command line says; only who drives it may."""
+    fleet.drive()
+    fleet.change_plan(_plan(fleet.plan, options, space))
 
 
 def _plan(plan: Plan, options: Options, space: Namespace) -> Plan:
@@ -118,9 +127,20 @@ def _plan(plan: Plan, options: Options, space: Namespace) -> Plan:
         "tokens_per_minute": space.tpm,
         "check_timeout_s": space.check_timeout,
         "keep_worlds": space.keep_worlds or None,
+        "effort": options.effort,
+        "system_prompt": options.system_prompt,
+        "append_system_prompt": options.append_system_prompt,
+        "allowed_tools": options.allowed_tools or None,
+        "retry_for_s": options.retry_for_s,
+        "commands": options.commands,
+        "is_container": options.is_container or None,
         "bounds": msgspec.structs.replace(plan.bounds, **_said(bounds)),
     }
-    return msgspec.structs.replace(plan, **_said(changes))
+    if options.include_directories or options.keep_jobs:
+        raise _usage(told("A task works in a folder of its own: no --include-directories, no --keep-jobs."))
+    changed = msgspec.structs.replace(plan, **_said(changes))
+    changed.check()
+    return changed
 
 
 def _said(values: Mapping[str, object]) -> dict[str, Any]:
@@ -255,7 +275,8 @@ def _retry(options: Options, space: Namespace) -> int:
         unknown = [task_id for task_id in ids if fleet.task(task_id) is None]
         if unknown:
             raise _usage(told("{folder} has no task {id}.", folder=fleet.folder, id=unknown[0]))
-        fleet.drive()
+        _replan(fleet, options, space)
+        fleet.take_back()
         count = fleet.retry(ids)
         print(say("Waiting again: {count}.", count=count))
         return _drive(fleet, options, space) if count else 0

@@ -18,11 +18,13 @@ from dogu.app.conversation import budget_of
 from dogu.app.model_choice import open_model
 from dogu.app.sandboxed import command_surroundings, open_sandbox
 from dogu.contract import ToolError
+from dogu.fleet.aside import WorldError
 from dogu.fleet.limits import FleetSpentError, LimitedModel, Limits
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Checked, Reason, Row, errors_of
 from dogu.fleet.tasks import Bounds, Task
-from dogu.fleet.world import World, WorldError, make_world, write_files
+from dogu.fleet.world import World, make_world, write_files
+from dogu.language import told
 from dogu.models.events import ModelError, Usage
 from dogu.runtime.calls import ToolAnswer
 from dogu.runtime.events import CallFinished
@@ -52,6 +54,10 @@ class Work(msgspec.Struct, frozen=True):
 
     task: Task
     attempt: int
+
+
+class _NoPatchError(WorldError):
+    """What was done can't be taken out of the world."""
 
 
 class _DefectError(Exception):
@@ -94,12 +100,19 @@ class Attempts:
     async def _run(self, work: Work, found: _Found) -> None:
         task = work.task
         place = os.path.join(self._folder, "tasks", task.id)
-        world = await to_thread.run_sync(make_world, task, place, os.path.join(self._folder, "repos"))
+        world = await to_thread.run_sync(make_world, task, place, self._folder)
+        is_kept = self._plan.keep_worlds
         try:
             await self._in_world(task, world, found)
+        except _NoPatchError as error:
+            is_kept = True
+            message = told(
+                "no patch could be made: {why}; the folder is kept: {folder}", why=str(error), folder=world.root
+            )
+            raise WorldError(message) from error
         finally:
             shutil.rmtree(os.path.join(place, "tmp"), ignore_errors=True)
-            if not self._plan.keep_worlds:
+            if not is_kept:
                 with anyio.CancelScope(shield=True):
                     await to_thread.run_sync(world.remove)
 
@@ -115,7 +128,10 @@ class Attempts:
                 return
         await self._agent(start, bounds, found)
         file = os.path.join(world.place, "patch.diff")
-        patch = await to_thread.run_sync(world.patch, file)
+        try:
+            patch = await to_thread.run_sync(world.patch, file)
+        except WorldError as error:
+            raise _NoPatchError(str(error)) from error
         patch = msgspec.structs.replace(patch, file=file.removeprefix(f"{self._folder}/"))
         found.row = msgspec.structs.replace(found.row, patch=patch)
         if task.check:
@@ -145,7 +161,7 @@ class Attempts:
         try:
             await to_thread.run_sync(write_files, world.root, task.check_files)
         except OSError as error:
-            raise WorldError(f"{error.filename}: {error.strerror}") from error
+            raise WorldError(f"{error.filename}: {error.strerror or error}") from error
         outcome = await self._command(task.check, world, settings)
         row = msgspec.structs.replace(found.row, check=outcome, passed=outcome.exit_code == 0)
         if outcome.error and row.reason is Reason.DONE:
@@ -182,8 +198,15 @@ class Attempts:
             settings_home=self._home,
             max_turns=bounds.max_turns,
             max_cost=bounds.max_cost,
+            effort=plan.effort,
+            system_prompt=plan.system_prompt,
+            append_system_prompt=plan.append_system_prompt,
+            allowed_tools=plan.allowed_tools,
+            retry_for_s=plan.retry_for_s,
+            commands=plan.commands,
+            is_container=plan.is_container,
             environment=_environment(world),
-            also_readable=(world.store,),
+            also_readable=(world.borrowed,) if world.borrowed else (),
             also_writable=(world.home,),
         )
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from dogu.contract import ErrorKind, ToolError
 from dogu.fleet.attempt import Work
 from dogu.fleet.engine import Engine
 from dogu.fleet.limits import SharedLimits
@@ -67,23 +68,31 @@ class Driver:
     def __init__(self, fleet: Fleet, watch: Watch = lambda _: None) -> None:
         self._fleet = fleet
         self._plan = fleet.plan
+        self._plan.check()
+        self._moves = 0
         self._watch = watch
         self._running: dict[str, Work] = {}
         self._losses: dict[str, int] = {}
         self._stopped = ""
         self._failures = 0
-        counts = fleet.counts()
+        spent = fleet.counts().cost_usd + fleet.former_cost_usd()
         self.limits = SharedLimits(
-            self._plan.requests_per_minute, self._plan.tokens_per_minute, self._plan.max_cost, counts.cost_usd
+            self._plan.requests_per_minute,
+            self._plan.tokens_per_minute,
+            self._plan.max_cost,
+            spent,
         )
 
     async def run(self, engine: Engine) -> Report:
         """Run the fleet; what was begun and cut short is begun anew, in a clean world. Raises `ToolError`."""
-        for task_id in self._fleet.drive():
+        for task_id in self._fleet.take_back():
             self._watch(PutBack(task_id, told("it was cut short, and begins anew")))
         try:
             while not self._stopped and self._fleet.counts().queued:
+                moves = self._moves
                 await engine.run(self, self.limits)
+                if self._moves == moves and not self._stopped:
+                    raise ToolError(ErrorKind.IO_ERROR, told("nothing could be run: no task was begun"))
         finally:
             for work in [*self._running.values()]:
                 self.put_back(work)
@@ -111,6 +120,7 @@ class Driver:
         begun = self._fleet.next_task()
         if begun is None:
             return None
+        self._moves += 1
         work = self._running[begun[0].id] = Work(*begun)
         self._watch(Begun(work))
         return work
@@ -154,7 +164,9 @@ async def run(
 
     Raises `ToolError` for tasks that can't be run, and for a folder that isn't empty.
     """
-    with Fleet.create(out, plan or Plan(), checked(tasks)) as fleet:
+    plan = plan or Plan()
+    plan.check()
+    with Fleet.create(out, plan, checked(tasks)) as fleet:
         return await resume(fleet, engine=engine, watch=watch)
 
 

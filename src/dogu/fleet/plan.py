@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from dogu.fleet.tasks import Bounds
+from dogu.contract import ErrorKind, ToolError
+from dogu.fleet.tasks import Bounds, bounds_problem
+from dogu.language import told
+
+_NUMBERS = {
+    "jobs": (1, 10_000),
+    "workers": (0, 1_000),
+    "max_failures": (1, 1e9),
+    "max_cost": (0, 1e9),
+    "requests_per_minute": (0.001, 1e9),
+    "tokens_per_minute": (1, 1e12),
+    "check_timeout_s": (0.001, 1e7),
+}
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -12,7 +24,8 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `bounds` are those of a task that says none. `max_cost` (US dollars) and `max_failures` (tasks whose check failed,
     or that couldn't be run) end the whole; requests and tokens a minute are shared by all tasks, None for no limit
-    but the server's. `check_timeout_s` bounds each `setup` and `check`. `keep_worlds` leaves the folders there.
+    but the server's. `check_timeout_s` bounds each `setup` and `check`. `keep_worlds` leaves the folders there. The
+    rest is what the command line says of the agent; see `Options`.
     """
 
     jobs: int = 8
@@ -27,6 +40,24 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_per_minute: float | None = None
     check_timeout_s: float = 600.0
     keep_worlds: bool = False
+    effort: str | None = None
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    retry_for_s: float | None = None
+    commands: str | None = None
+    is_container: bool = False
+
+    def check(self) -> None:
+        """Raise `ToolError` for numbers that mean nothing."""
+        problem = bounds_problem(self.bounds)
+        for name, (least, most) in _NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                words = "{name} is from {least:g} to {most:g}, not {value}"
+                problem = problem or told(words, name=name, least=least, most=most, value=value)
+        if problem:
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, problem)
 
     def bounds_of(self, given: Bounds) -> Bounds:
         """A task's own bounds, and the fleet's where it has none."""

@@ -122,13 +122,10 @@ class Fleet:
         with self._database:
             self._database.execute("UPDATE meta SET value = ? WHERE name = 'plan'", (msgspec.json.encode(plan),))
 
-    def drive(self) -> list[str]:
-        """Take the fleet for this process, and queue again what a driver that died had begun; return those ids.
-
-        Raises `ToolError` when another process drives it.
-        """
+    def drive(self) -> None:
+        """Take the fleet for this process. Raises `ToolError` when another process drives it."""
         if self._lock is not None:
-            return []
+            return
         lock = fs.open(os.path.join(self.folder, "driver.lock"), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
         try:
             fs.flock(lock, fs.LOCK_EX | fs.LOCK_NB)
@@ -137,9 +134,18 @@ class Fleet:
             message = told("{folder} is being run by another process.", folder=self.folder)
             raise ToolError(ErrorKind.IO_ERROR, message) from None
         self._lock = lock
+
+    def take_back(self) -> list[str]:
+        """Drive it, and queue again what a driver that died had begun; return those ids. Raises `ToolError`."""
+        self.drive()
         with self._database:
             cut_short = "UPDATE tasks SET state = 'queued' WHERE state = 'running' RETURNING id"
             return sorted(task_id for (task_id,) in self._database.execute(cut_short).fetchall())
+
+    def former_cost_usd(self) -> float:
+        """What earlier tries of tasks cost that were run once more."""
+        (cost,) = self._database.execute("SELECT total(json_extract(row, '$.cost_usd')) FROM former").fetchone()
+        return cost
 
     def next_task(self) -> tuple[Task, int] | None:
         """Begin the first task that waits, and return it with the number of its attempt; None when none waits."""

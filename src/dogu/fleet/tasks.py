@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import told
+from dogu.workspace.small_file import open_regular_file
+from dogu.workspace.text import decode
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LONGEST_LINE_BYTES = 64 * 1024 * 1024
@@ -82,12 +86,48 @@ def _problem(task: Task) -> str:
         return told("the prompt is empty")
     if task.repo and task.folder:
         return told("it names a repo and a folder: one of them")
+    if task.ref and not task.repo:
+        return told("it names a ref, and no repo")
     if task.image:
         return told("images aren't supported yet: name a repo or a folder")
-    for name in (*task.files, *task.check_files):
-        if os.path.isabs(name) or ".." in name.split("/") or not name or name.split("/")[0] == ".git":
+    return _problem_of_texts(task) or bounds_problem(task.budget)
+
+
+def _problem_of_texts(task: Task) -> str:
+    files = [*task.files.items(), *task.check_files.items()]
+    for name, _ in files:
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        is_inside = parts and not os.path.isabs(name) and ".." not in parts and not name.endswith(("/", "/."))
+        if not is_inside or any(part.lower() == ".git" for part in parts):
             return told("{path} isn't a path inside of the task's folder", path=name)
+    for name, text in files:
+        if not _is_writable(name, text) or "\0" in name:
+            return told("{path} has letters that no file can have", path=name)
+    words = (task.prompt, task.repo, task.folder, task.ref, task.setup, task.check, task.model)
+    if not _is_writable(*words) or any("\0" in text for text in words):
+        return told("it has letters that no command can have")
     return ""
+
+
+def bounds_problem(bounds: Bounds) -> str:
+    """Say what is wrong with the numbers, or nothing."""
+    for name, value, least, most in (
+        ("max_turns", bounds.max_turns, 1, 1_000_000),
+        ("max_cost", bounds.max_cost, 0, 1e9),
+        ("timeout_s", bounds.timeout_s, 0.001, 1e7),
+    ):
+        if value is not None and not least <= value <= most:
+            words = "{name} is from {least:g} to {most:g}, not {value}"
+            return told(words, name=name, least=least, most=most, value=value)
+    return ""
+
+
+def _is_writable(*texts: str) -> bool:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _place(repo: str, base: str) -> str:
@@ -101,22 +141,40 @@ def _local(path: str, base: str) -> str:
 
 
 def _from_lines(path: str) -> Iterator[Task]:
-    with _opened(path, "rb") as file:
+    with _opened(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE_BYTES), b""), 1):
-            if line.strip():
-                yield _task(path, number, lambda line=line: msgspec.json.decode(line, type=Task))
+            text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if text.strip():
+                yield _task(path, number, lambda text=text: msgspec.json.decode(text, type=Task))
 
 
 def _from_csv(path: str) -> Iterator[Task]:
-    with _opened(path, "r", newline="", encoding="utf-8-sig") as file:
-        rows = csv.DictReader(file)
+    rows = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    csv.field_size_limit(_LONGEST_LINE_BYTES)
+    names: list[str] = []
+    line = 1
+    try:
         for row in rows:
-            yield _task(path, rows.line_num, lambda row=row: _of_row(row))
+            if not names:
+                names = [name.strip() for name in row]
+                if len(set(names)) < len(names):
+                    raise _refused(told("{path}, line {line}: a column is there twice.", path=path, line=line))
+            elif len(row) > len(names):
+                raise _refused(
+                    told("{path}, line {line}: more cells than the table has columns.", path=path, line=line)
+                )
+            elif row:
+                cells = dict(zip(names, row, strict=False))
+                yield _task(path, line, lambda cells=cells: _of_row(cells))
+            line = rows.line_num + 1
+    except csv.Error as error:
+        message = told("{path}, line {line}: {problem}", path=path, line=line, problem=str(error))
+        raise _refused(message) from error
 
 
 def _of_row(row: dict[str, Any]) -> Task:
     """Take a row: cells of what holds more than one value are JSON."""
-    values = {name.strip(): value for name, value in row.items() if name and value}
+    values = {name: value for name, value in row.items() if name and value}
     for name in _FILE_MAPS:
         if name in values:
             values[name] = msgspec.json.decode(values[name])
@@ -124,27 +182,41 @@ def _of_row(row: dict[str, Any]) -> Task:
 
 
 def _from_folder(path: str) -> Iterator[Task]:
-    names = sorted(name for name in os.listdir(path) if name.endswith(_PROMPT_FILES))
+    try:
+        names = sorted(name for name in os.listdir(path) if name.endswith(_PROMPT_FILES))
+    except OSError as error:
+        raise _refused(told("{path} can't be read: {why}", path=path, why=error.strerror)) from error
     if not names:
         suffixes = ", ".join(_PROMPT_FILES)
         raise _refused(told("{path} has no prompts: files that end in {suffixes}.", path=path, suffixes=suffixes))
     for name in names:
-        with _opened(os.path.join(path, name), "r", encoding="utf-8") as file:
-            yield Task(os.path.splitext(name)[0], file.read())
+        yield Task(os.path.splitext(name)[0], _text(os.path.join(path, name)))
 
 
 def _task(path: str, line: int, make: Callable[[], Task]) -> Task:
     try:
         return make()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _refused(told("{path}, line {line}: {problem}", path=path, line=line, problem=str(error))) from error
 
 
-def _opened(path: str, mode: str, **how: Any) -> Any:
+def _text(path: str) -> str:
+    """Read a file in whatever encoding it is, as `read_file` does."""
+    with _opened(path) as file:
+        data = file.read()
     try:
-        return open(path, mode, **how)
-    except OSError as error:
-        raise _refused(told("{path} can't be read: {why}", path=path, why=error.strerror)) from error
+        return decode(data).text
+    except ToolError as error:
+        raise _refused(told("{path} can't be read: {why}", path=path, why=error.message)) from error
+
+
+def _opened(path: str) -> BinaryIO:
+    """Open a plain file: nothing else is waited for."""
+    try:
+        return open_regular_file(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise _refused(told("{path} can't be read: {why}", path=path, why=why)) from error
 
 
 def _refused(message: str) -> ToolError:

@@ -1,0 +1,272 @@
+"""git over a folder that needn't be trusted: what is in it as a tree, and what was changed there as a patch.
+
+The repository that looks is one that nobody else sees, and takes files as their bytes are: no attribute, filter, ignore
+file or template of the folder's, the user's or the machine's turns them into something else or leaves them out. What
+was there at the beginning counts whatever `.gitignore` says; what is new counts unless it is ignored. A repository
+within the folder counts as the files that it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from dogu.language import told
+
+RAW = "* -text -filter -working-tree-encoding -ident !diff\n"
+_GIT_TAKES_S = 600.0
+_SAFE = tuple(
+    word
+    for setting in (
+        f"core.hooksPath={os.devnull}",
+        f"core.excludesFile={os.devnull}",
+        f"core.attributesFile={os.devnull}",
+        "core.fsmonitor=false",
+        "core.autocrlf=false",
+        "core.protectNTFS=false",
+        "core.protectHFS=false",
+        "gc.auto=0",
+        "user.name=dogu",
+        "user.email=dogu@localhost",
+    )
+    for word in ("-c", setting)
+)
+_FIXED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # nobody is asked, whatever the user's settings name for it
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "LC_ALL": "C.UTF-8",
+}
+_OURS_ALONE = {"GIT_CONFIG_GLOBAL": os.devnull}
+_LEFT_OUT = (b"could not open directory", b"Ignoring path")  # which git only warns of
+_LINK_MODE = "160000"
+
+
+class WorldError(Exception):
+    """There is no world for this task, or no patch of it; the message says why, for the user."""
+
+
+def run_git(
+    words: Sequence[str],
+    folder: str,
+    *,
+    given: bytes = b"",
+    variables: Mapping[str, str] | None = None,
+    takes_s: float = _GIT_TAKES_S,
+    check: bool = True,
+) -> bytes:
+    """Run git in a folder and return what it prints; without other `variables`, the user's settings don't count.
+
+    Raises `WorldError` with git's own words.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_ASKPASS"))}
+    try:
+        done = subprocess.run(
+            ["git", *_SAFE, *words],
+            cwd=folder,
+            env={**own, **_FIXED, **(_OURS_ALONE if variables is None else variables)},
+            capture_output=True,
+            input=given,
+            timeout=takes_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise WorldError(told("git took longer than {seconds:.0f} s", seconds=takes_s)) from None
+    except FileNotFoundError:
+        raise WorldError(told("git isn't installed")) from None
+    if check and (done.returncode or any(words in done.stderr for words in _LEFT_OUT)):
+        raise WorldError(_why(done.stderr, done.returncode))
+    return done.stdout
+
+
+def _why(said: bytes, code: int) -> str:
+    lines = said.decode(errors="replace").strip().splitlines()
+    chosen = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines[-1:]
+    return re.sub(r"://[^/@\s]+@", "://", chosen[0] if chosen else f"git: {code}")
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """How much a patch changes."""
+
+    files: int
+    added: int
+    removed: int
+
+
+class Aside:
+    """A repository at `place` that looks at the folder `root`; `borrowed` is a repository whose objects it reads."""
+
+    def __init__(self, place: str, root: str) -> None:
+        self._place = place
+        self._root = root
+
+    @classmethod
+    def make(cls, place: str, root: str, borrowed: str = "") -> Aside:
+        """Make it, empty. Raises OSError."""
+        os.makedirs(os.path.join(place, "info"), mode=0o700)
+        os.makedirs(os.path.join(place, "refs"))
+        os.makedirs(os.path.join(place, "objects", "info"))
+        config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n"
+        if borrowed and _is_sha256(borrowed):
+            config = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
+        for name, text in (
+            ("HEAD", "ref: refs/heads/none\n"),
+            ("config", config),
+            (os.path.join("info", "attributes"), RAW),
+            (os.path.join("objects", "info", "alternates"), f"{borrowed}/objects\n" if borrowed else ""),
+        ):
+            with open(os.path.join(place, name), "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+        return cls(place, root)
+
+    def first_tree(self, commit: str, given: Iterable[str] = ()) -> str:
+        """Write the tree that a task begins with: all of the folder, or a commit's and the `given` files; return it."""
+        if commit:
+            self._git("read-tree", commit)
+            self._add(os.fsencode(name) for name in given)
+        else:
+            self._git("read-tree", "--empty")
+            self._add(self._found(""))
+        return self._git("write-tree").decode().strip()
+
+    def patch(self, base: str, file: str) -> Changes:
+        """Write what changed since the tree `base` to `file`, as `git diff --binary` has it; its text is UTF-8.
+
+        Raises `WorldError` where that can't be all of it.
+        """
+        self._git("read-tree", base)
+        rows = _rows(self._git("ls-files", "-z", "--stage"))
+        links = {path: what for path, what in rows.items() if what.startswith(_LINK_MODE)}
+        wanted = {*rows, *self._found("", "--exclude-standard")} - links.keys()
+        for path in links:
+            wanted.update(self._found(os.fsdecode(path)) if self._is_folder(path) else ())
+        self._git("read-tree", "--empty")
+        kept = [path for path in links if self._is_folder(path) and not _any_below(path, wanted)]
+        self._git("update-index", "-z", "--index-info", given=b"".join(b"%s\t%s\0" % (_info(rows[p]), p) for p in kept))
+        self._add(wanted)
+        self._diff(base, "--binary", f"--output={file}")
+        if not _is_text(file):
+            with open(os.path.join(self._place, "info", "attributes"), "ab") as attributes:
+                attributes.writelines(b'"/%s" -diff\n' % _quoted(path) for path in self._not_text(base))
+            self._diff(base, "--binary", f"--output={file}")
+        counts = self._diff(base, "--shortstat").decode()
+        return Changes(*(_count(counts, what) for what in ("file", "insertion", "deletion")))
+
+    def _git(self, *words: str, given: bytes = b"") -> bytes:
+        own = (f"--git-dir={self._place}", f"--work-tree={self._root}")
+        return run_git([*own, *words], self._root, given=given)
+
+    def _diff(self, base: str, *words: str) -> bytes:
+        how = ("--cached", "--no-color", "--no-ext-diff", "--ignore-submodules=none")
+        return self._git("diff", *how, *words, base, "--")
+
+    def _found(self, below: str, *how: str) -> Iterator[bytes]:
+        """Name what is in a folder and not in the index, also within the repositories that lie in it."""
+        folder = os.path.join(self._root, below)
+        own = [f"--git-dir={self._place}", f"--work-tree={folder}"]
+        index = {"GIT_INDEX_FILE": os.path.join(self._place, "none")} if below else {}
+        words = [*own, "ls-files", "-z", "--others", *how]
+        listed = run_git(words, folder, variables={**_OURS_ALONE, **index}).split(b"\0")
+        for name in filter(None, listed):
+            path = os.path.join(os.fsencode(below), name)
+            if name.endswith(b"/"):
+                yield from self._found(os.fsdecode(path), *how)
+            else:
+                yield path
+
+    def _is_folder(self, path: bytes) -> bool:
+        return _mode(os.path.join(os.fsencode(self._root), path), stat.S_ISDIR)
+
+    def _add(self, paths: Iterable[bytes]) -> None:
+        """Put files and links into the index as they are; a path that isn't one any more isn't in it."""
+        root = os.fsencode(self._root)
+        folders: dict[bytes, bool] = {b"": True}
+
+        def is_reached(folder: bytes) -> bool:
+            """Whether no link lies on the way."""
+            if folder not in folders:
+                folders[folder] = is_reached(os.path.dirname(folder)) and self._is_folder(folder)
+            return folders[folder]
+
+        there = [
+            path
+            for path in sorted(paths)
+            if is_reached(os.path.dirname(path)) and _mode(os.path.join(root, path), _is_file_or_link)
+        ]
+        self._git("update-index", "-z", "--add", "--replace", "--stdin", given=b"".join(path + b"\0" for path in there))
+
+    def _not_text(self, base: str) -> Iterator[bytes]:
+        """Name the changed files that aren't UTF-8 before or after."""
+        words = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", base, "--")
+        parts = self._git(*words).split(b"\0")
+        for about, path in zip(parts[::2], parts[1::2], strict=False):
+            before, after = about.split()[2:4]
+            for name in (before, after):
+                if name.strip(b"0") and not _is_utf_8(self._git("cat-file", "blob", name.decode())):
+                    yield path
+                    break
+
+
+def _rows(listed: bytes) -> dict[bytes, str]:
+    """Read `git ls-files -z --stage`: by path the mode, the object and the stage."""
+    rows = (row.partition(b"\t") for row in listed.split(b"\0") if row)
+    return {path: what.decode() for what, _, path in rows}
+
+
+def _info(what: str) -> bytes:
+    mode, name, _stage = what.split()
+    return f"{mode} {name}".encode()
+
+
+def _any_below(folder: bytes, paths: set[bytes]) -> bool:
+    return any(path.startswith(folder + b"/") for path in paths)
+
+
+def _mode(path: bytes, is_so: Callable[[int], bool]) -> bool:
+    try:
+        return is_so(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _is_file_or_link(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def _quoted(path: bytes) -> bytes:
+    """Write a path as a pattern of gitattributes(5) that means it alone, in C's quotes."""
+    plain = re.sub(rb"([*?\[\]\\])", rb"\\\1", path)
+    return b"".join(bytes([each]) if 32 <= each < 127 and each not in b'"\\' else b"\\%03o" % each for each in plain)
+
+
+def _is_utf_8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_text(file: str) -> bool:
+    with open(file, "rb") as patch:
+        return all(_is_utf_8(line) for line in patch)
+
+
+def _count(counts: str, what: str) -> int:
+    found = re.search(rf"(\d+) {what}", counts)
+    return int(found[1]) if found else 0
+
+
+def _is_sha256(repository: str) -> bool:
+    try:
+        with open(os.path.join(repository, "config"), "rb") as file:
+            return re.search(rb"(?im)^\s*objectformat\s*=\s*sha256", file.read()) is not None
+    except OSError:
+        return False

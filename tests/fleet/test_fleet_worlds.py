@@ -1,0 +1,275 @@
+"""What a task did comes out of its world whole: the patch, put on the commit it began at, gives what lay there."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dogu.fleet.aside import WorldError
+from dogu.fleet.tasks import Task
+from dogu.fleet.world import World, make_world, write_files
+
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
+ODD = ["with space", "tab\tnew\nline", '"quoted"', "-rf", ":(glob)*", "a[b]?.txt", "back\\slash", "日本語", "#x", "!y"]
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run([*GIT, *words], cwd=folder, check=True, capture_output=True).stdout.decode(errors="replace")
+
+
+def commit(folder: Path, files: dict[str, bytes]) -> Path:
+    """Make a repository with one commit of the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "-b", "main")
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (folder / ".git" / "info" / "attributes").write_text("* -text -filter -working-tree-encoding -ident\n")
+    git(folder, "add", "--all", "--force")
+    git(folder, "commit", "-qm", "first", "--allow-empty")
+    return folder
+
+
+def tree(folder: Path) -> dict[bytes, tuple[str, bytes]]:
+    """What is in a folder, without what any repository keeps for itself, and without empty folders."""
+    found: dict[bytes, tuple[str, bytes]] = {}
+    for above, folders, files in os.walk(os.fsencode(folder)):
+        folders[:] = [name for name in folders if name != b".git"]
+        for name in [*files, *(each for each in folders if os.path.islink(os.path.join(above, each)))]:
+            path = os.path.join(above, name)
+            mode = os.lstat(path).st_mode
+            if name == b".git":
+                continue
+            if stat.S_ISLNK(mode):
+                found[os.path.relpath(path, os.fsencode(folder))] = ("link", os.readlink(path))
+            elif stat.S_ISREG(mode):
+                kind = "program" if mode & 0o100 else "file"
+                found[os.path.relpath(path, os.fsencode(folder))] = (kind, Path(os.fsdecode(path)).read_bytes())
+    return found
+
+
+def world_of(repo: Path, place: Path, files: dict[str, str] | None = None) -> World:
+    task = Task("t", "x", repo=str(repo), files=files or {})
+    return make_world(task, str(place / "fleet" / "tasks" / "t"), str(place / "fleet"))
+
+
+def patched(repo: Path, world: World, place: Path) -> dict[bytes, tuple[str, bytes]]:
+    """What a fresh checkout is with the world's patch."""
+    file = place / "patch.diff"
+    world.patch(str(file))
+    file.read_bytes().decode()  # whatever the files are, JSON can carry their patch
+    fresh = place / "fresh"
+    git(place, "clone", "-q", "--no-checkout", str(repo), str(fresh))
+    (fresh / ".git" / "info" / "attributes").write_text("* -text -filter -working-tree-encoding -ident\n")
+    git(fresh, "checkout", "-q", "main")
+    if file.stat().st_size:
+        git(fresh, "apply", "--binary", "--index", "--whitespace=nowarn", str(file))
+    return tree(fresh)
+
+
+class Vandal:
+    """Does at random what agents do to a tree."""
+
+    def __init__(self, seed: int, root: Path) -> None:
+        self._chance = random.Random(seed)
+        self._root = root
+        self._count = 0
+
+    def data(self) -> bytes:
+        return self._chance.choice(
+            [
+                b"",
+                b"no line end",
+                b"a\r\nb\r\n",
+                b"a\nb\rc\r\n",
+                "日本語\n".encode("shift_jis"),
+                "caf\xe9\n".encode("latin-1") * 3,
+                "x\ny\n".encode("utf-16"),
+                b"\xef\xbb\xbfbom\n",
+                b"$Id$\n",
+                self._chance.randbytes(300),
+                "한국어\n".encode() * 20,
+            ]
+        )
+
+    def name(self) -> str:
+        self._count += 1
+        return f"{self._chance.choice(ODD)}{self._count}"
+
+    def _files(self) -> list[Path]:
+        walked = [Path(above) / name for above, _, names in os.walk(self._root) for name in names]
+        return sorted(path for path in walked if ".git" not in path.relative_to(self._root).parts)
+
+    def _folders(self) -> list[Path]:
+        return [self._root, *sorted({path.parent for path in self._files()} - {self._root})]
+
+    def act(self) -> None:
+        acts: list[Callable[[], None]] = [self.write, self.change, self.delete, self.rename, self.link, self.mode]
+        self._chance.choice([*acts, self.nest, self.turn_into_folder, self.attributes, self.folder_into_link])()
+
+    def write(self) -> None:
+        folder = self._chance.choice(self._folders())
+        (folder / self.name()).write_bytes(self.data())
+
+    def change(self) -> None:
+        if files := [path for path in self._files() if not path.is_symlink()]:
+            path = self._chance.choice(files)
+            path.write_bytes(path.read_bytes() + self.data())
+
+    def delete(self) -> None:
+        if files := self._files():
+            self._chance.choice(files).unlink()
+
+    def rename(self) -> None:
+        if files := self._files():
+            path = self._chance.choice(files)
+            path.rename(self._chance.choice(self._folders()) / self.name())
+
+    def link(self) -> None:
+        target = self._chance.choice(["/etc/passwd", "..", "nowhere", "café"])
+        (self._root / self.name()).symlink_to(target)
+
+    def mode(self) -> None:
+        if files := [path for path in self._files() if not path.is_symlink()]:
+            path = self._chance.choice(files)
+            path.chmod(path.stat().st_mode ^ 0o111)
+
+    def nest(self) -> None:
+        folder = self._chance.choice([self._root / self.name(), *self._folders()[1:]])
+        folder.mkdir(exist_ok=True)
+        git(folder, "init", "-q")
+        (folder / self.name()).write_bytes(self.data())
+        if self._chance.random() < 0.5:
+            git(folder, "add", "--all")
+            git(folder, "commit", "-qm", "x", "--allow-empty")
+
+    def turn_into_folder(self) -> None:
+        if files := [path for path in self._files() if path.name != ".gitattributes"]:
+            path = self._chance.choice(files)
+            path.unlink()
+            path.mkdir()
+            (path / "in").write_bytes(self.data())
+
+    def folder_into_link(self) -> None:
+        if (self._root / "src").is_dir() and not (self._root / "src").is_symlink():
+            (self._root / "src").rename(self._root / f"moved{self.name()}")
+            (self._root / "src").symlink_to("elsewhere")
+
+    def attributes(self) -> None:
+        if (self._root / ".gitattributes").is_dir():
+            return
+        rules = ["text=auto eol=crlf", "working-tree-encoding=UTF-16", "filter=nothing", "ident", "-diff", "binary"]
+        (self._root / ".gitattributes").write_text(f"* {self._chance.choice(rules)}\n")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_patch_on_a_fresh_checkout_gives_what_the_world_was(tmp_path: Path, seed: int) -> None:
+    repo = commit(tmp_path / "repo", {"a.txt": b"a\nb\nc\n" * 5, "src/b.c": b"x\r\n", "src/d/c": b"\0\1", "log": b"x"})
+    before = Vandal(seed, repo)
+    for _ in range(3):
+        before.write()
+    git(repo, "add", "--all", "--force")
+    git(repo, "commit", "-qm", "second")
+    world = world_of(repo, tmp_path)
+    vandal = Vandal(seed + 1000, Path(world.root))
+    for _ in range(8):
+        vandal.act()
+    assert patched(repo, world, tmp_path) == tree(Path(world.root))
+
+
+def test_what_was_there_counts_though_it_is_ignored_and_what_is_new_doesnt(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {".gitignore": b"*.log\n", "kept.log": b"a\n"})
+    world = world_of(repo, tmp_path, {"given.log": "given\n"})
+    Path(world.root, "kept.log").write_text("b\n")
+    Path(world.root, "given.log").write_text("mine\n")
+    Path(world.root, "new.log").write_text("c\n")
+    file = tmp_path / "patch"
+    assert world.patch(str(file)).files == 2
+    assert "+mine" in file.read_text()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".gitignore").write_text("local\n")
+    (folder / "local").write_text("a\n")
+    copied = make_world(Task("t", "x", folder=str(folder)), str(tmp_path / "f" / "tasks" / "t"), str(tmp_path / "f"))
+    Path(copied.root, "local").write_text("b\n")
+    assert copied.patch(str(file)).files == 1
+
+
+def test_a_submodule_stays_as_it_is_and_what_is_put_there_is_no_link(tmp_path: Path) -> None:
+    inner = commit(tmp_path / "inner", {"in.txt": b"in\n"})
+    repo = commit(tmp_path / "repo", {"a.txt": b"a\n", ".gitmodules": b'[submodule "sub"]\n\tignore = all\n'})
+    git(repo, "submodule", "add", "-q", str(inner), "sub")
+    git(repo, "commit", "-qm", "second")
+    world = world_of(repo, tmp_path)
+    file = tmp_path / "patch"
+    assert world.patch(str(file)).files == 0
+    Path(world.root, "sub", "made").write_text("x\n")
+    world.patch(str(file))
+    assert "+++ b/sub/made" in file.read_text()
+    os.unlink(Path(world.root, "sub", "made"))
+    os.rmdir(Path(world.root, "sub"))
+    world.patch(str(file))
+    assert "-Subproject commit" in file.read_text()
+
+
+def test_the_users_own_git_settings_dont_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = tmp_path / "home" / ".config" / "git"
+    settings.mkdir(parents=True)
+    (settings / "ignore").write_text("*\n")
+    (settings / "attributes").write_text("* -diff\n")
+    template = tmp_path / "template" / "info"
+    template.mkdir(parents=True)
+    (template / "exclude").write_text("*\n")
+    (tmp_path / "home" / ".gitconfig").write_text(f"[init]\n\ttemplateDir = {template.parent}\n[diff]\nnoprefix=true\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    repo = commit(tmp_path / "repo", {"a.txt": b"a\n"})
+    world = world_of(repo, tmp_path)
+    Path(world.root, "new.txt").write_text("new\n")
+    file = tmp_path / "patch"
+    world.patch(str(file))
+    assert "+++ b/new.txt\n" in file.read_text()
+    assert "+new" in file.read_text()
+
+
+def test_what_git_cant_hold_is_told_and_nothing_is_left_out_in_silence(tmp_path: Path) -> None:
+    world = world_of(commit(tmp_path / "repo", {"a.txt": b"a\n"}), tmp_path)
+    Path(world.root, ".GIT").mkdir()
+    Path(world.root, ".GIT", "config").write_text("x\n")
+    with pytest.raises(WorldError, match=r"\.GIT/config"):
+        world.patch(str(tmp_path / "patch"))
+
+
+def test_nothing_is_made_where_a_link_leads_out_of_the_world(tmp_path: Path) -> None:
+    root, victim = tmp_path / "work", tmp_path / "victim"
+    root.mkdir()
+    victim.mkdir()
+    (victim / "kept").write_text("kept")
+    (root / "tests").symlink_to(victim)
+    (root / "inner").mkdir()
+    (root / "alias").symlink_to("inner")
+    for name in ("tests/sub/deep/x.py", "tests/kept", "alias/../../victim/y"):
+        with pytest.raises(OSError, match="leads out"):
+            write_files(str(root), {name: "x"})
+    assert sorted(os.listdir(victim)) == ["kept"]
+    (root / "last").symlink_to(victim / "kept")
+    write_files(str(root), {"alias/deep/z": "z", "last": "mine"})
+    assert (root / "inner" / "deep" / "z").read_text() == "z"
+    assert (root / "last").read_text() == "mine"
+    assert (victim / "kept").read_text() == "kept"
+
+
+def test_the_fleets_own_folder_isnt_copied_into_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / "build" / "out").mkdir(parents=True)
+    (folder / "build" / "kept").write_text("x")
+    (folder / "a").write_text("a")
+    fleet = folder / "build" / "out"
+    world = make_world(Task("t", "x", folder=str(folder)), str(fleet / "tasks" / "t"), str(fleet))
+    assert tree(Path(world.root)).keys() == {b"a", b"build/kept"}
