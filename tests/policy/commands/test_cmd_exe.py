@@ -40,6 +40,8 @@ UNKNOWN = [
     'git a"b""c" d',
     "del && ",
     "start /x del",
+    "dir >n^ul",
+    "git=x del",
     'start /b "del" x',
     "powershell dir`del",
     "cd %CD%",

@@ -303,7 +303,7 @@ class _Parser(Line):
         """Take a redirection's target."""
         is_odd = self.peek() == "^"
         taken = self.take_word()
-        if is_odd or self.peek() == "(" or (self.peek() == ")" and not self._groups):
+        if is_odd or self.peek() in ("(", "^") or (self.peek() == ")" and not self._groups):
             raise UnprovenError(told("a redirection that isn't known"))
         return taken
 
@@ -350,8 +350,8 @@ class _Parser(Line):
         follower = self.peek()
         if any(unit.is_escaped and not unit.text.isalnum() for unit in name):
             raise UnprovenError(told("^ in a command's name"))
-        if follower == "/" and text not in BUILTINS and '"' not in text:
-            raise UnprovenError(told("a / in a command's name: cmd.exe takes it for an option"))
+        if follower in ("/", ",", ";", "=") and text not in BUILTINS:
+            raise UnprovenError(told("a command's name that goes on with {character!r}", character=follower))
         if follower in (".", "\\") and follower:
             rest = re.match(r"[^\s,;=&|<>()]*", self.ahead())
             is_known = text in ("cd", "chdir") or (text == "echo" and rest is not None and rest[0] == ".")
@@ -417,7 +417,7 @@ class _Parser(Line):
 
     def _called(self, command: Command, how: str, rest: list[Unit]) -> None:
         """`call COMMAND`, which is read twice, and `start "TITLE" /b COMMAND`."""
-        text = "".join(unit.text if not unit.is_variable else f"%{unit.text}%" for unit in rest).strip(BLANKS)
+        text = "".join(unit.text if not unit.is_variable else f"%{unit.text}%" for unit in rest).lstrip(BLANKS)
         if any(unit.is_escaped or unit.text in ("%", "^", "!") for unit in rest):
             raise UnprovenError(told("{name} reads its command once more, and it holds ^ or %", name=how))
         if any(unit.is_variable and unit.text not in PATHS | WORDS for unit in rest):
