@@ -228,8 +228,9 @@ def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], 
     if start.settings.trust is Trust.TRUSTED and root != os.path.realpath(home):
         folders += [os.path.join(root, name, "commands") for name in (".gemini", ".dogu")]
     commands = CustomCommands([*(folder for folder, _ in _of_extensions(start.settings, "commands")), *folders])
-    taken = {command.name for command in slash}
-    for entry in commands.all():
+    entries = [*commands.all()]
+    taken = {command.name for command in slash} if entries else set[str]()
+    for entry in entries:
         if isinstance(entry, BadCommand):
             notes.add(say("Command can't be loaded: {problem}", problem=entry.problem))
         elif entry.name in taken:

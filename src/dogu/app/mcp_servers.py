@@ -15,6 +15,7 @@ from dogu.settings import Settings
 if TYPE_CHECKING:
     from dogu.agent.at_resources import PromptResources, RunTool
     from dogu.agent.slash import SlashCommands
+    from dogu.agent.slash.commands import ServerState
     from dogu.app.foundation import Foundation
     from dogu.policy.rules import Rules
     from dogu.runtime.discovery.mcp.entries import ServerEntry
@@ -130,30 +131,27 @@ def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:
         registry.offer_on_demand(FindTools(registry.find, registry.sources))
 
 
-def add_server_commands(servers: McpServers | None, slash: SlashCommands) -> None:
-    """Let the user look at the servers, and use their prompts as `/` commands."""
-    from dogu.agent.slash.commands import ServerState, mcp_command
+def states_of(servers: McpServers | None) -> list[ServerState]:
+    """Return how each server is, for the user to look at."""
+    from dogu.agent.slash.commands import ServerState
 
-    def states() -> list[ServerState]:
-        return (
-            [
-                ServerState(
-                    server.entry.alias,
-                    server.problem,
-                    not server.settled.is_set(),
-                    [(tool.name, tool.description) for tool in servers.tools_of(server.entry.alias)],
-                    [(f"/{prompt.command}", prompt.description) for prompt in server.prompts],
-                    [(f"@{each.alias}:{each.uri}", each.description or each.name) for each in server.resources],
-                )
-                for server in servers
-            ]
-            if servers is not None
-            else []
-        )
-
-    slash.register(mcp_command(states))
     if servers is None:
-        return
+        return []
+    return [
+        ServerState(
+            server.entry.alias,
+            server.problem,
+            not server.settled.is_set(),
+            [(tool.name, tool.description) for tool in servers.tools_of(server.entry.alias)],
+            [(f"/{prompt.command}", prompt.description) for prompt in server.prompts],
+            [(f"@{each.alias}:{each.uri}", each.description or each.name) for each in server.resources],
+        )
+        for server in servers
+    ]
+
+
+def add_prompt_commands(servers: McpServers, slash: SlashCommands) -> None:
+    """Let the user use the servers' prompts as `/` commands."""
     from dogu.agent.slash.mcp import LatePrompts, prompt_commands  # brings the SDK with it
 
     late = LatePrompts(lambda alias: servers.get(alias) is not None, servers.listed)

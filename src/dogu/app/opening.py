@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app.built_in import SessionServices, add_tools
-from dogu.app.conversation import budget_of, converse, keeping_commands
+from dogu.app.conversation import Conversation, budget_of, converse, keeping_commands
 from dogu.app.extending import add_own_commands
 from dogu.app.foundation import Foundation, jobs_folder, lay_foundation
-from dogu.app.mcp_servers import add_server_commands, mcp_servers, prompt_resources
+from dogu.app.mcp_servers import add_prompt_commands, mcp_servers, prompt_resources, states_of
 from dogu.app.model_choice import open_model
 from dogu.app.options import Door, Options, Start, read_settings, told_of_settings
 from dogu.app.sessions import at_session, copy_session, open_session
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from dogu.agent.loop import Agent
     from dogu.agent.session.live import Session
     from dogu.agent.session_housekeeping import SessionHousekeeping
-    from dogu.agent.slash import SlashCommands
+    from dogu.agent.slash import SlashCommand, SlashCommands
     from dogu.agent.slash.model import Connections
     from dogu.models.model import Model
+    from dogu.runtime.discovery.mcp.servers import McpServers
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -107,6 +108,7 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
     """Open an agent; see `open_agent`. The options of `start` are those of `at_session`."""
     from dogu.agent.at_paths import PromptReader
     from dogu.agent.sampling import ModelSampling
+    from dogu.agent.slash import SlashCommands
     from dogu.app.connecting import SessionConnections
     from dogu.models.wrapped import CurrentModel
 
@@ -130,9 +132,9 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
         reader = PromptReader(
             runtime.run, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)), resources
         )
-        slash = _slash_commands(base, talk.agent, runtime, connections)
-        slash.register(*keeping_commands(talk.housekeeping, base))
-        add_server_commands(servers, slash)
+        slash = SlashCommands(first=lambda: _slash_commands(base, talk, runtime, connections, servers, slash))
+        if servers is not None:
+            add_prompt_commands(servers, slash)
         add_own_commands(slash, start, talk.hooks, runtime.run)
         session = base.session
         yield Opened(
@@ -140,10 +142,16 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
         )
 
 
-def _slash_commands(base: Foundation, agent: Agent, runtime: Runtime, connections: Connections) -> SlashCommands:
+def _slash_commands(
+    base: Foundation,
+    talk: Conversation,
+    runtime: Runtime,
+    connections: Connections,
+    servers: McpServers | None,
+    all_of_them: SlashCommands,
+) -> list[SlashCommand]:
     """Make the `/` commands of every session. A new family is one line here."""
-    from dogu.agent.slash import SlashCommands
-    from dogu.agent.slash.commands import general_commands
+    from dogu.agent.slash.commands import general_commands, mcp_command
     from dogu.agent.slash.context import init_command
     from dogu.agent.slash.jobs import jobs_command
     from dogu.agent.slash.model import model_commands
@@ -151,14 +159,14 @@ def _slash_commands(base: Foundation, agent: Agent, runtime: Runtime, connection
     from dogu.app.settings_command import SettingsCommand
     from dogu.workspace.process.stored_jobs import StoredJobs
 
-    session, is_disabled = base.session, base.start.settings.tools.yolo_is_disabled
-    commands = SlashCommands()
-    commands.register(
-        *general_commands(agent, runtime, commands, yolo_is_disabled=is_disabled),
+    session, agent, is_disabled = base.session, talk.agent, base.start.settings.tools.yolo_is_disabled
+    return [
+        *general_commands(agent, runtime, all_of_them, yolo_is_disabled=is_disabled),
         *model_commands(connections),
         init_command(lambda: agent.model.name, runtime.roots[0], base.start.settings.context.file_names),
         SettingsCommand(base.start.options).command(),
         jobs_command(StoredJobs(jobs_folder(base.start.options))),
         *session_commands(agent, runtime, session, lambda: copy_session(session.path)),
-    )
-    return commands
+        *keeping_commands(talk.housekeeping, base),
+        mcp_command(lambda: states_of(servers)),
+    ]

@@ -103,16 +103,20 @@ class Late(Protocol):
 
 
 class SlashCommands:
-    """The commands of a session. Those registered by name come first; sources are asked anew each time."""
+    """The commands of a session. Those registered by name come first; sources are asked anew each time.
 
-    def __init__(self, commands: Iterable[SlashCommand] = ()) -> None:
-        self._commands = {command.name: command for command in commands}
+    `first` makes the commands before those, once somebody asks: many a session never does.
+    """
+
+    def __init__(self, commands: Iterable[SlashCommand] = (), first: Source | None = None) -> None:
+        self._first = first
+        self._registered = {command.name: command for command in commands}
         self._sources: list[Source] = []
         self._late: list[Late] = []
 
     def register(self, *commands: SlashCommand) -> None:
         """Add commands; a later one of the same name takes the place of the earlier."""
-        self._commands.update({command.name: command for command in commands})
+        self._registered.update({command.name: command for command in commands})
 
     def register_source(self, source: Source, late: Late | None = None) -> None:
         """Add commands that come and go; one whose name is taken already is left out. `late` ones are waited for."""
@@ -131,6 +135,8 @@ class SlashCommands:
 
     def means(self, text: str) -> bool:
         """Whether a text that begins with a slash is a command, or may be one that is on its way; a path is none."""
+        if not text.startswith("/"):
+            return False
         name = _first_word(text[1:])
         is_known = self.get(name) is not None or any(late.may_have(name) for late in self._late)
         return bool(name) and text.startswith(f"/{name}") and is_known
@@ -145,6 +151,13 @@ class SlashCommands:
         if command is None:
             return Said(self._unknown(name), is_failure=True)
         return await command.run(text.strip().removeprefix(name).strip())
+
+    @property
+    def _commands(self) -> dict[str, SlashCommand]:
+        if self._first is not None:
+            first, self._first = self._first, None
+            self._registered = {command.name: command for command in first()} | self._registered
+        return self._registered
 
     def _all(self) -> dict[str, SlashCommand]:
         found = dict(self._commands)
