@@ -197,6 +197,11 @@ def test_what_other_programs_call_a_restriction_is_one(row: dict[str, Any], kept
     assert [entry.exclude_tools for entry in entries] == ([] if kept is None else [kept])
 
 
+def test_two_lists_of_what_is_always_allowed_add_up():
+    (entry,), _ = read_entries({"a": {"command": "c", "alwaysAllow": ["x"], "autoApprove": ["y"]}})
+    assert [entry.allows(tool) for tool in ("x", "y", "z")] == [True, True, False]
+
+
 @pytest.mark.parametrize("key", ["toolFilter", "readOnly", "permissions", "safeMode", "exclude_tool", "scope"])
 def test_a_key_that_is_not_known_to_be_harmless_costs_its_server(key: str):
     entries, problems = read_entries({"a": {"command": "c", key: ["x"]}, "b": {"command": "c", "description": "d"}})

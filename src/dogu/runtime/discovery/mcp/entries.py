@@ -265,7 +265,7 @@ def _both(name: str, first: Any, second: Any, key: str) -> Any:
     """Join what two spellings of one key say. Raises `EntryError` where only one of them can be meant."""
     if first == second:
         return first
-    if name == "excludeTools" and isinstance(first, list) and isinstance(second, list):
+    if name in ("excludeTools", "alwaysAllow") and isinstance(first, list) and isinstance(second, list):
         return [*cast("list[Any]", first), *cast("list[Any]", second)]
     if name == "includeTools" and isinstance(first, list) and isinstance(second, list):
         return [each for each in cast("list[Any]", first) if each in second]
