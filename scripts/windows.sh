@@ -83,16 +83,19 @@ if ! [ -x "$here/winpy" ]; then
 fi
 # Links for the tests: Wine makes none itself.
 links=$here/links
-rm -rf "$links" && mkdir -p "$links/root/sub" "$links/outside"
+mkdir -p "$links/root/sub" "$links/outside"
 printf 'nobody may read this' >"$links/outside/secret.txt"
 printf b >"$links/root/sub/b.txt"
-ln -s ../outside "$links/root/link"
-ln -s "$links/outside" "$links/root/absolute"
-ln -s ../../outside "$links/root/sub/up"
-ln -s ../outside/secret.txt "$links/root/file.txt"
-ln -s sub "$links/root/own"
+ln -sfn ../outside "$links/root/link"
+ln -sfn "$links/outside" "$links/root/absolute"
+ln -sfn ../../outside "$links/root/sub/up"
+ln -sfn ../outside/secret.txt "$links/root/file.txt"
+ln -sfn sub "$links/root/own"
 export DOGU_TEST_LINKS="Z:$links"
-[ $# -gt 0 ] || set -- tests/workspace/test_windows_paths.py tests/workspace/test_edit_match.py tests/workspace/text tests/workspace/test_patch.py tests/test_language.py
-# Python's streams want pipes under Wine.
-PYTHONPATH="$PWD/src;$PWD/tests" "$here/winpy" -m pytest -q -n 0 -p no:cacheprovider "$@" </dev/null 2>&1 | cat
+[ $# -gt 0 ] || set -- tests/workspace/test_windows_paths.py tests/test_windows.py tests/windows tests/workspace/test_edit_match.py \
+    tests/workspace/text tests/workspace/test_patch.py tests/test_language.py
+# Python's streams want pipes under Wine; a folder of a run's own lets two go on at once.
+temporary=$here/prefix/drive_c/tests-$$
+trap 'rm -rf "$temporary"' EXIT
+PYTHONPATH="Z:$PWD/src;Z:$PWD/tests" "$here/winpy" -m pytest -q -n 0 -p no:cacheprovider --basetemp "C:\\tests-$$" "$@" </dev/null 2>&1 | cat
 exit "${PIPESTATUS[0]}"
