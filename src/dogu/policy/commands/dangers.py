@@ -59,7 +59,7 @@ def _of_module(words: Sequence[Word], at: int, hints: Hints) -> Iterator[Danger]
 
 # Modules of the standard library that are called as a program is that isn't one of Python's.
 _NO_MODULES = frozenset(
-    "test site runpy code pdb timeit trace profile cProfile http time ftplib telnetlib sqlite3 zipfile tarfile".split()
+    "test site runpy code pdb timeit trace profile http time ftplib telnetlib sqlite3 zipfile tarfile".split()
 )
 
 

@@ -275,7 +275,19 @@ class Reading:
             return check_config(value, self._program.names)
         if kind in _GOES_OUT and self.hints.holds_output(value):
             return Effect.REACHES, told("it sends what a command prints")
+        if kind == "go_flags" and value.value is None:
+            value = self._with_words(value)
         return check_value(kind, value, self.hints.around)
+
+    def _with_words(self, value: Word) -> Word:
+        """The value with a word for each substitution that prints one, as `$(git describe --tags)` does."""
+        parts = [
+            part
+            if part.kind is not PartKind.COMMAND or not self.hints.is_no_option(Word((part,), value.raw))
+            else Part(PartKind.LITERAL, "x", quoted=True)
+            for part in value.parts
+        ]
+        return Word(tuple(parts), value.raw)
 
     def _not_known(self, at: int, text: str) -> Danger:
         return Danger(
