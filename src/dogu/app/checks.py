@@ -42,6 +42,8 @@ async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Chec
     for check in _check_key_file(options):
         yield check
     yield await to_thread.run_sync(_check_sandbox, settings)
+    if IS_LINUX:
+        yield await to_thread.run_sync(_check_layers, options, settings)
     yield _check_ripgrep()
     if not IS_WINDOWS:
         yield check_program("bash", "bash", say("Install bash: commands run by it."), is_needed=True)
@@ -135,6 +137,30 @@ def _check_key_file(options: Options) -> list[Check]:
         found = say("{path} can be read by others (mode {mode})", path=path, mode=f"{mode:o}")
         return [Check("key file", Health.BAD, found, say("Run: chmod 600 {path}", path=path))]
     return [Check("key file", Health.GOOD, say("{path}, for you alone", path=path))]
+
+
+def _check_layers(options: Options, settings: Settings) -> Check:
+    """Say whether commands run in layers here: then it is known what each of them changed."""
+    from tempfile import TemporaryDirectory
+
+    from dogu.workspace.launcher.layers import holds_renames
+    from dogu.workspace.layer.make import why_none
+
+    advice = say("Without layers, undo leaves what changed while a command ran, unless it is told --unsure.")
+    try:
+        sandbox = open_sandbox(settings)
+        if sandbox is None or not sandbox.makes_layers:
+            return Check("layers", Health.POOR, say("none: bubblewrap makes them"), advice)
+        os.makedirs(options.state_folder, mode=0o700, exist_ok=True)
+        with TemporaryDirectory(dir=options.state_folder) as folder:
+            why = why_none([options.real_root], folder)
+    except (OSError, ToolError) as error:
+        why = str(error)
+    if why:
+        return Check("layers", Health.POOR, say("none: {why}", why=say(why)), advice)
+    if holds_renames():
+        return Check("layers", Health.GOOD, say("held"))
+    return Check("layers", Health.GOOD, say("held, but for commands that rename a folder that was there before"))
 
 
 def _check_sandbox(settings: Settings) -> Check:

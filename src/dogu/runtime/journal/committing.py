@@ -38,13 +38,15 @@ _BY_STAMP = State(digest=digest_by_stamp(0, 0))
 class Staged(msgspec.Struct):
     """What is to be committed: the records of it with what was there, the steps, and what stands in the way.
 
-    `along` are the paths, by folder, that are moved with a folder that is new.
+    What the steps `by_name` find is kept by a second name, once that is noted. `along` are the paths, by folder, that
+    are moved with a folder that is new.
     """
 
     changes: list[ChangeRecord] = msgspec.field(default_factory=list[ChangeRecord])
     steps: list[Step] = msgspec.field(default_factory=list[Step])
     contents: list[Step] = msgspec.field(default_factory=list[Step])
     content_bytes: int = 0
+    by_name: list[Step] = msgspec.field(default_factory=list[Step])
     along: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
     conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
     nothing_to_do: list[str] = msgspec.field(default_factory=list[str])
@@ -196,7 +198,9 @@ class Stager:
         is_moved = step.path in self._moved
         if state.kind != "file" or is_moved or state.has_same_content(step.target) or self._kept.find(state):
             return state
-        if self._is_many_kept and not step.is_in_place and self._keeps_by_name(step):
+        is_worth_it = self._is_many_kept or state.size > IN_LOG_BYTES
+        if is_worth_it and not step.is_in_place and self._kept.can_keep_by_name(step.now, self._beside):
+            self._found.by_name.append(step)
             return state
         if state.size <= IN_LOG_BYTES and self._kept.take_room(state.size):
             state = msgspec.structs.replace(state, where=self._found.content_bytes)
@@ -211,13 +215,6 @@ class Stager:
         finally:
             os.close(place.parent)
         return state
-
-    def _keeps_by_name(self, step: Step) -> bool:
-        place = self._reach.place(step.path)
-        try:
-            return self._kept.keep_by_name(place.parent, place.name, step.now, beside=self._beside)
-        finally:
-            os.close(place.parent)
 
     def _peers(self, step: Step) -> tuple[bytes, ...]:
         """Find the other names of a file that loses one, where the tree isn't too large to look for them."""

@@ -28,6 +28,7 @@ from dogu.runtime.journal.undo import (
     UndoReport,
     alone,
     contents_of,
+    keep_by_name,
     tried_again,
     undo_title,
 )
@@ -132,6 +133,8 @@ class Journal:
             with self._noted(sources):
                 contents = contents_of(staged.contents, reach)
                 self._log.append(record, contents, durable=True, content_bytes=staged.content_bytes)
+                unkept = keep_by_name(staged.by_name, reach, self.kept, beside)
+                staged.lost += [(step.path, step.now.state.size) for step in unkept]
                 _, failed = self._restorer.applier_of(record.number, reach).apply(staged.steps)
                 refused = {
                     path: each.reason for each in failed for path in (each.path, *staged.along.get(each.path, ()))

@@ -120,13 +120,25 @@ class Kept:
                     fs.rename(name, f"{place}/{_name_of(state)}", src_dir_fd=folder)
                     return
 
-    def keep_by_name(self, folder: int, name: str, seen: Seen, *, beside: str = "") -> bool:
-        """Keep a content that goes from its place by a second name; False where that can't be. Raises OSError."""
+    def can_keep_by_name(self, seen: Seen, beside: str = "") -> bool:
+        """Whether a content that goes from its place can be kept by a second name, with room for it. Raises OSError."""
         if seen.status is None or seen.status.st_nlink != 1:
             return False
+        place = self._place_for(beside)
+        return os.stat(place).st_dev == seen.status.st_dev and self._budget.take(seen.state.size)
+
+    def keep_by_name(self, folder: int, name: str, seen: Seen, *, beside: str = "") -> bool:
+        """Give what is to go a second name, or copy it: once it is noted that it goes, not before.
+
+        False when there is no room for it. Raises OSError.
+        """
+        target = f"{self._place_for(beside)}/{_name_of(seen.state)}"
+        return _linked(folder, name, target) or self._copied(folder, name, target)
+
+    def _place_for(self, beside: str) -> str:
         place = os.path.join(beside, "kept", os.path.basename(self._folder)) if beside else self._own_place
         self._make(place)
-        return self._budget.take(seen.state.size) and _linked(folder, name, f"{place}/{_name_of(seen.state)}")
+        return place
 
     def read(self, state: State) -> bytes | None:
         """Return a whole content; None when it wasn't kept. Raises `ToolError` when it is no longer as it was kept."""
@@ -167,9 +179,7 @@ class Kept:
         state = seen.state
         if self.file_of(state):
             return True
-        place = os.path.join(beside, "kept", os.path.basename(self._folder)) if beside else self._own_place
-        self._make(place)
-        target = os.path.join(place, _name_of(state))
+        target = os.path.join(self._place_for(beside), _name_of(state))
         if not self._budget.take(0 if goes and beside else state.size):
             return False
         if goes and (seen.status is None or seen.status.st_nlink == 1) and _linked(folder, name, target):

@@ -81,6 +81,7 @@ class Restorer:
         self._known = known
         self._writer = writer
         self._catch_up = catch_up
+        self._by_name: list[Step] = []
 
     def plan(self, wanted: Wanted, consent: Consent, reach: JournalReach, *, is_redo: bool = False) -> UndoPlan:
         """Say what an undo would do. Raises `ToolError` (NOT_FOUND: nothing to undo)."""
@@ -133,6 +134,8 @@ class Restorer:
         )
         self._log.append(record, contents, durable=True, content_bytes=count)
         self._catch_up()
+        why = told("what it holds now can't be kept: there is no room for that")
+        refused += [UndoRefusal(step.path, why) for step in keep_by_name(self._by_name, reach, self._kept)]
         left = {each.path for each in refused}
         to_do = [step for step in steps[: len(plan.steps)] if step.path not in left]
         restored, failed = self._applier(number, reach).apply(to_do)
@@ -151,6 +154,7 @@ class Restorer:
             except ToolError:
                 continue
         to_do, refused = _left_to_do(steps, changes)
+        keep_by_name([step for step in to_do if self._is_lost(step)], reach, self._kept)
         _, failed = self._applier(number, reach).apply(to_do)
         return [*refused, *failed]
 
@@ -208,13 +212,14 @@ class Restorer:
         changes: list[ChangeRecord] = []
         refused: list[UndoRefusal] = []
         to_log: list[Step] = []
+        by_name: list[Step] = []
         size = 0
         names = _names_by_file(steps)
         for step in steps:
             now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=_peers(step, names, reach))
             if now.kind == "file" and not now.has_same_content(step.target) and self._kept.find(now) is None:
-                if len(steps) > MANY and self._keeps_by_name(step, reach):
-                    pass  # costs less than to read it, and to free what it takes
+                if (len(steps) > MANY or now.size > IN_LOG_BYTES) and self._goes(step):
+                    by_name.append(step)  # costs less than to read it, and to free what it takes
                 elif now.size <= IN_LOG_BYTES and self._kept.take_room(now.size):
                     now = msgspec.structs.replace(now, where=size)
                     size += now.size
@@ -224,17 +229,22 @@ class Restorer:
                     refused.append(UndoRefusal(step.path, why))
             after = msgspec.structs.replace(step.target, where=NOT_KEPT)
             changes.append(ChangeRecord(os.fsencode(step.path), now, after, step.path in outside))
+        self._by_name = by_name
         return changes, refused, contents_of(to_log, reach), size
 
     def _keeps_apart(self, step: Step, reach: JournalReach) -> bool:
         with _opened(reach, step.path) as (folder, name):
             return self._kept.keep_apart(folder, name, step.now, goes=step.target.links < 2)
 
-    def _keeps_by_name(self, step: Step, reach: JournalReach) -> bool:
-        if step.target.links > 1 or fs.is_open_for_writing(step.path):
-            return False
-        with _opened(reach, step.path) as (folder, name):
-            return self._kept.keep_by_name(folder, name, step.now)
+    def _is_lost(self, step: Step) -> bool:
+        """Whether what a step finds goes, and isn't kept yet."""
+        now = step.now.state
+        return now.kind == "file" and not now.has_same_content(step.target) and self._kept.find(now) is None
+
+    def _goes(self, step: Step) -> bool:
+        """Whether what a step finds can be kept by a second name: it goes, and nobody is writing to it."""
+        is_kept_well = step.target.links < 2 and not fs.is_open_for_writing(step.path)
+        return is_kept_well and self._kept.can_keep_by_name(step.now)
 
     def _note_undone(
         self, number: int, numbers: tuple[int, ...], refused: Sequence[UndoRefusal], failed: Sequence[UndoRefusal] = ()
@@ -333,6 +343,26 @@ def _opened(reach: JournalReach, path: str) -> Generator[tuple[int, str]]:
         yield place.parent, place.name
     finally:
         os.close(place.parent)
+
+
+def keep_by_name(steps: Sequence[Step], reach: JournalReach, kept: Kept, beside: str = "") -> list[Step]:
+    """Give what goes a second name: after it was noted, since the first one must not stay beside it.
+
+    Returns the steps for whose files there is no room.
+    """
+    failed: list[Step] = []
+    for step in steps:
+        try:
+            with _opened(reach, step.path) as (folder, name):
+                if not kept.keep_by_name(folder, name, step.now, beside=beside):
+                    failed.append(step)
+        except ToolError:
+            continue  # gone meanwhile, as will be seen
+        except FileNotFoundError:
+            continue
+        except OSError:
+            failed.append(step)
+    return failed
 
 
 def contents_of(steps: Sequence[Step], reach: JournalReach) -> Generator[bytes]:

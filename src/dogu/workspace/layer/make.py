@@ -5,13 +5,17 @@ They lie on the root's own mount, so that what is kept is moved and no byte of i
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
+from dogu.language import told
 from dogu.workspace import fs
 from dogu.workspace.sandbox import places
 
@@ -118,6 +122,26 @@ def make(roots: Sequence[str], beside: str) -> Layers | None:
         Layers(tuple(made)).remove()
         return None
     return Layers(tuple(made))
+
+
+def why_none(roots: Sequence[str], beside: str) -> str:
+    """Say why these roots can have no layers, "" where they can; see `make`. Tries a mount. Raises OSError."""
+    if _has_mounts_below(roots):
+        return told("another file system is mounted inside")
+    if places.listening(roots):
+        return told("a program listens on a socket inside")
+    layers = make(roots, beside)
+    if layers is None:
+        return told("neither the sessions' folder nor the one beside the root can hold them (same mount, 1 GB free)")
+    try:
+        code = "import json, os, sys; from dogu.workspace.launcher.layers import enter\n"
+        code += "enter([tuple(map(os.fsencode, each)) for each in json.loads(sys.argv[1])], os.open('/', os.O_PATH))"
+        order = json.dumps([(layer.root, layer.folder) for layer in layers.all])
+        tried = subprocess.run([sys.executable, "-c", code, order], capture_output=True, check=False)
+    finally:
+        layers.remove()
+    last = tried.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    return told("the kernel mounts none here ({error})", error=last) if tried.returncode else ""
 
 
 def aside_of(folder: str) -> str:
