@@ -43,6 +43,21 @@ async def test_when_the_money_is_spent_no_request_is_sent() -> None:
     assert limits.is_spent
 
 
+async def test_requests_under_way_count_as_what_they_are_likely_to_cost() -> None:
+    kept: list[float] = []
+    limits = SharedLimits(max_cost=1.0, keep=kept.append)
+    assert await _passes(limits.begin)
+    assert not await _passes(limits.begin)  # nobody knows yet what one costs
+    await limits.end(Spent(10, 0.3))
+    for _ in range(2):
+        assert await _passes(limits.begin)
+    assert not await _passes(limits.begin)  # a third would come to 1.20
+    await limits.end(Spent(10, 0.3))
+    await limits.end(Spent(10, 0.3))
+    assert await _passes(limits.begin)  # alone, while there is any money
+    assert kept == pytest.approx([0.3, 0.6, 0.9])
+
+
 async def test_a_refusal_pauses_all_and_halves_what_is_under_way() -> None:
     clock = Clock()
     limits = SharedLimits(now=clock)

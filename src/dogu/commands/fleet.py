@@ -323,6 +323,10 @@ def _print_comparison(found: Comparison, names: list[str]) -> None:
     )
 
     def line(what: str, one: Difference, form: str) -> None:
+        if one.low is None or one.high is None:
+            few = say("too few to tell")
+            print(f"{what}: {one.a:{form}} → {one.b:{form}}  ({one.difference:{form}}; {few})")
+            return
         values = [format(value, form) for value in (one.a, one.b, one.difference, one.low, one.high)]
         mark = "" if one.is_clear else f"  ({say('may be chance')})"
         print(f"{what}: {values[0]} → {values[1]}  ({values[2]}, 95 % {values[3]} … {values[4]}){mark}")

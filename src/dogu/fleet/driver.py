@@ -75,12 +75,13 @@ class Driver:
         self._losses: dict[str, int] = {}
         self._stopped = ""
         self._failures = 0
-        spent = fleet.counts().cost_usd + fleet.former_cost_usd()
+        spent = max(fleet.counts().cost_usd + fleet.former_cost_usd(), fleet.spent_usd())
         self.limits = SharedLimits(
             self._plan.requests_per_minute,
             self._plan.tokens_per_minute,
             self._plan.max_cost,
             spent,
+            keep=fleet.keep_spent,
         )
 
     async def run(self, engine: Engine) -> Report:

@@ -73,7 +73,8 @@ class SharedLimits:
     """The limits themselves: first come, first served, so each task has its turn.
 
     How many requests are under way at once is found out: halved when the server refuses one, a little more with each
-    that it takes.
+    that it takes. Where there is a bound on money, those under way count as what they are likely to cost, so that many
+    at once don't spend more than one after another would. `keep` is told what has been spent.
     """
 
     def __init__(
@@ -83,7 +84,10 @@ class SharedLimits:
         max_cost: float | None = None,
         spent_usd: float = 0.0,
         now: Callable[[], float] = time.monotonic,
+        keep: Callable[[float], None] = lambda _: None,
     ) -> None:
+        self._keep = keep
+        self._likely_usd: float | None = None  # what a request costs: the most that one has
         self._requests = Bucket(requests_per_minute, now)
         self._tokens = Bucket(tokens_per_minute, now)
         self._max_cost = max_cost
@@ -100,6 +104,15 @@ class SharedLimits:
         """Whether the money has come to its end."""
         return self._max_cost is not None and self.spent_usd >= self._max_cost
 
+    @property
+    def _is_affordable(self) -> bool:
+        """Whether one request more leaves what all under way are likely to cost within the money; one alone always."""
+        if self._max_cost is None or not self._under_way:
+            return True
+        if self._likely_usd is None:
+            return False  # the first one tells
+        return self.spent_usd + (self._under_way + 1) * self._likely_usd <= self._max_cost
+
     async def begin(self, tokens: int) -> str:
         """Wait for a turn; see `Limits`."""
         async with self._turn:
@@ -108,7 +121,7 @@ class SharedLimits:
                     return told("the fleet has spent its {limit:.2f} USD", limit=self._max_cost)
                 changed = self._changed
                 wait_s = max(self._paused_until - self._now(), self._requests.wait_s(), self._tokens.wait_s())
-                if wait_s <= 0 and self._under_way < max(1, int(self._most_at_once)):
+                if wait_s <= 0 and self._under_way < max(1, int(self._most_at_once)) and self._is_affordable:
                     break
                 with anyio.move_on_after(max(wait_s, _SHORTEST_PAUSE_S) if wait_s > 0 else None):
                     await changed.wait()
@@ -128,6 +141,9 @@ class SharedLimits:
             self._under_way = max(0, self._under_way - 1)
             self._tokens.take(spent.tokens)
             self.spent_usd += spent.cost_usd
+            self._keep(self.spent_usd)
+            if spent.tokens:
+                self._likely_usd = max(self._likely_usd or 0.0, spent.cost_usd)
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
 

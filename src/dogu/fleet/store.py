@@ -22,6 +22,7 @@ from dogu.language import plain, told
 from dogu.workspace import fs
 
 _FILE = "fleet.sqlite"
+_SPENT = "spent"
 _UNFINISHED = f"{_FILE}.new"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -141,6 +142,19 @@ class Fleet:
         with self._database:
             cut_short = "UPDATE tasks SET state = 'queued' WHERE state = 'running' RETURNING id"
             return sorted(task_id for (task_id,) in self._database.execute(cut_short).fetchall())
+
+    def spent_usd(self) -> float:
+        """What was last kept as spent: also by attempts that were cut short, and have no row."""
+        try:
+            with open(self.place(_SPENT), encoding="ascii") as file:
+                return float(file.read(64))
+        except (OSError, ValueError):
+            return 0.0
+
+    def keep_spent(self, usd: float) -> None:
+        """Keep what has been spent, for each request: not synced, so a power cut may forget the last ones."""
+        with open(self.place(_SPENT), "w", encoding="ascii") as file:
+            file.write(f"{usd:.9f}")
 
     def former_cost_usd(self) -> float:
         """What earlier tries of tasks cost that were run once more."""
