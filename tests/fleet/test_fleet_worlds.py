@@ -7,7 +7,9 @@ import random
 import stat
 import subprocess
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -273,3 +275,60 @@ def test_the_fleets_own_folder_isnt_copied_into_itself(tmp_path: Path) -> None:
     fleet = folder / "build" / "out"
     world = make_world(Task("t", "x", folder=str(folder)), str(fleet / "tasks" / "t"), str(fleet))
     assert tree(Path(world.root)).keys() == {b"a", b"build/kept"}
+
+
+def test_any_kind_of_repository_is_a_source(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {"a.txt": b"a\n", "big.bin": b"version https://git-lfs.github.com/spec/v1\n"})
+    git(repo, "tag", "-a", "v1", "-m", "v1")
+    (repo / ".gitattributes").write_text("*.bin filter=lfs\n*.txt eol=crlf\n")
+    git(repo, "add", ".gitattributes")
+    git(repo, "commit", "-qm", "second")
+    git(repo, "worktree", "add", "-q", str(tmp_path / "worktree"))
+    git(repo, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+    git(repo, "clone", "-q", "--depth", "1", f"file://{repo}", str(tmp_path / "shallow"))
+    git(repo, "checkout", "-q", "--detach", "v1")
+    first = git(repo, "rev-parse", "v1^{commit}").strip()
+    sources = [
+        (str(repo), "", {b"a.txt", b"big.bin"}),
+        (str(repo), first[:12], {b"a.txt", b"big.bin"}),
+        (f"file://{repo}", "v1", {b"a.txt", b"big.bin"}),
+        *(
+            (str(tmp_path / name), "main", {b".gitattributes", b"a.txt", b"big.bin"})
+            for name in ("bare.git", "shallow")
+        ),
+        (str(tmp_path / "worktree"), "worktree", {b".gitattributes", b"a.txt", b"big.bin"}),
+    ]
+    for number, (source, ref, names) in enumerate(sources):
+        place = tmp_path / f"fleet{number}"
+        world = make_world(Task("t", "x", repo=source, ref=ref), str(place / "tasks" / "t"), str(place))
+        assert tree(Path(world.root)).keys() == names
+        assert world.patch(str(tmp_path / "patch")).files == 0
+        Path(world.root, "a.txt").write_bytes(b"b\n")
+        assert world.patch(str(tmp_path / "patch")).files == 1
+
+
+def test_a_repository_that_asks_for_a_password_fails_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Asks(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            return
+
+    asked = tmp_path / "asked"
+    program = tmp_path / "askpass"
+    program.write_text(f"#!/bin/sh\ntouch {asked}\necho x\n")
+    program.chmod(0o755)
+    (tmp_path / ".gitconfig").write_text(f"[core]\n\taskPass = {program}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SSH_ASKPASS", str(program))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Asks) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        task = Task("t", "x", repo=f"http://127.0.0.1:{server.server_port}/r.git")
+        with pytest.raises(WorldError, match="terminal prompts disabled"):
+            make_world(task, str(tmp_path / "fleet" / "tasks" / "t"), str(tmp_path / "fleet"))
+        server.shutdown()
+    assert not asked.exists()
