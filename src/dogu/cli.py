@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from dogu.streams import give_up_output, is_of_output, open_closed_streams, prepare_streams
@@ -69,8 +70,6 @@ def _tell_output_lost(error: OSError) -> int:
 
 
 def _wants_dump() -> bool:
-    import os
-
     return bool(os.environ.get("DOGU_DEBUG"))
 
 
@@ -88,8 +87,6 @@ def _tell_defect(error: Exception) -> int:
 
 def _words_of_machine(error: Exception) -> str:
     """Say what the machine or a limit refused, or that the folder that dogu keeps its own in can't be used."""
-    import os
-
     from dogu.language import say, told
 
     try:
@@ -138,8 +135,6 @@ def _run(words: list[str]) -> int:
 
 
 def _command(words: list[str]) -> int:
-    import os
-
     from dogu.app import Options
     from dogu.commands import about
     from dogu.contract import ToolError
@@ -181,8 +176,6 @@ def _command(words: list[str]) -> int:
 
 def _finish_what_was_killed(options: Options) -> None:
     """Whatever dogu is to do now, nothing half done of a killed one stays in a workspace."""
-    import os
-
     pending = os.path.join(options.state_folder, "pending")
     try:
         is_any = any(name.endswith(".journal") for name in os.listdir(pending))

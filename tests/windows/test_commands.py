@@ -15,9 +15,9 @@ from dogu.contract.errors import ToolError
 from dogu.workspace.environment import command_environment
 from dogu.workspace.process.command import ProcessResult, ShellCommand, Until
 from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.process.starting import launcher, talked_to
 from dogu.workspace.process.stored_jobs import StoredJobs
-from dogu.workspace.process.talked_to import Start, talked_to
-from dogu.workspace.process.wire import launcher
+from dogu.workspace.process.talked_to import Start
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "win32", reason="Windows' own Python runs these"),

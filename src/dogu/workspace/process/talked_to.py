@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -112,28 +111,8 @@ class TalkedTo:
             self._waiting.discard(scope)
 
 
-@asynccontextmanager
-async def talked_to(launch: Launch, start: Start) -> AsyncGenerator[TalkedTo]:
-    """Start a program; leaving the context ends it, with all it started. Raises OSError when it can't be started."""
-    program = await _started(launch, start)
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(program.watch)
-            try:
-                yield program
-            finally:
-                group.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await program.end()
-        program.close()
-
-
-async def _started(launch: Launch, start: Start) -> TalkedTo:
-    if sys.platform == "win32":
-        from dogu.workspace.process.windows import started
-
-        return await started(launch, start)
+async def started(launch: Launch, start: Start) -> TalkedTo:
+    """Start a program to be talked to. Raises `OSError` when it can't be started."""
     theirs: list[int] = []
     ours: list[int] = []
     is_started = False

@@ -156,15 +156,6 @@ class SupervisorLine:
         self._outputs = {}
 
 
-def launcher(*, is_scoped: bool = False, hosts: tuple[str, ...] | None = None) -> Launch:
-    """Return this system's launcher, which isn't started yet; see `Launch`."""
-    if sys.platform == "win32":
-        from dogu.workspace.process.windows import WindowsLaunch
-
-        return WindowsLaunch(is_scoped=is_scoped, hosts=hosts)
-    return Launch(is_scoped=is_scoped, hosts=hosts)
-
-
 class Launch:
     """The launcher process: started when first needed, and again when it was lost.
 
