@@ -110,6 +110,11 @@ Approval mode: auto_edit
   /connect
       connect a model: a key, or a
       server on this machine
+  /init [WHAT MATTERS]
+      have the model write AGENTS.md for
+      this folder, from what is in it
+  /settings [KEY [VALUE]]
+      show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
                               what runs
@@ -155,6 +160,9 @@ Approval mode: auto_edit
   /stats
       show tokens, costs, calls and how
       full the context is
+  /mcp [SERVER]
+      show the MCP servers and what they
+      offer
   /quit
       leave (Ctrl-D does, too)
   /open [NUMBER]
@@ -178,6 +186,9 @@ Approval mode: auto_edit
       again
   /export [FILE]
       write this session as a web page
+  /trust yes | no
+      say whether what this folder
+      brings counts like your own
   /copy
       copy the last answer to the
       clipboard
@@ -243,6 +254,11 @@ Over.
   /connect
       モデルを接続する: キー、またはこの
       マシン上のサーバー
+  /init [WHAT MATTERS]
+      have the model write AGENTS.md for
+      this folder, from what is in it
+  /settings [KEY [VALUE]]
+      show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
                               バックグラ
@@ -284,6 +300,9 @@ Over.
   /stats
       トークン、費用、呼び出し、コンテキ
       ストの使用量を表示
+  /mcp [SERVER]
+      show the MCP servers and what they
+      offer
   /quit
       終了（Ctrl-D でも可）
   /open [NUMBER]
@@ -308,6 +327,9 @@ Over.
   /export [FILE]
       このセッションを Web ページとして
       書き出す
+  /trust yes | no
+      say whether what this folder
+      brings counts like your own
   /copy
       直近の回答をクリップボードにコピー
   @path
@@ -372,6 +394,11 @@ Over.
   /connect
       모델 연결: 키 또는 이 컴퓨터의
       서버
+  /init [WHAT MATTERS]
+      have the model write AGENTS.md for
+      this folder, from what is in it
+  /settings [KEY [VALUE]]
+      show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
                               백그라운드
@@ -412,6 +439,9 @@ Over.
   /stats
       토큰, 비용, 호출, 컨텍스트 사용량
       표시
+  /mcp [SERVER]
+      show the MCP servers and what they
+      offer
   /quit
       종료(Ctrl-D도 가능)
   /open [NUMBER]
@@ -433,6 +463,9 @@ Over.
       붙이기
   /export [FILE]
       이 세션을 웹 페이지로 저장
+  /trust yes | no
+      say whether what this folder
+      brings counts like your own
   /copy
       마지막 답변을 클립보드에 복사
   @path
@@ -484,6 +517,9 @@ Over.
   /mode [MODE]                显示或设置批准模式：default、auto_edit、plan、yolo
   /model [NAME]               显示或更换模型
   /connect                    连接模型：用密钥，或用本机上的服务器
+  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder,
+                              from what is in it
+  /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               后台正在运行的内容
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
@@ -500,6 +536,7 @@ Over.
                               某事
   /compact [WHAT TO KEEP]     总结较早的对话，释放上下文
   /stats                      显示 token、费用、调用和上下文用量
+  /mcp [SERVER]               show the MCP servers and what they offer
   /quit                       退出（Ctrl-D 也可以）
   /open [NUMBER]              完整显示折叠的结果；不带编号时显示最后一个
   /theme [dark | light]       适合深色或浅色背景的颜色
@@ -509,6 +546,8 @@ Over.
   /clear                      清屏并开始新会话
   /rename NAME                为此会话命名，便于以后查找
   /export [FILE]              将此会话保存为网页
+  /trust yes | no             say whether what this folder brings counts like
+                              your own
   /copy                       将上一条回答复制到剪贴板
   @path                       把文件读入提示词
 ›
@@ -558,6 +597,8 @@ Over.
   /mode [MODE]                顯示或設定核准模式：default、auto_edit、plan、yolo
   /model [NAME]               顯示或更換模型
   /connect                    連接模型：金鑰，或這台電腦上的伺服器
+  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder, from what is in it
+  /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               在背景執行的工作
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
@@ -573,6 +614,7 @@ Over.
                               顯示 GEMINI.md 和 AGENTS.md，或記住某事
   /compact [WHAT TO KEEP]     總結較早的對話，釋出上下文空間
   /stats                      顯示 token、費用、呼叫與上下文用量
+  /mcp [SERVER]               show the MCP servers and what they offer
   /quit                       離開（Ctrl-D 也可以）
   /open [NUMBER]              完整顯示摺疊的結果；不加數字則顯示最後一個
   /theme [dark | light]       適合深色或淺色背景的色彩
@@ -582,6 +624,7 @@ Over.
   /clear                      清空畫面，開始新的工作階段
   /rename NAME                為這個工作階段命名，方便日後尋找
   /export [FILE]              把這個工作階段寫成網頁
+  /trust yes | no             say whether what this folder brings counts like your own
   /copy                       把最後的回答複製到剪貼簿
   @path                       把檔案讀入提示詞
 ›

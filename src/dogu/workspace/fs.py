@@ -205,7 +205,7 @@ else:
     else:
         from os import fsync
 
-    if sys.platform == "linux":
+    if sys.platform == "linux" and SYSTEM is System.LINUX:
         from os import getxattr, listxattr, removexattr, setxattr
 
         def is_open_for_writing(path: str) -> bool:
@@ -216,8 +216,6 @@ else:
             """
             import signal
 
-            if SYSTEM is not System.LINUX:
-                return False
             try:
                 descriptor = os.open(path, os.O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
             except OSError:

@@ -148,7 +148,7 @@ class Conversation:
     async def _trust(self, rest: str) -> Said:
         """Keep the answer; settings are read when a session is opened, so that the same one is opened again."""
         if rest not in ("yes", "no"):
-            return Said("/trust yes | no", is_failure=True)
+            return Said(say("Say /trust yes, or /trust no."), is_failure=True)
         try:
             await to_thread.run_sync(self._talk.trust, rest == "yes")
         except OSError as error:
