@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -24,8 +25,10 @@ from dogu.models.options import ModelOptions, merged
 from dogu.models.retry import with_retries
 from dogu.models.schemas import GEMINI
 from dogu.models.translation import Tools
-from dogu.models.transport import HttpCall, Transport
-from dogu.models.transport_errors import HttpRefusal
+from dogu.models.transport_errors import HttpCall, HttpRefusal
+
+if TYPE_CHECKING:
+    from dogu.models.transport import Transport
 
 _VERSION = "v1beta"
 
@@ -82,10 +85,15 @@ class Gemini:
         self.name = name.removeprefix("models/")
         self._access = access
         self._options = options or ModelOptions()
-        self._transport = Transport(self._options.timeouts, self._options.proxy)
         self._is_third = _generation(self.name) >= (3, 0)
         self._tools = Tools(GEMINI, declared, longest_name=128)
         self._taken: dict[RawContent, RawContent] = {}
+
+    @cached_property
+    def _transport(self) -> Transport:
+        from dogu.models.transport import Transport  # httpx2 comes with it, which no first prompt waits for
+
+        return Transport(self._options.timeouts, self._options.proxy)
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"
@@ -154,7 +162,8 @@ class Gemini:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        if "_transport" in vars(self):
+            await self._transport.aclose()
 
     async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
         """Send once, and give the events of the answer."""

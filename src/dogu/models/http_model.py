@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import msgspec
@@ -16,8 +17,10 @@ from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKin
 from dogu.models.key import Key
 from dogu.models.options import ModelOptions
 from dogu.models.retry import with_retries
-from dogu.models.transport import HttpCall, Transport
-from dogu.models.transport_errors import HttpRefusal, Timeouts
+from dogu.models.transport_errors import HttpCall, HttpRefusal, Timeouts
+
+if TYPE_CHECKING:
+    from dogu.models.transport import Transport
 
 _MOST_LESSONS = 6
 _MOST_PAUSES = 10
@@ -105,7 +108,12 @@ class HttpModel:
         self._wire = wire
         self._key = key
         self._options = options
-        self._transport = Transport(options.timeouts or wire.timeouts, options.proxy)
+
+    @cached_property
+    def _transport(self) -> Transport:
+        from dogu.models.transport import Transport  # httpx2 comes with it, which no first prompt waits for
+
+        return Transport(self._options.timeouts or self._wire.timeouts, self._options.proxy)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self._wire.url()!r})"
@@ -128,7 +136,8 @@ class HttpModel:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        if "_transport" in vars(self):
+            await self._transport.aclose()
 
     async def _taught(
         self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]

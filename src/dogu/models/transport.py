@@ -5,17 +5,17 @@ The one place that touches `httpx2`, which is imported with the first request.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from contextlib import aclosing
 from typing import Protocol, TypeAlias, cast
 
 import anyio
 import httpx2
-import msgspec
 
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import Body, EventTooLargeError
 from dogu.models.transport_errors import (
+    HttpCall,
     HttpRefusal,
     Progress,
     Timeouts,
@@ -29,17 +29,6 @@ from dogu.models.transport_errors import (
 _MAX_ERROR_BYTES = 256 * 1024
 _MAX_JSON_BYTES = 64 * 1024 * 1024
 _REFUSAL_S = 5.0  # how long a refusal's body is waited for
-
-
-class HttpCall(msgspec.Struct, frozen=True):
-    """A POST. The headers may hold a key: never shown."""
-
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-
-    def __repr__(self) -> str:
-        return f"HttpCall({self.url!r}, {len(self.body)} bytes)"
 
 
 Explain: TypeAlias = Callable[[HttpRefusal], ModelError]

@@ -63,6 +63,17 @@ class Progress:
         self._data_at = now
 
 
+class HttpCall(msgspec.Struct, frozen=True):
+    """A POST. The headers may hold a key: never shown."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"HttpCall({self.url!r}, {len(self.body)} bytes)"
+
+
 class HttpRefusal(msgspec.Struct, frozen=True):
     """An answer that is no success, with the beginning of its body; header names are in lower case."""
 
