@@ -18,6 +18,7 @@ from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from dogu.workspace.sandbox.watch import Watch, changes, fixed_places
+from dogu.workspace.sandbox.work import private_folder
 from workspace.sandbox.probes import PYTHON
 
 pytestmark = [
@@ -485,3 +486,9 @@ async def test_what_runs_later_is_compared(place: Place, text: str, told: list[s
     assert changes(before, watch.snapshot()) == []
     await place.run(Sandbox.detect(best=Step.NONE), text)
     assert [path.removeprefix(root + "/") for path in changes(before, watch.snapshot())] == told
+
+
+@pytest.mark.parametrize("named", ["", ".", "nowhere", "/nowhere", "/etc/passwd"])
+def test_a_temporary_folder_that_is_none_is_the_systems(named: str) -> None:
+    folder = private_folder(["/a"], {"TMPDIR": named})
+    assert folder.startswith(f"{os.path.realpath('/tmp')}/dogu-")

@@ -45,13 +45,19 @@ def private_folder(roots: Sequence[str], environment: Mapping[str, str]) -> str:
 
     It outlives a command, whose successors find what it left, and caches in it outlive a session.
     """
-    temporary = os.path.realpath(environment.get("TMPDIR") or "/tmp")
+    temporary = _temporary(environment)
     name = hashlib.sha256("\0".join(roots).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     try:
         shared = _own_folder(os.path.join(temporary, f"dogu-{os.getuid()}"))
         return _own_folder(os.path.join(shared, name))
     except OSError:  # somebody else was there first: then it is a new one each time
         return os.path.realpath(tempfile.mkdtemp(prefix="dogu-", dir=temporary))
+
+
+def _temporary(environment: Mapping[str, str]) -> str:
+    """Return the folder that `TMPDIR` names, as it is meant: absolute, and there; else the system's."""
+    named = environment.get("TMPDIR", "")
+    return os.path.realpath(named if os.path.isabs(named) and os.path.isdir(named) else "/tmp")
 
 
 def caches(environment: Mapping[str, str], temporary: str) -> dict[str, str]:
