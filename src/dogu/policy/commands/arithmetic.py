@@ -143,15 +143,21 @@ def _holds_code(command: Command) -> bool:
 def _given(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
     """Each name that the command sets, and the parts of its value; None when the value comes from elsewhere."""
     for assignment in command.assignments:
-        yield assignment.name, assignment.value.parts if assignment.subscript is None else None
+        is_known = assignment.subscript is None and not (assignment.is_array and _names_files(assignment.value.parts))
+        yield assignment.name, assignment.value.parts if is_known else None
     for word in command.all_words():
         for part in word.expansions():
             if part.kind is PartKind.VARIABLE and part.operator.startswith((":=", "=")):
                 yield part.text, (Part(PartKind.LITERAL, part.operator[2:]), *part.inner)
     if command.kind is CommandKind.LOOP:
         values = [part for word in command.words for part in word.parts]
-        yield command.name, values or [Part(PartKind.VARIABLE, "@")]
+        yield command.name, None if _names_files(values) else values or [Part(PartKind.VARIABLE, "@")]
     yield from _given_by_builtins(command)
+
+
+def _names_files(parts: Sequence[Part]) -> bool:
+    """Whether a pattern stands among them: a file's name may be any text, code among it."""
+    return any(part.kind is PartKind.LITERAL and not part.quoted and re.search(r"[*?\[]", part.text) for part in parts)
 
 
 def _given_by_builtins(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:

@@ -214,8 +214,14 @@ def _task(word: Word) -> Finding | None:
 
 
 def _make_target(word: Word) -> Finding | None:
-    """A target, or a variable that is set for the recipes."""
+    """A target, or a variable that is set for the recipes.
+
+    Built-in rules make a file of any name; recipes hand a target's name on to a shell.
+    """
     variable = _MAKE_VARIABLE.fullmatch(word.text)
+    is_odd = word.value is not None and not re.fullmatch(r"[\w.%+:,@=/-]*", word.value)
+    if variable is None and (is_odd or leads_outside(word)):
+        return Effect.RUNS, _no_known_value(word)
     if variable is None:
         reason = told("it sets {names}, which can change what runs", names=word.text[:30])
         return (Effect.RUNS, reason) if "=" in word.text else None
