@@ -255,10 +255,10 @@ Over.
       モデルを接続する: キー、またはこの
       マシン上のサーバー
   /init [WHAT MATTERS]
-      have the model write AGENTS.md for
-      this folder, from what is in it
+      フォルダの内容をもとに、モデルが
+      AGENTS.md を作成
   /settings [KEY [VALUE]]
-      show and change the settings
+      設定の表示と変更
   /jobs [output PID | stop PID | keep
   PID]
                               バックグラ
@@ -301,8 +301,7 @@ Over.
       トークン、費用、呼び出し、コンテキ
       ストの使用量を表示
   /mcp [SERVER]
-      show the MCP servers and what they
-      offer
+      MCP サーバーとその機能を表示
   /quit
       終了（Ctrl-D でも可）
   /open [NUMBER]
@@ -328,8 +327,8 @@ Over.
       このセッションを Web ページとして
       書き出す
   /trust yes | no
-      say whether what this folder
-      brings counts like your own
+      このフォルダを信頼するかどうかを設
+      定
   /copy
       直近の回答をクリップボードにコピー
   @path
@@ -395,10 +394,10 @@ Over.
       모델 연결: 키 또는 이 컴퓨터의
       서버
   /init [WHAT MATTERS]
-      have the model write AGENTS.md for
-      this folder, from what is in it
+      모델이 이 폴더를 살펴보고
+      AGENTS.md 작성
   /settings [KEY [VALUE]]
-      show and change the settings
+      설정 표시와 변경
   /jobs [output PID | stop PID | keep
   PID]
                               백그라운드
@@ -440,8 +439,7 @@ Over.
       토큰, 비용, 호출, 컨텍스트 사용량
       표시
   /mcp [SERVER]
-      show the MCP servers and what they
-      offer
+      MCP 서버와 제공하는 기능 표시
   /quit
       종료(Ctrl-D도 가능)
   /open [NUMBER]
@@ -464,8 +462,8 @@ Over.
   /export [FILE]
       이 세션을 웹 페이지로 저장
   /trust yes | no
-      say whether what this folder
-      brings counts like your own
+      이 폴더의 설정과 지침을 신뢰할지
+      선택
   /copy
       마지막 답변을 클립보드에 복사
   @path
@@ -517,9 +515,8 @@ Over.
   /mode [MODE]                显示或设置批准模式：default、auto_edit、plan、yolo
   /model [NAME]               显示或更换模型
   /connect                    连接模型：用密钥，或用本机上的服务器
-  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder,
-                              from what is in it
-  /settings [KEY [VALUE]]     show and change the settings
+  /init [WHAT MATTERS]        让模型根据此文件夹的内容编写 AGENTS.md
+  /settings [KEY [VALUE]]     显示和更改设置
   /jobs [output PID | stop PID | keep PID]
                               后台正在运行的内容
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
@@ -536,7 +533,7 @@ Over.
                               某事
   /compact [WHAT TO KEEP]     总结较早的对话，释放上下文
   /stats                      显示 token、费用、调用和上下文用量
-  /mcp [SERVER]               show the MCP servers and what they offer
+  /mcp [SERVER]               显示 MCP 服务器及其提供的内容
   /quit                       退出（Ctrl-D 也可以）
   /open [NUMBER]              完整显示折叠的结果；不带编号时显示最后一个
   /theme [dark | light]       适合深色或浅色背景的颜色
@@ -546,8 +543,7 @@ Over.
   /clear                      清屏并开始新会话
   /rename NAME                为此会话命名，便于以后查找
   /export [FILE]              将此会话保存为网页
-  /trust yes | no             say whether what this folder brings counts like
-                              your own
+  /trust yes | no             选择是否信任此文件夹自带的内容
   /copy                       将上一条回答复制到剪贴板
   @path                       把文件读入提示词
 ›
@@ -597,8 +593,8 @@ Over.
   /mode [MODE]                顯示或設定核准模式：default、auto_edit、plan、yolo
   /model [NAME]               顯示或更換模型
   /connect                    連接模型：金鑰，或這台電腦上的伺服器
-  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder, from what is in it
-  /settings [KEY [VALUE]]     show and change the settings
+  /init [WHAT MATTERS]        請模型依這個資料夾的內容撰寫 AGENTS.md
+  /settings [KEY [VALUE]]     顯示和變更設定
   /jobs [output PID | stop PID | keep PID]
                               在背景執行的工作
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
@@ -614,7 +610,7 @@ Over.
                               顯示 GEMINI.md 和 AGENTS.md，或記住某事
   /compact [WHAT TO KEEP]     總結較早的對話，釋出上下文空間
   /stats                      顯示 token、費用、呼叫與上下文用量
-  /mcp [SERVER]               show the MCP servers and what they offer
+  /mcp [SERVER]               顯示 MCP 伺服器及其提供的功能
   /quit                       離開（Ctrl-D 也可以）
   /open [NUMBER]              完整顯示摺疊的結果；不加數字則顯示最後一個
   /theme [dark | light]       適合深色或淺色背景的色彩
@@ -624,7 +620,7 @@ Over.
   /clear                      清空畫面，開始新的工作階段
   /rename NAME                為這個工作階段命名，方便日後尋找
   /export [FILE]              把這個工作階段寫成網頁
-  /trust yes | no             say whether what this folder brings counts like your own
+  /trust yes | no             決定這個資料夾自帶的內容是否與你自己的同樣有效
   /copy                       把最後的回答複製到剪貼簿
   @path                       把檔案讀入提示詞
 ›
