@@ -233,3 +233,16 @@ async def test_a_day_s_commands_are_undone_and_redone_while_another_writes(place
 
 def own(tree: dict[str, object]) -> dict[str, object]:
     return {name: held for name, held in tree.items() if not name.startswith("theirs/")}
+
+
+@pytest.mark.parametrize("command", ["touch -d 2023-01-01 a", "cp a b && cat b > a && touch -d 2023-01-01 a && rm b"])
+async def test_the_time_of_a_file_that_holds_the_same_is_set_undone_and_set_again(place: Place, command: str) -> None:
+    file = place.root / "a"
+    os.utime(file, ns=(10**18, 10**18))
+    await place.run(command)
+    touched = file.stat().st_mtime_ns
+    assert touched != 10**18
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert file.stat().st_mtime_ns == 10**18
+    assert (await to_thread.run_sync(place.journal.redo)).done
+    assert file.stat().st_mtime_ns == touched

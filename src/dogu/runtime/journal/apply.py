@@ -58,6 +58,7 @@ class Step(msgspec.Struct, frozen=True):
 
     `number` is its place in the record, by which its temporary file is called. `is_in_place`: the file's other names
     shall show it too. `has_marks`: `source` carries a layer's own attributes. `peers` may name what is there too.
+    `sets_time`: the time it was written changes as well, where only its attributes do.
     """
 
     number: int
@@ -68,6 +69,7 @@ class Step(msgspec.Struct, frozen=True):
     is_in_place: bool = False
     has_marks: bool = False
     peers: tuple[bytes, ...] = ()
+    sets_time: bool = False
 
 
 class _OthersInsideError(ToolError):
@@ -295,6 +297,9 @@ class Applier:
         if _keeps_content(step):
             self._check_still(place, step)
             put_attributes(place, step.target, has_marks=False)
+            if step.sets_time:
+                times = (step.target.mtime_ns, step.target.mtime_ns)
+                os.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
         elif self._is_overwritten(step):
             self._overwrite(place, step)
         elif not (step.source and step.source not in self._moved and self._moved_in(place, step)):

@@ -145,12 +145,14 @@ class Stager:
         new = self._see_source(change.source) if change.source else Seen(MISSING)
         leader = self._leader(change, new)
         target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))
-        if seen.state.is_same_as(target) and leader is None:
+        sets_time = leader is None and seen.state.differs_in_time(target)
+        if seen.state.is_same_as(target) and leader is None and not sets_time:
             found.nothing_to_do.append(change.path)
             return
         if is_whole := change.whole and seen.status is None:
             self._whole.add(change.path)
-        is_moved = (target.kind != "folder" or is_whole) and leader is None
+        is_touched = sets_time and seen.state.is_same_as(target)
+        is_moved = (target.kind != "folder" or is_whole) and leader is None and not is_touched
         step = Step(
             len(found.changes),
             change.path,
@@ -159,6 +161,7 @@ class Stager:
             source=change.source if is_moved and not _keeps_content(change, seen.state, target) else "",
             is_in_place=change.in_place,
             has_marks=change.has_marks,
+            sets_time=sets_time,
         )
         before = self._kept_before(step)
         self._record(change, before, target, step.source)

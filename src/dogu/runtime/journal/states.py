@@ -60,6 +60,11 @@ class State(msgspec.Struct, frozen=True, array_like=True):
         is_known_by_time = is_stamp(self.digest) or is_stamp(other.digest)
         return is_known_by_time and (self.size, time_of(self)) == (other.size, time_of(other))
 
+    def differs_in_time(self, other: State) -> bool:
+        """Whether both hold the same file, written at different times, as far as both know when."""
+        times = (self.mtime_ns, other.mtime_ns)
+        return self.kind == "file" and self.has_same_content(other) and -1 not in times and times[0] != times[1]
+
     def has_same_attributes(self, other: State) -> bool:
         """Whether mode, owner and extended attributes are the same, as far as both know them; a link's mean nothing."""
         if self.kind in ("link", "missing"):

@@ -94,12 +94,13 @@ class Restorer:
             change = net[path]
             try:
                 seen = look_at(reach, path, change.after)
-                step = Step(number, path, seen, change.before, peers=change.after.peers)
+                sets_time = change.after.differs_in_time(change.before) and seen.state.differs_in_time(change.before)
+                step = Step(number, path, seen, change.before, peers=change.after.peers, sets_time=sets_time)
             except ToolError as error:
                 refused.append(UndoRefusal(path, error.message))
                 continue
             objection = self._objection(change, step.now, broken.get(path, ""), is_named=bool(wanted.path))
-            if step.now.state.is_same_as(change.before):
+            if step.now.state.is_same_as(change.before) and not step.sets_time:
                 unchanged.append(step)
             elif objection is not None and not _is_consented(objection, consent, change):
                 refused.append(explained(objection, self._known, chosen[-1]))
