@@ -6,6 +6,7 @@ They know no door; a door shows what they say. A name is without the slash and m
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from threading import RLock
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -110,6 +111,7 @@ class SlashCommands:
 
     def __init__(self, commands: Iterable[SlashCommand] = (), first: Source | None = None) -> None:
         self._first = first
+        self._making = RLock()
         self._registered = {command.name: command for command in commands}
         self._sources: list[Source] = []
         self._late: list[Late] = []
@@ -154,9 +156,11 @@ class SlashCommands:
 
     @property
     def _commands(self) -> dict[str, SlashCommand]:
-        if self._first is not None:
-            first, self._first = self._first, None
-            self._registered = {command.name: command for command in first()} | self._registered
+        with self._making:  # completion asks in a thread of its own
+            if self._first is not None:
+                made = {command.name: command for command in self._first()}
+                self._registered = made | self._registered
+                self._first = None
         return self._registered
 
     def _all(self) -> dict[str, SlashCommand]:
