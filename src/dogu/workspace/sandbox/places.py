@@ -233,5 +233,6 @@ def _parents(path: str) -> Iterable[str]:
 
 
 def _existing(paths: Iterable[str]) -> list[str]:
-    real = (os.path.realpath(path) for path in paths if path.startswith("/"))
-    return [path for path in dict.fromkeys(real) if os.path.lexists(path) and path != "/"]
+    # Looked for first: most of them aren't there, and to resolve a path costs a look at each folder on the way.
+    real = (os.path.realpath(path) for path in paths if path.startswith("/") and os.path.exists(path))
+    return [path for path in dict.fromkeys(real) if path != "/"]
