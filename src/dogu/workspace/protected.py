@@ -293,16 +293,16 @@ _IGNORABLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u
 
 def protected_reason(path: str) -> str | None:
     """Say why writing to `path` must be asked in every mode, or None."""
-    found = _row(path, _PROTECTED)
+    found = _row(path, is_secret=False)
     return found and told("{name} decides what runs later: {reason}.", name=found[1], reason=_PROTECTED[found[0]])
 
 
 def secret_reason(path: str) -> str | None:
     """Say why the content of `path` shouldn't be shown to a model without asking, or None."""
-    if re.fullmatch(_NO_SECRET, _plain(path.rsplit("/", 1)[-1])):
+    found = _row(path, is_secret=True)
+    if found is None or re.fullmatch(_NO_SECRET, _plain(path.rsplit("/", 1)[-1])):
         return None
-    found = _row(path, _SECRET)
-    return found and told("{name} is for people only: {reason}.", name=found[1], reason=_SECRET[found[0]])
+    return told("{name} is for people only: {reason}.", name=found[1], reason=_SECRET[found[0]])
 
 
 def secret_content_reason(content: bytes) -> str | None:
@@ -312,15 +312,21 @@ def secret_content_reason(content: bytes) -> str | None:
     return None
 
 
-def _row(path: str, rows: dict[str, str]) -> tuple[str, str] | None:
+def _row(path: str, *, is_secret: bool) -> tuple[str, str] | None:
     """Return the row that a path is of, and what to call the place."""
     folder, _, name = path.replace("\\", "/").rpartition("/")
     plain = f"{_plain_folder(folder)}/{_plain(name)}"
-    if not _any_of(tuple(rows)).search(plain):
+    if not _any_row(is_secret).search(plain):
         return None
-    pattern = next(pattern for pattern in rows if _any_of((pattern,)).search(plain))
+    pattern = next(pattern for pattern in (_SECRET if is_secret else _PROTECTED) if _any_of((pattern,)).search(plain))
     match = _any_of((pattern,)).search(plain) if "+" in pattern else None
     return pattern, match[0].strip("/") if match else pattern.removeprefix("*")
+
+
+# Nearly every path is of no row, and a search asks about each that matched.
+@cache
+def _any_row(is_secret: bool) -> re.Pattern[str]:
+    return _any_of(tuple(_SECRET if is_secret else _PROTECTED))
 
 
 @cache

@@ -17,6 +17,10 @@ from dogu.workspace.system import IS_LINUX
 
 _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.05
+# A program that writes file by file would wake us, and so be held up, once a file: what comes little by little is left
+# to gather in the pipe.
+_SMALL_BYTES = 1 << 12
+_GATHER_S = 0.001
 _KEPT_ERROR_BYTES = 1 << 16
 _DENIED = b"ermission denied"
 
@@ -81,6 +85,8 @@ def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], lim
                     _note(outcome, data)
                 elif not take(data):
                     return outcome
+                elif len(data) < _SMALL_BYTES:
+                    time.sleep(_GATHER_S)
     outcome.exit_code = process.wait()
     return outcome
 
