@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dogu.models.call_arguments import call_id_of, read_arguments
 from dogu.models.events import Finished, ModelError, ModelErrorKind
-from dogu.models.gemini_answer import GeminiAnswer
+from dogu.models.gemini import GeminiAnswer
 from dogu.models.openai_answer import OpenAIAnswer
 from dogu.testing.fake_gemini_rules import check_request
 

@@ -9,16 +9,15 @@ import anyio
 import msgspec
 import pytest
 
-from dogu.models.anthropic import Anthropic
-from dogu.models.anthropic_answer import AnthropicAnswer
+from dogu.models.anthropic import Anthropic, AnthropicAnswer
 from dogu.models.contents import user_content
 from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, ModelEvent, TextDelta, Usage
-from dogu.models.gemini_answer import GeminiAnswer
+from dogu.models.gemini import GeminiAnswer
 from dogu.models.http_model import Answer, HttpModel
 from dogu.models.openai_answer import Habits, OpenAIAnswer
 from dogu.models.openai_compatible import OpenAICompatible
 from dogu.models.options import ModelOptions
-from dogu.models.responses_answer import ResponsesAnswer
+from dogu.models.responses import ResponsesAnswer
 from dogu.models.retry import RetryPolicy
 from dogu.models.transport_errors import Timeouts
 from dogu.testing.wire_server import Reply, WireRequest, WireServer

@@ -22,8 +22,7 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.models.gemini import Gemini, KeyAccess
-from dogu.models.gemini_answer import GeminiAnswer
+from dogu.models.gemini import Gemini, GeminiAnswer, KeyAccess
 from dogu.models.gemini_wire import request_body
 from dogu.models.options import ModelOptions
 from dogu.testing.fake_gemini import FakeGemini

@@ -8,9 +8,8 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.models.contents import function_response_content, join_user_contents, user_content
 from dogu.models.events import Finished, TextDelta
-from dogu.models.offline import Offline
+from dogu.models.offline import Offline, language_of
 from dogu.models.offline_request import understand
-from dogu.models.offline_words import language_of
 
 pytestmark = pytest.mark.anyio
 

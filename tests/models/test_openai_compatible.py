@@ -20,8 +20,7 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.models.openai_compatible import OpenAICompatible
-from dogu.models.openai_wire import Echo, messages_of
+from dogu.models.openai_compatible import Echo, OpenAICompatible, messages_of
 from dogu.models.options import ModelOptions
 from dogu.models.retry import RetryPolicy
 from dogu.models.translation import HistoryContent

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.models.anthropic_answer import AnthropicAnswer
+from dogu.models.anthropic import AnthropicAnswer
 from dogu.models.call_arguments import read_arguments
 from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, TextDelta, ThoughtDelta, Usage
-from dogu.models.gemini_answer import GeminiAnswer
+from dogu.models.gemini import GeminiAnswer
 from dogu.models.openai_answer import OpenAIAnswer
 from dogu.models.openai_compatible import OpenAICompatible
 from dogu.models.options import ModelOptions

@@ -11,18 +11,16 @@ import pytest
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.contract.result import ToolResult
 from dogu.models.addresses import endpoint
-from dogu.models.anthropic_answer import AnthropicAnswer
-from dogu.models.anthropic_wire import message_of
+from dogu.models.anthropic import AnthropicAnswer, message_of
 from dogu.models.contents import function_response_content
 from dogu.models.counts import Counts
 from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, TextDelta, Usage
-from dogu.models.gemini_answer import GeminiAnswer
+from dogu.models.gemini import GeminiAnswer
 from dogu.models.http_model import Answer
 from dogu.models.openai_answer import OpenAIAnswer
-from dogu.models.openai_wire import Echo, messages_of
+from dogu.models.openai_compatible import Echo, messages_of
 from dogu.models.prices import Price
-from dogu.models.responses_answer import ResponsesAnswer
-from dogu.models.responses_wire import items_of
+from dogu.models.responses import ResponsesAnswer, items_of
 from dogu.models.schemas import PLAIN
 from dogu.models.translation import HistoryContent, IdRule, Tools, Translation
 

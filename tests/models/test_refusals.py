@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from dogu.models.anthropic_answer import AnthropicAnswer
+from dogu.models.anthropic import AnthropicAnswer
 from dogu.models.events import ModelError, ModelErrorKind
-from dogu.models.gemini_answer import GeminiAnswer
+from dogu.models.gemini import GeminiAnswer
 from dogu.models.openai_answer import OpenAIAnswer
 from dogu.models.refusals import refusal_of, stream_error_of
-from dogu.models.responses_answer import ResponsesAnswer
+from dogu.models.responses import ResponsesAnswer
 from dogu.models.transport_errors import HttpRefusal
 
 Kind = ModelErrorKind

@@ -41,7 +41,11 @@ def taken_back(content: RawContent, *, needs_signature: bool) -> RawContent:
     if not (b'"wire"' in content or b'"thought"' in content or is_foreign_call or has_media_inside):
         return content
     decoded = msgspec.json.decode(content, type=_RawContent)
-    parts = [_unfurnished(part) for part in decoded.parts if not _is_summary(part)]
+    parts = [
+        {name: value for name, value in part.items() if name != "wire"}
+        for part in decoded.parts
+        if not _is_summary(part)
+    ]
     if is_foreign_call:
         first = next((part for part in parts if "functionCall" in part), None)
         if first is not None:
@@ -50,10 +54,6 @@ def taken_back(content: RawContent, *, needs_signature: bool) -> RawContent:
         parts += [medium for part in parts for medium in _media_taken_out(part)]
     encoded = msgspec.json.encode(parts or [{"text": ""}])
     return b'{"role":' + msgspec.json.encode(decoded.role) + b',"parts":' + encoded + b"}"
-
-
-def _unfurnished(part: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
-    return {name: value for name, value in part.items() if name != "wire"}
 
 
 def _is_summary(part: dict[str, msgspec.Raw]) -> bool:

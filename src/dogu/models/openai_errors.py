@@ -46,20 +46,16 @@ _EXPLANATIONS = {
 
 def _explanation(kind: ModelErrorKind, error: ServerError, model: str, variable: str, said: str) -> str:
     if kind not in _EXPLANATIONS:
-        return _refused(error, model, said)
+        message = error.message.lower()
+        if "tool" in message and any(sign in message for sign in _NO_TOOLS):
+            return told(
+                "The model {model!r} can't call tools: take one that can, such as qwen3-coder.{said}",
+                model=model,
+                said=said,
+            )
+        if error.status == 403 and not error.is_told:
+            return told("Something before the server refused the request (HTTP 403, a web page): check the network.")
+        return told("The server refused the request (HTTP {status}).{said}", status=error.status or 400, said=said)
     values = {"said": said, "status": error.status or 500, "variable": variable, "model": model}
     words = _EXPLANATIONS[kind]
     return told(words, **{name: value for name, value in values.items() if f"{{{name}" in words})
-
-
-def _refused(error: ServerError, model: str, said: str) -> str:
-    message = error.message.lower()
-    if "tool" in message and any(sign in message for sign in _NO_TOOLS):
-        return told(
-            "The model {model!r} can't call tools: take one that can, such as qwen3-coder.{said}",
-            model=model,
-            said=said,
-        )
-    if error.status == 403 and not error.is_told:
-        return told("Something before the server refused the request (HTTP 403, a web page): check the network.")
-    return told("The server refused the request (HTTP {status}).{said}", status=error.status or 400, said=said)

@@ -183,7 +183,10 @@ def _typed(node: JsonObject) -> JsonObject:
 
 
 def _type_of(node: JsonObject) -> str:
-    kinds = {_json_type(value) for value in node.get("enum") or ()}
+    kinds = {
+        next((name for kind, name in _JSON_TYPES.items() if type(value) is kind), "")
+        for value in node.get("enum") or ()
+    }
     if kinds == {"integer", "number"}:
         return "number"
     if len(kinds) == 1:
@@ -191,10 +194,6 @@ def _type_of(node: JsonObject) -> str:
     if "properties" in node or "additionalProperties" in node or "required" in node:
         return "object"
     return "array" if "items" in node or "prefixItems" in node else ""
-
-
-def _json_type(value: object) -> str:
-    return next((name for kind, name in _JSON_TYPES.items() if type(value) is kind), "")
 
 
 def _one_type(value: object) -> str | None:

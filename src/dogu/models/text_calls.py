@@ -179,24 +179,20 @@ def _read(groups: Mapping[str, str | None], tools: Tools) -> list[Written] | Non
     if (listed := groups.get("list")) is not None:
         return _listed(listed)
     if (body := groups.get("body")) is not None:
-        return _body(name, body, tools)
+        # What stands between the tags of a call is JSON, or a tag a parameter.
+        if name:
+            return _tagged(name, body, tools)
+        if body.lstrip().startswith(("{", "[")):
+            return _listed(body)
+        readers: Sequence[Callable[[], list[Written] | None]] = (
+            lambda: _functions(body, tools),
+            lambda: _glm(body, tools),
+            lambda: [(named[1], named[2])] if (named := _NAMED.match(body)) else None,
+        )
+        return next((calls for reader in readers if (calls := reader())), None)
     if not name:
         return None
     return [(name, without_fence(groups.get("json") or ""))]
-
-
-def _body(name: str, body: str, tools: Tools) -> list[Written] | None:
-    """Read what stands between the tags of a call: JSON, or a tag a parameter."""
-    if name:
-        return _tagged(name, body, tools)
-    if body.lstrip().startswith(("{", "[")):
-        return _listed(body)
-    readers: Sequence[Callable[[], list[Written] | None]] = (
-        lambda: _functions(body, tools),
-        lambda: _glm(body, tools),
-        lambda: [(named[1], named[2])] if (named := _NAMED.match(body)) else None,
-    )
-    return next((calls for reader in readers if (calls := reader())), None)
 
 
 def _functions(body: str, tools: Tools) -> list[Written] | None:
