@@ -18,7 +18,7 @@ import pexpect
 from cast_svg import animated_svg, still_svg
 from cast_words import SCENES, STILLS, Scene, Still
 
-from dogu.serve.terminal.tour import write_sample_project
+from dogu.commands.tour import write_sample_project
 from dogu.testing import FakeGemini
 
 ROOT = Path(__file__).resolve().parent.parent

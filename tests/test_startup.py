@@ -102,7 +102,7 @@ anyio.run(main)"""
 
 
 def test_the_prompt_is_drawn_before_any_heavy_import() -> None:
-    screen = "conversation, live_screen, plain_screen, completion, prompt_history, confirm, connect, opening"
+    screen = "conversation, live_screen, plain_screen, completion, confirm, connect, opening"
     loaded = loaded_by(f"import dogu.app, dogu.commands\nfrom dogu.serve.terminal import {screen}")
     assert {name for name in loaded if name in NOT_BEFORE_THE_PROMPT} == set()
 

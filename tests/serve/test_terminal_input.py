@@ -15,10 +15,9 @@ from prompt_toolkit.document import Document
 from dogu.agent.at_paths import at_paths
 from dogu.agent.slash import Said, SlashCommand, SlashCommands
 from dogu.contract import Blob
-from dogu.serve.terminal.completion import FileIndex, InputCompleter, may_complete, quoted
+from dogu.serve.terminal.completion import FileIndex, FolderHistory, InputCompleter, may_complete, quoted
 from dogu.serve.terminal.input_keys import KEY_ACTIONS, key_sequence, keys_of
 from dogu.serve.terminal.message import Draft
-from dogu.serve.terminal.prompt_history import FolderHistory
 from dogu.serve.terminal.screen import Message
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 32

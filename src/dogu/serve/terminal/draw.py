@@ -216,7 +216,9 @@ def _painted(line: _Line, style: Style) -> str:
     if line.sign not in "+-":
         body = "".join(style.paint(piece, color or "dim") for piece, color in line.spans or [(line.text, "")])
         return style.paint(line.sign, "dim") + body
-    shown = _with_blanks(line.text)
+    kept = line.text.rstrip(" \t")
+    blank = len(kept) - len(kept.lstrip("\t "))
+    shown = _tabs_shown(kept[:blank]) + kept[blank:] + _tabs_shown(line.text[len(kept) :].replace(" ", "·"))
     color, tint = ("green", "added") if line.sign == "+" else ("red", "removed")
     names = (tint,) if style.has_many else (color,)
     if not style.has_color or len(shown) != len(line.text) or not line.spans:
@@ -246,12 +248,6 @@ def _cut(text: str, at: int, marked: list[tuple[int, int]]) -> list[tuple[str, b
         (text[start:end], any(first - at <= start < last - at for first, last in marked))
         for start, end in pairwise(edges)
     ]
-
-
-def _with_blanks(text: str) -> str:
-    kept = text.rstrip(" \t")
-    blank = len(kept) - len(kept.lstrip("\t "))
-    return _tabs_shown(kept[:blank]) + kept[blank:] + _tabs_shown(text[len(kept) :].replace(" ", "·"))
 
 
 def _tabs_shown(blanks: str) -> str:
@@ -325,7 +321,10 @@ def _short(line: str, style: Style) -> str:
 def _draw_command(preview: CommandPreview, style: Style, columns: int, most: int | None) -> str:
     """The command in colors; its end is never hidden, however long it is."""
     command = make_visible(preview.command)
-    lines = ["".join(style.paint(text, kind or "bold") for text, kind in spans) for spans in _bash(command, style)]
+    lines = [
+        "".join(style.paint(text, kind or "bold") for text, kind in spans)
+        for spans in code_lines(command, "command.sh", style)
+    ]
     if most is not None:
         lines = folded(lines, style, most)
         if len(command) > _MOST_COMMAND_CHARS:
@@ -335,7 +334,3 @@ def _draw_command(preview: CommandPreview, style: Style, columns: int, most: int
     lines += [style.paint(line, "dim") for words in told for line in _broken(words, columns)]
     why = [visible_line(say(reason)) for reason in preview.reasons]
     return "\n".join([*lines, *(style.paint(line, "dim") for words in why for line in _broken(words, columns))])
-
-
-def _bash(command: str, style: Style) -> list[list[tuple[str, str]]]:
-    return code_lines(command, "command.sh", style)

@@ -11,10 +11,11 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 from prompt_toolkit.application import get_app
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import (
     Always,
     Condition,
@@ -29,10 +30,8 @@ from prompt_toolkit.keys import ALL_KEYS, Keys
 from prompt_toolkit.search import SearchDirection, accept_search, start_search, stop_search
 
 from dogu.language import say, sentence
-from dogu.serve.terminal.message import clipboard_image
-
-if TYPE_CHECKING:
-    from dogu.serve.terminal.live_screen import LiveScreen
+from dogu.serve.terminal.message import Draft, clipboard_image
+from dogu.serve.terminal.screen import Doings
 
 _TWICE_WITHIN_S = 2.0
 _ESC_TWICE_WITHIN_S = 1.0
@@ -106,51 +105,244 @@ def key_rows(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
     return [row for row in rows if row[0]]
 
 
-def input_keys(screen: LiveScreen, chosen: Mapping[str, str]) -> KeyBindings:
-    """Make the keys of a screen's input box; `chosen` are the settings' keys by action."""
-    keys = KeyBindings()
-    at_input = has_focus("input")
-    _sending(keys, screen, at_input)
-    _editing(keys, screen, at_input)
-    _searching(keys, screen, at_input)
-    _completing(keys, screen, at_input)
-    _leaving(keys, screen, at_input)
-    _escaping(keys, screen, at_input)
-    _acting(keys, screen, at_input, chosen)
-    return keys
+class InputBox(Protocol):
+    """What the keys need of the screen that has the box."""
+
+    buffer: Buffer
+    draft: Draft
+
+    @property
+    def doings(self) -> Doings:
+        """What the conversation does; known only once the screen runs."""
+        ...
+
+    def send(self) -> None:
+        """Send what stands in the box."""
+
+    def take_back(self) -> bool:
+        """Put the last message that waits into the box; False when none does."""
+        ...
+
+    def has_nothing_typed(self) -> bool:
+        """Whether `?` would be the first thing in the box."""
+        ...
+
+    def show_keys(self) -> None:
+        """Show what keys do."""
+
+    def say_below(self, hint: str) -> None:
+        """Show a hint until the next key."""
+
+    def end(self) -> None:
+        """Leave."""
 
 
-def _acting(keys: KeyBindings, screen: LiveScreen, at_input: Condition, chosen: Mapping[str, str]) -> None:
-    """Bind the actions whose keys can be changed."""
-    buffer = screen.buffer
+class InputKeys:
+    """The keys of a screen's input box; `chosen` are the settings' keys by action."""
 
-    def is_busy() -> bool:
-        return screen.doings.is_busy()  # who does it is known only once the screen runs
+    def __init__(self, screen: InputBox, chosen: Mapping[str, str]) -> None:
+        self._screen = screen
+        self._buffer = screen.buffer
+        self._at_input = has_focus("input")
+        self._chosen = chosen
+        self._keys = KeyBindings()
 
-    @keys.add("c-g", filter=at_input)
-    def _(event: KeyPressEvent) -> None:
-        event.app.create_background_task(_write_in_editor(screen))
+    def bindings(self) -> KeyBindings:
+        """Bind them all."""
+        self._bind_sending()
+        self._bind_editing()
+        self._bind_searching()
+        self._bind_completing()
+        self._bind_leaving()
+        self._bind_escaping()
+        self._bind_actions()
+        return self._keys
 
-    acts: dict[str, tuple[Callable[[KeyPressEvent], object], Filter]] = {
-        "showKeys": (lambda _: screen.show_keys(), at_input & Condition(screen.has_nothing_typed)),
-        "nextMode": (lambda _: screen.doings.next_mode(), at_input & ~has_completions),
-        "editLast": (lambda _: screen.doings.edit_last(), at_input),
-        "background": (
-            lambda _: _to_background(screen),
-            at_input & Condition(is_busy),
-        ),
-        "showPlan": (lambda _: screen.doings.show_plan(), at_input),
-        "openLast": (lambda _: screen.doings.open_last(), Always()),
-        "openEditor": (lambda event: event.app.create_background_task(_write_in_editor(screen)), at_input),
-        "pasteImage": (lambda event: event.app.create_background_task(_paste_picture(screen)), at_input),
-        "newLine": (lambda _: buffer.insert_text("\n"), at_input),
-        "suspend": (_suspend, Always()),
-    }
-    for action in KEY_ACTIONS:
-        if written := keys_of(action, chosen):
-            act, holds = acts[action.name]
-            sequence = key_sequence(written)
-            keys.add(*sequence, filter=holds, eager=len(sequence) == 1)(_calling(act))
+    def _bind_sending(self) -> None:
+        @self._keys.add("enter", filter=self._at_input)
+        def _(_event: KeyPressEvent) -> None:
+            before = self._buffer.document.text_before_cursor
+            if before.endswith("\\") and not before.endswith("\\\\"):
+                self._buffer.delete_before_cursor()
+                self._buffer.insert_text("\n")
+            else:
+                self._buffer.cancel_completion()
+                self._screen.send()
+
+        @self._keys.add("enter", filter=self._at_input & completion_is_selected, eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            self._buffer.complete_state = None
+
+        @self._keys.add("escape", "enter", filter=self._at_input)
+        def _(_event: KeyPressEvent) -> None:
+            self._buffer.insert_text("\n")
+
+    def _bind_editing(self) -> None:
+        @self._keys.add(Keys.BracketedPaste, filter=self._at_input, eager=True)
+        def _(event: KeyPressEvent) -> None:
+            if event.data.strip():
+                self._buffer.insert_text(self._screen.draft.paste(event.data))
+            else:
+                event.app.create_background_task(self._paste_picture())
+
+        def takes_back() -> bool:
+            """What waits comes back before the draft, unless the user walks through older prompts or lines."""
+            is_newest = self._buffer.working_index == len(self._buffer._working_lines) - 1  # pyright: ignore[reportPrivateUsage]  (there is no public count)
+            return is_newest and self._buffer.document.on_first_line and bool(self._screen.doings.queued())
+
+        @self._keys.add("up", filter=self._at_input & ~has_completions & Condition(takes_back), eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            self._screen.take_back()
+
+        @self._keys.add("backspace", filter=self._at_input & Condition(lambda: self._mark() > 0), eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            self._buffer.delete_before_cursor(self._mark())
+
+    def _bind_searching(self) -> None:
+        """Search what was typed before, as a shell does; leaving the search brings back what stood in the box."""
+        before = [self._buffer.document]
+
+        @self._keys.add("c-r", filter=self._at_input & ~is_searching)
+        def _(_event: KeyPressEvent) -> None:
+            before[0] = self._buffer.document
+            self._buffer.cancel_completion()
+            start_search(direction=SearchDirection.BACKWARD)
+
+        @self._keys.add("escape", filter=is_searching, eager=True)
+        @self._keys.add("c-g", filter=is_searching, eager=True)
+        @self._keys.add("c-c", filter=is_searching, eager=True)
+        @self._keys.add("<sigint>", filter=is_searching, eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            stop_search()
+            self._buffer.reset(before[0])
+
+        @self._keys.add("enter", filter=is_searching, eager=True)
+        @self._keys.add("tab", filter=is_searching, eager=True)
+        @self._keys.add("right", filter=is_searching, eager=True)
+        @self._keys.add("c-e", filter=is_searching, eager=True)
+        def _(event: KeyPressEvent) -> None:
+            if event.current_buffer.text:
+                accept_search()
+                self._buffer.cursor_position = len(self._buffer.text)
+            else:
+                stop_search()
+
+    def _bind_completing(self) -> None:
+        @self._keys.add("tab", filter=self._at_input & ~has_completions)
+        def _(_event: KeyPressEvent) -> None:
+            self._buffer.start_completion(select_first=True)
+
+        @self._keys.add("tab", filter=self._at_input & has_completions, eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            state = self._buffer.complete_state
+            if state is not None and len(state.completions) == 1:
+                self._buffer.apply_completion(state.completions[0])
+            else:
+                self._buffer.complete_next()
+
+    def _bind_escaping(self) -> None:
+        pressed_at = [0.0]
+        is_alone = Condition(lambda: not get_app().key_processor.input_queue)
+
+        @self._keys.add("escape", filter=self._at_input & ~is_searching & is_alone, eager=True)
+        def _(_event: KeyPressEvent) -> None:
+            now = time.monotonic()
+            is_second, pressed_at[0] = now - pressed_at[0] < _ESC_TWICE_WITHIN_S, now
+            if self._buffer.complete_state is not None:
+                self._buffer.cancel_completion()
+            elif self._screen.doings.cancel():
+                pressed_at[0] = 0.0
+            elif not is_second:
+                self._screen.say_below(
+                    say("Esc again edits the last prompt.") if not self._buffer.text else say("Esc again clears it.")
+                )
+            else:
+                pressed_at[0] = 0.0
+                if self._buffer.text:
+                    self._clear()
+                else:
+                    self._screen.doings.edit_last()
+
+    def _bind_leaving(self) -> None:
+        pressed_at = [0.0]
+
+        @self._keys.add("c-c", filter=self._at_input)
+        @self._keys.add("<sigint>", filter=self._at_input)
+        def _(_event: KeyPressEvent) -> None:
+            """Cancel one thing: what runs, else what was typed; at an empty prompt, twice leaves."""
+            now = time.monotonic()
+            if self._screen.doings.cancel():
+                return
+            if self._buffer.text:
+                self._clear()
+            elif now - pressed_at[0] < _TWICE_WITHIN_S:
+                self._screen.end()
+            else:
+                pressed_at[0] = now
+                self._screen.say_below(say("Ctrl-C again leaves, and so does Ctrl-D."))
+
+        @self._keys.add("c-d", filter=self._at_input & Condition(lambda: not self._buffer.text))
+        def _(_event: KeyPressEvent) -> None:
+            self._screen.end()
+
+    def _clear(self) -> None:
+        self._buffer.append_to_history()
+        self._buffer.reset()
+        self._screen.say_below(say("Cleared; ↑ brings it back."))
+
+    def _bind_actions(self) -> None:
+        """Bind the actions whose keys can be changed."""
+
+        def is_busy() -> bool:
+            return self._screen.doings.is_busy()  # who does it is known only once the screen runs
+
+        @self._keys.add("c-g", filter=self._at_input)
+        def _(event: KeyPressEvent) -> None:
+            event.app.create_background_task(self._write_in_editor())
+
+        acts: dict[str, tuple[Callable[[KeyPressEvent], object], Filter]] = {
+            "showKeys": (
+                lambda _: self._screen.show_keys(),
+                self._at_input & Condition(self._screen.has_nothing_typed),
+            ),
+            "nextMode": (lambda _: self._screen.doings.next_mode(), self._at_input & ~has_completions),
+            "editLast": (lambda _: self._screen.doings.edit_last(), self._at_input),
+            "background": (
+                lambda _: self._to_background(),
+                self._at_input & Condition(is_busy),
+            ),
+            "showPlan": (lambda _: self._screen.doings.show_plan(), self._at_input),
+            "openLast": (lambda _: self._screen.doings.open_last(), Always()),
+            "openEditor": (lambda event: event.app.create_background_task(self._write_in_editor()), self._at_input),
+            "pasteImage": (lambda event: event.app.create_background_task(self._paste_picture()), self._at_input),
+            "newLine": (lambda _: self._buffer.insert_text("\n"), self._at_input),
+            "suspend": (_suspend, Always()),
+        }
+        for action in KEY_ACTIONS:
+            if written := keys_of(action, self._chosen):
+                act, holds = acts[action.name]
+                sequence = key_sequence(written)
+                self._keys.add(*sequence, filter=holds, eager=len(sequence) == 1)(_calling(act))
+
+    async def _write_in_editor(self) -> None:
+        written = await self._screen.doings.write_on(self._screen.draft.message(self._buffer.text).text)
+        if written is not None:
+            self._buffer.text = written.rstrip("\n")
+            self._buffer.cursor_position = len(self._buffer.text)
+
+    def _to_background(self) -> None:
+        if not self._screen.doings.background():
+            self._screen.say_below(say("No command that can go on in the background is running."))
+
+    async def _paste_picture(self) -> None:
+        blob = await clipboard_image()
+        if blob is None:
+            self._screen.say_below(say("No picture on the clipboard (dogu asks wl-paste or xclip)."))
+        else:
+            self._buffer.insert_text(self._screen.draft.picture(blob))
+
+    def _mark(self) -> int:
+        return self._screen.draft.mark_before(self._buffer.document.current_line_before_cursor)
 
 
 def _calling(act: Callable[[KeyPressEvent], object]) -> Callable[[KeyPressEvent], None]:
@@ -160,179 +352,6 @@ def _calling(act: Callable[[KeyPressEvent], object]) -> Callable[[KeyPressEvent]
     return call
 
 
-async def _write_in_editor(screen: LiveScreen) -> None:
-    buffer = screen.buffer
-    written = await screen.doings.write_on(screen.draft.message(buffer.text).text)
-    if written is not None:
-        buffer.text = written.rstrip("\n")
-        buffer.cursor_position = len(buffer.text)
-
-
-def _to_background(screen: LiveScreen) -> None:
-    if not screen.doings.background():
-        screen.say_below(say("No command that can go on in the background is running."))
-
-
 def _suspend(event: KeyPressEvent) -> None:
     if hasattr(signal, "SIGTSTP") and os.getsid(0) != os.getpid():
         event.app.suspend_to_background()
-
-
-def _sending(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:
-    buffer = screen.buffer
-
-    @keys.add("enter", filter=at_input)
-    def _(_event: KeyPressEvent) -> None:
-        before = buffer.document.text_before_cursor
-        if before.endswith("\\") and not before.endswith("\\\\"):
-            buffer.delete_before_cursor()
-            buffer.insert_text("\n")
-        else:
-            buffer.cancel_completion()
-            screen.send()
-
-    @keys.add("enter", filter=at_input & completion_is_selected, eager=True)
-    def _(_event: KeyPressEvent) -> None:
-        buffer.complete_state = None
-
-    @keys.add("escape", "enter", filter=at_input)
-    def _(_event: KeyPressEvent) -> None:
-        buffer.insert_text("\n")
-
-
-def _editing(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:
-    buffer = screen.buffer
-
-    @keys.add(Keys.BracketedPaste, filter=at_input, eager=True)
-    def _(event: KeyPressEvent) -> None:
-        if event.data.strip():
-            buffer.insert_text(screen.draft.paste(event.data))
-        else:
-            event.app.create_background_task(_paste_picture(screen))
-
-    def takes_back() -> bool:
-        """What waits comes back before the draft, unless the user walks through older prompts or lines."""
-        is_newest = buffer.working_index == len(buffer._working_lines) - 1  # pyright: ignore[reportPrivateUsage]  (there is no public count)
-        return is_newest and buffer.document.on_first_line and bool(screen.doings.queued())
-
-    @keys.add("up", filter=at_input & ~has_completions & Condition(takes_back), eager=True)
-    def _(_event: KeyPressEvent) -> None:
-        screen.take_back()
-
-    @keys.add("backspace", filter=at_input & Condition(lambda: _mark(screen) > 0), eager=True)
-    def _(_event: KeyPressEvent) -> None:
-        buffer.delete_before_cursor(_mark(screen))
-
-
-def _searching(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:
-    """Search what was typed before, as a shell does; leaving the search brings back what stood in the box."""
-    buffer = screen.buffer
-    before = [buffer.document]
-
-    @keys.add("c-r", filter=at_input & ~is_searching)
-    def _(_event: KeyPressEvent) -> None:
-        before[0] = buffer.document
-        buffer.cancel_completion()
-        start_search(direction=SearchDirection.BACKWARD)
-
-    @keys.add("escape", filter=is_searching, eager=True)
-    @keys.add("c-g", filter=is_searching, eager=True)
-    @keys.add("c-c", filter=is_searching, eager=True)
-    @keys.add("<sigint>", filter=is_searching, eager=True)
-    def _(_event: KeyPressEvent) -> None:
-        stop_search()
-        buffer.reset(before[0])
-
-    @keys.add("enter", filter=is_searching, eager=True)
-    @keys.add("tab", filter=is_searching, eager=True)
-    @keys.add("right", filter=is_searching, eager=True)
-    @keys.add("c-e", filter=is_searching, eager=True)
-    def _(event: KeyPressEvent) -> None:
-        if event.current_buffer.text:
-            accept_search()
-            buffer.cursor_position = len(buffer.text)
-        else:
-            stop_search()
-
-
-def _completing(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:
-    buffer = screen.buffer
-
-    @keys.add("tab", filter=at_input & ~has_completions)
-    def _(_event: KeyPressEvent) -> None:
-        buffer.start_completion(select_first=True)
-
-    @keys.add("tab", filter=at_input & has_completions, eager=True)
-    def _(_event: KeyPressEvent) -> None:
-        state = buffer.complete_state
-        if state is not None and len(state.completions) == 1:
-            buffer.apply_completion(state.completions[0])
-        else:
-            buffer.complete_next()
-
-
-def _mark(screen: LiveScreen) -> int:
-    return screen.draft.mark_before(screen.buffer.document.current_line_before_cursor)
-
-
-async def _paste_picture(screen: LiveScreen) -> None:
-    blob = await clipboard_image()
-    if blob is None:
-        screen.say_below(say("No picture on the clipboard (dogu asks wl-paste or xclip)."))
-    else:
-        screen.buffer.insert_text(screen.draft.picture(blob))
-
-
-def _escaping(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:
-    buffer = screen.buffer
-    pressed_at = [0.0]
-    is_alone = Condition(lambda: not get_app().key_processor.input_queue)
-
-    @keys.add("escape", filter=at_input & ~is_searching & is_alone, eager=True)
-    def _(_event: KeyPressEvent) -> None:
-        now = time.monotonic()
-        is_second, pressed_at[0] = now - pressed_at[0] < _ESC_TWICE_WITHIN_S, now
-        if buffer.complete_state is not None:
-            buffer.cancel_completion()
-        elif screen.doings.cancel():
-            pressed_at[0] = 0.0
-        elif not is_second:
-            screen.say_below(
-                say("Esc again edits the last prompt.") if not buffer.text else say("Esc again clears it.")
-            )
-        else:
-            pressed_at[0] = 0.0
-            if buffer.text:
-                _clear(screen)
-            else:
-                screen.doings.edit_last()
-
-
-def _clear(screen: LiveScreen) -> None:
-    screen.buffer.append_to_history()
-    screen.buffer.reset()
-    screen.say_below(say("Cleared; ↑ brings it back."))
-
-
-def _leaving(keys: KeyBindings, screen: LiveScreen, at_input: Condition) -> None:
-    buffer = screen.buffer
-    pressed_at = [0.0]
-
-    @keys.add("c-c", filter=at_input)
-    @keys.add("<sigint>", filter=at_input)
-    def _(_event: KeyPressEvent) -> None:
-        """Cancel one thing: what runs, else what was typed; at an empty prompt, twice leaves."""
-        now = time.monotonic()
-        if screen.doings.cancel():
-            return
-        if buffer.text:
-            _clear(screen)
-        elif now - pressed_at[0] < _TWICE_WITHIN_S:
-            screen.end()
-        else:
-            pressed_at[0] = now
-            screen.say_below(say("Ctrl-C again leaves, and so does Ctrl-D."))
-
-    @keys.add("c-d", filter=at_input & Condition(lambda: not buffer.text))
-    def _(_event: KeyPressEvent) -> None:
-        screen.end()

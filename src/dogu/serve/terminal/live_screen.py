@@ -42,7 +42,7 @@ from dogu.serve.terminal.asking import Asking
 from dogu.serve.terminal.cells import fit, indented, width_of
 from dogu.serve.terminal.choices import Menu
 from dogu.serve.terminal.completion import completion_lines, may_complete
-from dogu.serve.terminal.input_keys import input_keys, key_rows
+from dogu.serve.terminal.input_keys import InputKeys, key_rows
 from dogu.serve.terminal.message import Draft
 from dogu.serve.terminal.renderer import ASK_BACKGROUND, FrameOutput, LiveRenderer, ReplyInput
 from dogu.serve.terminal.screen import Doings, Message
@@ -208,7 +208,10 @@ class LiveScreen:
             self._renderer.write_due()
             self._output.flush()
             if self._output.is_gone:
-                _write_nowhere()
+                # What is still written, the interpreter's last flush among it, must find somewhere to go.
+                descriptor = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(descriptor, sys.stdout.fileno())
+                os.close(descriptor)
             doings.leave()
 
     async def _draw(self) -> None:
@@ -319,7 +322,7 @@ class LiveScreen:
         self._output.flush()
 
     def _application(self) -> Application[None]:
-        keys = merge_key_bindings([input_keys(self, self._keys), self._asking.keys()])
+        keys = merge_key_bindings([InputKeys(self, self._keys).bindings(), self._asking.keys()])
         application: Application[None] = Application(
             layout=self._layout(),
             key_bindings=keys,
@@ -409,13 +412,6 @@ class LiveScreen:
             return _drawn(self.style.paint(indented(self.hint, self.columns - 1), "yellow"))
         status = self._doings.status() if self._doings is not None else ""
         return _drawn(self.style.paint(fit(f"  {status}", self.columns - 1), "dim"))
-
-
-def _write_nowhere() -> None:
-    """Let what is still written, the interpreter's last flush among it, find somewhere to go."""
-    descriptor = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(descriptor, sys.stdout.fileno())
-    os.close(descriptor)
 
 
 def _text(get_text: Callable[[], StyleAndTextTuples], *, is_always: bool = False) -> ConditionalContainer:

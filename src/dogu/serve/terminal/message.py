@@ -48,7 +48,11 @@ class Draft:
     def picture(self, blob: Blob) -> str:
         """Attach a picture; return its mark."""
         self._pictured += 1
-        mark = "[" + say("Image #{number}: {name}", number=self._pictured, name=_plain(blob.name) or "?") + "]"
+        # What ends a mark, or can't be seen, mustn't stand in one.
+        name = "".join(
+            "_" if character in "[]\n\t" or not character.isprintable() else character for character in blob.name
+        )
+        mark = "[" + say("Image #{number}: {name}", number=self._pictured, name=name or "?") + "]"
         self._blobs[mark] = blob
         return mark
 
@@ -73,10 +77,6 @@ class Draft:
         gone = [blob for mark, blob in self._blobs.items() if mark in text]
         marks = [self.picture(blob) for blob in message.blobs if blob not in gone]
         return " ".join([text, *marks])
-
-
-def _plain(name: str) -> str:
-    return "".join("_" if character in "[]\n\t" or not character.isprintable() else character for character in name)
 
 
 def _image_at(text: str) -> Blob | None:

@@ -10,9 +10,8 @@ import msgspec
 
 from dogu.agent.slash import SlashCommands
 from dogu.serve.terminal.cells import use_wide_ambiguous
-from dogu.serve.terminal.completion import FileIndex, InputCompleter
+from dogu.serve.terminal.completion import FileIndex, FolderHistory, InputCompleter
 from dogu.serve.terminal.draw import lexer_of
-from dogu.serve.terminal.prompt_history import FolderHistory
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import Style, theme_of
 from dogu.workspace.system import IS_WINDOWS
@@ -45,7 +44,7 @@ def open_screen(look: ScreenOptions) -> OpenedScreen:
     if look.is_plain or IS_WINDOWS or os.environ.get("TERM", "") in ("", "dumb"):
         from dogu.serve.terminal.plain_screen import PlainScreen
 
-        return OpenedScreen(PlainScreen(style), _ignore)
+        return OpenedScreen(PlainScreen(style), lambda _commands: None)
 
     from dogu.serve.terminal.live_screen import LiveScreen
 
@@ -57,10 +56,6 @@ def open_screen(look: ScreenOptions) -> OpenedScreen:
     history = FolderHistory(look.state_folder, look.root)
     screen = LiveScreen(style, history, completer, finds_theme=asks, keys=look.keys, notifies=look.notify)
     return OpenedScreen(screen, completer.use, (_load_drawing, index.look_again))
-
-
-def _ignore(_commands: SlashCommands) -> None:
-    return None
 
 
 def _load_drawing() -> None:

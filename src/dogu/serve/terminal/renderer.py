@@ -97,7 +97,9 @@ class LiveRenderer(Renderer):
         self._is_busy = is_busy
         self._due: list[str] = []
         self._is_stale = False
-        self._reflows = _reflows()
+        # Most terminals wrap lines anew when they become narrower; these cut them.
+        environ = os.environ
+        self._reflows = not ("XTERM_VERSION" in environ or "STY" in environ or environ.get("TERM", "") == "linux")
         # prompt_toolkit has no hook for "print above what is drawn, in the same write"; its own way erases and draws in
         # several writes, which flickers. So its private state (_last_screen, _cursor_pos, _last_size) is read and set
         # here, and only in this class, and pyproject.toml holds it below the next minor version.
@@ -219,12 +221,6 @@ def _rows(line: str, columns: int) -> int:
             rows, used = rows + 1, 0
         used += width
     return rows
-
-
-def _reflows() -> bool:
-    """Whether the terminal wraps lines anew when it becomes narrower; the few that don't cut them."""
-    environ = os.environ
-    return not ("XTERM_VERSION" in environ or "STY" in environ or environ.get("TERM", "") == "linux")
 
 
 def _size_of(stdout: TextIO) -> Callable[[], Size]:

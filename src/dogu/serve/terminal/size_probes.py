@@ -61,7 +61,7 @@ class SizeProbes:
 
     def __init__(self) -> None:
         self.top: int | None = None
-        self.on_told: Callable[[], None] = _nothing
+        self.on_told: Callable[[], None] = lambda: None
         self._told_size: tuple[Size, Size] | None = None
         self._waiting: deque[Frame] = deque()
         self._late = 0
@@ -153,7 +153,3 @@ class SizeProbes:
             self._all_told = anyio.Event()
             with anyio.move_on_after(_LONGEST_S):
                 await self._all_told.wait()
-
-
-def _nothing() -> None:
-    return None
