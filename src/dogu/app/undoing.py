@@ -179,7 +179,7 @@ def _journal(options: Options, session: StoredSession) -> Journal:
 
 def finish_interrupted(options: Options, pending: str) -> list[str]:
     """Finish what killed processes were just putting in place of what a command had changed; say so."""
-    from dogu.runtime.journal.committing import interrupted
+    from dogu.runtime.journal.remains import interrupted
 
     told_of: list[str] = []
     for note, folder in interrupted(pending):

@@ -34,6 +34,9 @@ _ENTER = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONB
 _HANDLE = fs.O_PATH | fs.O_DIRECTORY | fs.O_CLOEXEC
 
 _HOW = struct.Struct("QQQ")
+_HANDLE_HEAD = struct.Struct("Ii")
+_MOST_HANDLE_BYTES = 128
+_AT_EMPTY_PATH = 0x1000
 _kernel_can = IS_LINUX
 
 
@@ -87,6 +90,24 @@ def _libc() -> Any:
     libc.syscall.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
     libc.syscall.restype = ctypes.c_long
     return libc
+
+
+def identity_of(descriptor: int) -> bytes:
+    """Return what tells an open file or folder from any other that ever was there; b"" where the system doesn't tell.
+
+    It is what overlayfs notes of what it copies. Source: name_to_handle_at(2).
+    """
+    if not IS_LINUX:
+        return b""
+    import ctypes
+
+    handle = ctypes.create_string_buffer(
+        _HANDLE_HEAD.pack(_MOST_HANDLE_BYTES, 0), _HANDLE_HEAD.size + _MOST_HANDLE_BYTES
+    )
+    if _libc().name_to_handle_at(descriptor, b"", handle, ctypes.byref(ctypes.c_int()), _AT_EMPTY_PATH) != 0:
+        return b""
+    count, kind = _HANDLE_HEAD.unpack_from(handle)
+    return bytes([kind & 0xFF]) + handle.raw[_HANDLE_HEAD.size : _HANDLE_HEAD.size + count]
 
 
 def open_root(root: str) -> int:

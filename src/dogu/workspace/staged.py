@@ -22,7 +22,8 @@ class StagedChange(msgspec.Struct, frozen=True):
     `was_there`: the command's version was made of one that lay there, so that nothing there now is somebody's doing.
     `in_place`: the file has other names and was written to: so are those. `has_marks`: `source` carries attributes of
     the layer's own. `whole`: nothing lay there, and all below `source` is new and without marks, so that one move takes
-    it there; each entry in it is a change that `comes_along`.
+    it there; each entry in it is a change that `comes_along`. `within` is the identity (`openat.identity_of`) of the
+    folder that the command saw it in, and `origin` that of the folder which this was made of; b"" where nobody knows.
     """
 
     path: str
@@ -33,17 +34,21 @@ class StagedChange(msgspec.Struct, frozen=True):
     has_marks: bool = False
     whole: bool = False
     comes_along: bool = False
+    within: bytes = b""
+    origin: bytes = b""
 
 
 class CommitReport(msgspec.Struct, frozen=True):
     """What became of staged changes: the paths `done`; `conflicts` pair a path left as it is with why.
 
+    `final` are conflicts in which the user has no say: another program holds the file, or the system refuses.
     `notes` say what could not be kept for undo.
     """
 
     done: tuple[str, ...] = ()
     conflicts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    final: frozenset[str] = frozenset()
 
 
 class CommandChanges(Protocol):
@@ -55,8 +60,9 @@ class CommandChanges(Protocol):
         """Put the changes where they belong, each only if what lies there hasn't been touched since `began_ns`.
 
         That is a ctime of the same file system, taken right before the command began. Paths in `force` are put there
-        whatever lies there by now. `beside` is a folder on the same mount, for what is kept. Blocks; within the call
-        whose changes they are. Killed in the middle, the rest is done when dogu starts next. Raises OSError.
+        whatever lies there by now, unless another program holds it. `beside` is a folder on the same mount, for what is
+        kept. Blocks; within the call whose changes they are. Killed in the middle, the rest is done when dogu starts
+        next. Raises OSError.
         """
         ...
 

@@ -4,15 +4,16 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from anyio import to_thread
 
-from dogu.contract.confirmation import CallContext
+from dogu.contract.confirmation import Answer, CallContext, Confirmation
 from dogu.runtime.journal import Journal, Keeping
 from dogu.runtime.journal.choice import Consent, Wanted
 from dogu.tools.run_shell_command import ApprovedCommand, RunShellCommand, RunShellCommandArgs, ShellLimits
@@ -41,6 +42,13 @@ MORE_CASES = {
 }
 
 
+AS_USUAL = How()
+
+
+async def nobody(_question: Confirmation) -> Answer | None:
+    return None
+
+
 class Place:
     """A root with a journal, and what runs commands in layers over it."""
 
@@ -60,9 +68,15 @@ class Place:
         limits = ShellLimits(layers=layers, idle_timeout_s=20)
         self._tool = RunShellCommand(roots, processes, lambda: environment, limits, lambda: sandbox)
 
-    async def run(self, command: str, report: Callable[[str], None] = lambda _: None) -> str:
-        approved = ApprovedCommand(RunShellCommandArgs(command=command), How())
-        context = CallContext(approved=approved, report=report)
+    async def run(
+        self,
+        command: str,
+        report: Callable[[str], None] = lambda _: None,
+        how: How = AS_USUAL,
+        ask: Callable[[Confirmation], Awaitable[Answer | None]] = nobody,
+    ) -> str:
+        approved = ApprovedCommand(RunShellCommandArgs(command=command), how)
+        context = CallContext(approved=approved, report=report, ask=ask)
         async with self.journal.call("c", command, snapshot=False):
             result = await self._tool.execute(RunShellCommandArgs(command=command), context)
         assert isinstance(result.llm_content, str)
@@ -246,3 +260,109 @@ async def test_the_time_of_a_file_that_holds_the_same_is_set_undone_and_set_agai
     assert file.stat().st_mtime_ns == 10**18
     assert (await to_thread.run_sync(place.journal.redo)).done
     assert file.stat().st_mtime_ns == touched
+
+
+_HOLDERS = {
+    "sqlite": (
+        "import sqlite3; c = sqlite3.connect('db/d', isolation_level=None); c.execute('pragma journal_mode=wal'); "
+        "c.execute('create table t (x)'); c.execute('insert into t values (1)')",
+        "c.execute('insert into t values (9)'); print(sorted(row[0] for row in c.execute('select x from t')))",
+        "import sqlite3; c = sqlite3.connect('db/d', isolation_level=None); c.execute('insert into t values (3)')",
+        "[1, 3, 9]",
+    ),
+    "a lock file beside the data": (
+        "import fcntl, os; os.mkdir('db'); f = open('db/LOCK', 'w'); fcntl.lockf(f, fcntl.LOCK_EX); "
+        "open('db/CURRENT', 'w').write('1')",
+        "print(open('db/CURRENT').read(), os.listdir('db/new') if os.path.exists('db/new') else '')",
+        "import fcntl, os; f = open('db/LOCK'); fcntl.flock(f, fcntl.LOCK_SH)\n"
+        "try: fcntl.lockf(open('db/LOCK', 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "except BlockingIOError: raise SystemExit\n"
+        "os.mkdir('db/new'); open('db/new/2', 'w').write('2'); open('db/t', 'w').write('2'); os.rename('db/t', 'db/CURRENT')",
+        "1 ",
+    ),
+    "shared memory": (
+        "import mmap, os; os.mkdir('db'); open('db/region', 'wb').write(bytes(8192)); open('db/log', 'wb').write(bytes(9)); "
+        "f = open('db/region', 'r+b'); m = mmap.mmap(f.fileno(), 8192)",
+        "m[0:1] = b'x'; m.flush(); print(m[0:2], open('db/region', 'rb').read(2), open('db/log', 'rb').read(1))",
+        "import mmap; f = open('db/region', 'r+b'); m = mmap.mmap(f.fileno(), 8192); m[1:2] = b'y'; m.flush(); "
+        "open('db/l', 'wb').write(b'z\\0'); import os; os.rename('db/l', 'db/log')",
+        "b'xy' b'xy' b'z'",
+    ),
+}
+
+
+class Holder:
+    """Another program that has something open in a root, and says what it sees of it."""
+
+    def __init__(self, root: Path, begin: str, then: str) -> None:
+        code = f"import sys\n{begin}\nprint('up', flush=True)\nsys.stdin.readline()\n{then}\n"
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdin=pipe, stdout=pipe, text=True)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "up\n"
+
+    def go_on(self) -> str:
+        return self._process.communicate("\n", timeout=30)[0].rstrip("\n")
+
+
+@pytest.mark.parametrize("kind", _HOLDERS)
+async def test_what_another_program_has_open_or_locked_is_changed_beside_it_and_not_in_a_layer(kind: str, place: Place):
+    begin, then, code, expected = _HOLDERS[kind]
+    if kind == "sqlite":
+        (place.root / "db").mkdir()
+    (place.root / "code.py").write_text(code)
+    holder = Holder(place.root, begin, then)
+    told = await place.run("python3 code.py")
+    assert holder.go_on() == expected, told
+
+
+async def test_what_is_held_and_cannot_be_run_again_is_left_whole_and_both_versions_are_kept(place: Place):
+    begin, then, code, _ = _HOLDERS["sqlite"]
+    (place.root / "db").mkdir()
+    (place.root / "code.py").write_text(code)
+    holder = Holder(place.root, begin, then)
+
+    async def keep(_question: Confirmation) -> Answer:
+        return Answer(is_yes=True)
+
+    told = await place.run("python3 code.py; echo b > b", how=How(is_preview=True), ask=keep)
+    assert (place.root / "b").exists()
+    assert "Not changed: db/d" in told
+    assert "another program has it open or locked" in told
+    assert holder.go_on() == "[1, 9]", told
+
+
+async def test_an_undo_leaves_what_another_program_has_open_with_all_that_belongs_to_it(place: Place):
+    begin, then, code, _ = _HOLDERS["sqlite"]
+    (place.root / "db").mkdir()
+    (place.root / "code.py").write_text(code.replace("insert into t values (3)", "create table t (x)"))
+    await place.run("python3 code.py; echo b > b")
+    holder = Holder(place.root, begin.replace("create table t (x)", "select 1"), then)
+    report = await to_thread.run_sync(lambda: place.journal.undo(consent=Consent(force=True)))
+    assert [os.path.basename(path) for path, _ in report.restored] == ["b"]
+    assert [(os.path.basename(each.path), each.needs) for each in report.refused] == [("d", "")]
+    assert holder.go_on() == "[1, 9]"
+
+
+@pytest.mark.parametrize("command", ["echo new >> d/e/f; echo x > d/e/new", "rm -rf d", "rm -rf d/e", "mv d moved"])
+async def test_folders_that_changed_places_meanwhile_are_left_as_they_are(command: str, place: Place):
+    other = place.root / "other/e"
+    other.mkdir(parents=True)
+    (other / "f").write_text("somebody else's")
+    (other / "only").write_text("somebody else's too")
+    swapped: list[str] = []
+
+    def swap(_text: str) -> None:
+        if not swapped:
+            (place.root / "d").rename(place.root / "t")
+            (place.root / "other").rename(place.root / "d")
+            (place.root / "t").rename(place.root / "other")
+        swapped.append("")
+
+    told = await place.run(f"{command}; echo said; sleep 0.4; echo b > b", swap)
+    assert swapped
+    assert (place.root / "d/e/f").read_text() == "somebody else's", told
+    assert sorted(os.listdir(place.root / "d/e")) == ["f", "only"]
+    assert (place.root / "other/e/f").read_text() == "deep\n"
+    assert (place.root / "b").exists()
+    assert "left as they left it" in told

@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from dogu.runtime.journal import Journal, Keeping
 from dogu.runtime.journal.choice import Wanted
-from dogu.runtime.journal.committing import interrupted
+from dogu.runtime.journal.remains import interrupted
 from dogu.workspace.roots import Roots
 from dogu.workspace.staged import StagedChange
 

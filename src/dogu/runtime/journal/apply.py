@@ -44,13 +44,14 @@ class UndoRefusal(msgspec.Struct, frozen=True):
     """A path that wasn't brought back, and why; `is_final`: trying again would not help.
 
     `needs` says what the user would have to say for it: `force`, for what somebody changed since; `unsure`, for what
-    may be somebody else's. Empty: nothing helps.
+    may be somebody else's. Empty: nothing helps. `by_system`: the system refused it.
     """
 
     path: str
     reason: str
     is_final: bool = False
     needs: str = ""
+    by_system: bool = False
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -150,7 +151,7 @@ class Applier:
                 return True
             self._refused[step.path] = UndoRefusal(step.path, error.message)
         except OSError as error:
-            self._refused[step.path] = UndoRefusal(step.path, explain(error, step.path).message)
+            self._refused[step.path] = UndoRefusal(step.path, explain(error, step.path).message, by_system=True)
         else:
             return True
         return False

@@ -8,8 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -22,12 +22,10 @@ from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, Seen, State, digest_by_stamp, see
 from dogu.runtime.journal.undo import MANY, look_at
 from dogu.workspace import fs
-from dogu.workspace.layer.make import aside_of
-from dogu.workspace.openat import LastFolder, open_long
+from dogu.workspace.held import head_of, held, related
+from dogu.workspace.openat import LastFolder, identity_of, open_long
 from dogu.workspace.staged import StagedChange
 
-MARKER = "committing"
-_NOTE = ".journal"
 _MANY = 2_000  # new files; of so many, the contents aren't read to know them again
 _READ_BYTES = 4 << 20
 _MOST_LOOKED_AT = 50_000  # files, for the other names of one
@@ -39,7 +37,7 @@ class Staged(msgspec.Struct):
     """What is to be committed: the records of it with what was there, the steps, and what stands in the way.
 
     What the steps `by_name` find is kept by a second name, once that is noted. `along` are the paths, by folder, that
-    are moved with a folder that is new.
+    are moved with a folder that is new. `final` are conflicts in which nobody has a say.
     """
 
     changes: list[ChangeRecord] = msgspec.field(default_factory=list[ChangeRecord])
@@ -49,6 +47,7 @@ class Staged(msgspec.Struct):
     by_name: list[Step] = msgspec.field(default_factory=list[Step])
     along: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
     conflicts: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
+    final: set[str] = msgspec.field(default_factory=set[str])
     nothing_to_do: list[str] = msgspec.field(default_factory=list[str])
     lost: list[tuple[str, int]] = msgspec.field(default_factory=list[tuple[str, int]])
 
@@ -98,15 +97,17 @@ class Stager:
 
     def stage(self, changes: Sequence[StagedChange], began_ns: int, force: Collection[str]) -> Staged:
         """Look at each path, keep what is there, and say what is to be done. Raises OSError."""
+        self._folders = _Folders(self._roots, began_ns)
         expanded = self._expanded(changes)
         self._moved = {change.source for change in expanded if change.moved_from}
         self._is_many = sum(1 for change in expanded if change.source) > _MANY
         self._is_many_kept = sum(1 for change in expanded if not change.comes_along) > MANY
         try:
             self._find_leaders(expanded)
+            seen = self._without_conflicts(expanded, began_ns, force)
             for change in expanded:
                 try:
-                    self._stage_one(change, began_ns, force)
+                    self._stage_one(change, seen)
                 except ToolError as error:
                     self._found.conflicts.append((change.path, error.message))
         finally:
@@ -127,17 +128,65 @@ class Stager:
             if change.in_place or look_at(self._reach, change.path, state).state.is_same_as(state):
                 self._leaders.setdefault((status.st_dev, status.st_ino), change.path)
 
-    def _stage_one(self, change: StagedChange, began_ns: int, force: Collection[str]) -> None:
+    def _without_conflicts(
+        self, changes: Sequence[StagedChange], began_ns: int, force: Collection[str]
+    ) -> dict[str, Seen]:
+        """Look at each path and return what is there, but for those in whose way something stands, with their kin."""
+        seen: dict[str, Seen] = {}
+        touched: dict[str, str] = {}
+        for change in changes:
+            if change.comes_along and os.path.dirname(change.path) in self._whole:
+                self._whole.add(change.path)
+                continue
+            try:
+                found = look_at(self._reach, change.path)
+            except ToolError as error:
+                self._found.conflicts.append((change.path, error.message))
+                continue
+            conflict = self._gone.get(os.path.dirname(change.path), "") or self._conflict(change, found, began_ns)
+            if conflict and change.path not in force and change.path not in self._moved:
+                touched[change.path] = conflict
+                if found.status is None and change.source:
+                    self._gone[change.path] = conflict  # what is in it would bring it back
+                continue
+            if change.whole and found.status is None:
+                self._whole.add(change.path)
+            seen[change.path] = found
+        self._found.conflicts += touched.items()
+        sources = {change.path: change.source for change in changes}
+        mine = [path for path in seen if path not in self._moved]
+        others = held(mine, self._roots, lambda path: head_of(path) or head_of(sources[path]))
+        self._leave_out(seen, others, told("another program has it open or locked"))
+        self._found.final = others
+        kin = related(seen, touched.keys() | others, head_of).difference(force)
+        self._leave_out(seen, kin, told("it belongs with another file in its folder that stays as it is"))
+        return seen
+
+    def _leave_out(self, seen: dict[str, Seen], paths: Iterable[str], why: str) -> None:
+        for path in sorted(paths):
+            self._found.conflicts.append((path, why))
+            if seen.pop(path).status is None:
+                self._gone[path] = why
+            if path in self._whole:
+                within = {each for each in self._whole if each == path or each.startswith(f"{path}/")}
+                self._whole -= within
+                self._found.conflicts += [(each, why) for each in sorted(within - {path})]
+
+    def _conflict(self, change: StagedChange, seen: Seen, began_ns: int) -> str:
+        if self._folders.is_another(os.path.dirname(change.path), change.within):
+            return told("the folder it lies in has been replaced since the command began")
+        own = change.moved_from or change.path
+        if change.origin and self._folders.is_another(own, change.origin):
+            return told("the folder has been replaced since the command began")
+        return _conflict(change, seen, began_ns)
+
+    def _stage_one(self, change: StagedChange, looked_at: Mapping[str, Seen]) -> None:
         found = self._found
         if change.comes_along and os.path.dirname(change.path) in self._whole:
             self._stage_along(change)
             return
-        seen = look_at(self._reach, change.path)
-        conflict = self._gone.get(os.path.dirname(change.path), "") or _conflict(change, seen, began_ns)
-        if conflict and change.path not in force and change.path not in self._moved:
-            found.conflicts.append((change.path, conflict))
-            if seen.status is None and change.source:
-                self._gone[change.path] = conflict  # what is in it would bring it back
+        seen = looked_at.get(change.path)
+        if seen is None:  # in conflict
             return
         if seen.status is None and not change.source:
             found.nothing_to_do.append(change.path)
@@ -149,8 +198,7 @@ class Stager:
         if seen.state.is_same_as(target) and leader is None and not sets_time:
             found.nothing_to_do.append(change.path)
             return
-        if is_whole := change.whole and seen.status is None:
-            self._whole.add(change.path)
+        is_whole = change.path in self._whole
         is_touched = sets_time and seen.state.is_same_as(target)
         is_moved = (target.kind != "folder" or is_whole) and leader is None and not is_touched
         step = Step(
@@ -234,10 +282,10 @@ class Stager:
         Folders may have changed places, or have been moved out of one that was moved: what is said last of a path
         counts, and what only leaves it gives way to what comes there.
         """
-        moved = {change.moved_from for change in changes if change.moved_from}
+        moved = {change.moved_from for change in changes if self._can_move(change)}
         found = {path: StagedChange(path) for old in sorted(moved) for path in (old, *_below(old))}
         for change in changes:
-            if change.moved_from:
+            if change.moved_from in moved:
                 found |= _moves(change, moved)
             else:
                 found[change.path] = change
@@ -247,6 +295,9 @@ class Stager:
                 within = [path for path in found if path.startswith(f"{change.path}/")] if moved else []
                 found |= {path: StagedChange(path) for path in (*_below(change.path), *within)}
         return list(found.values())
+
+    def _can_move(self, change: StagedChange) -> bool:
+        return bool(change.moved_from) and not self._folders.is_another(change.moved_from, change.origin)
 
     def _is_folder(self, source: str) -> bool:
         folder, name = self._sources.of(source)
@@ -273,71 +324,41 @@ class Stager:
         ]
 
 
-@contextmanager
-def noted(pending: str, folder: str, sources: Iterable[str]) -> Generator[None]:
-    """Note, while inside, that the session in `folder` is committing, and in the layers that they are needed."""
-    markers = {layer for source in sources if (layer := _layer_of(source))}
-    os.makedirs(pending, mode=0o700, exist_ok=True)
-    path = os.path.join(pending, os.urandom(8).hex() + _NOTE)
-    descriptor = fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600)
-    try:
-        fs.flock(descriptor, fs.LOCK_EX)
-        os.write(descriptor, os.fsencode(folder))
-        for layer in markers:
-            with suppress(OSError):
-                os.close(fs.open(os.path.join(layer, MARKER), os.O_WRONLY | os.O_CREAT | fs.O_CLOEXEC, 0o600))
-        yield
-        for name in (*(os.path.join(layer, MARKER) for layer in markers), path):
-            with suppress(OSError):
-                fs.unlink(name)
-    finally:
-        os.close(descriptor)
+class _Folders:
+    """Whether folders are still those that a command saw, each looked at once; `began_ns` is when it began.
 
-
-def interrupted(pending: str) -> list[tuple[str, str]]:
-    """Return the notes of killed processes, each with the folder of the session that it is about."""
-    found: list[tuple[str, str]] = []
-    try:
-        names = sorted(fs.listdir(pending))
-    except OSError:
-        return []
-    for name in names:
-        path = os.path.join(pending, name)
-        if not name.endswith(_NOTE):
-            continue
-        with suppress(OSError):
-            descriptor = fs.open(path, os.O_RDWR | fs.O_NOFOLLOW | fs.O_CLOEXEC)
-            try:
-                fs.flock(descriptor, fs.LOCK_EX | fs.LOCK_NB)
-                found.append((path, os.fsdecode(os.read(descriptor, 8192))))
-            finally:
-                os.close(descriptor)
-    return found
-
-
-def let_go(sources: Iterable[str], is_whole: bool) -> list[str]:
-    """Say that the layers of these entries are no longer needed; not `is_whole`: they hold what nobody could place.
-
-    Returns where that is then.
+    Where the kernel has noted no identity (in a user namespace), one that was renamed meanwhile tells it by its times:
+    its own changed, and that of the folder which lists it.
     """
-    kept: list[str] = []
-    for layer in {layer for source in sources if (layer := _layer_of(source))}:
-        with suppress(OSError):
-            fs.unlink(os.path.join(layer, MARKER))
-            if not is_whole:
-                fs.rename(layer, aside_of(layer))
-                kept.append(aside_of(layer))
-    return kept
 
+    def __init__(self, roots: Sequence[str], began_ns: int) -> None:
+        self._roots = roots
+        self._began_ns = began_ns
+        self._others: dict[str, bool] = {}
 
-def _layer_of(source: str) -> str:
-    """Return the layer's own folder that a new entry lies in; '' for none."""
-    folder = os.path.dirname(source)
-    while folder not in ("", "/"):
-        if os.path.basename(folder).startswith("layer-"):
-            return folder
-        folder = os.path.dirname(folder)
-    return ""
+    def is_another(self, folder: str, identity: bytes) -> bool:
+        """Whether there is a folder that isn't the one of this identity (b"": that was there before)."""
+        if folder not in self._others:
+            self._others[folder] = self._looked_at(folder, identity)
+        return self._others[folder]
+
+    def _looked_at(self, folder: str, identity: bytes) -> bool:
+        try:
+            handle = open_long(folder, _LIST)
+        except OSError:
+            return False
+        try:
+            now = identity_of(handle) if identity else b""
+            if now:
+                return now != identity
+            if folder in self._roots or folder == "/":
+                return False
+            above = os.stat("..", dir_fd=handle)
+            if os.fstat(handle).st_ctime_ns > self._began_ns < above.st_mtime_ns:
+                return True
+        finally:
+            os.close(handle)
+        return self.is_another(os.path.dirname(folder), b"")
 
 
 def _conflict(change: StagedChange, seen: Seen, began_ns: int) -> str:

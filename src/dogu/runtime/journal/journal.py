@@ -127,7 +127,7 @@ class Journal:
             reach = self._reach(change.path for change in changes if not self._is_inside(change.path))
             staged = Stager(self._roots.all, reach, self.kept, beside).stage(changes, began_ns, force)
             if not staged.changes:
-                return CommitReport(tuple(staged.nothing_to_do), tuple(staged.conflicts))
+                return CommitReport(tuple(staged.nothing_to_do), tuple(staged.conflicts), final=frozenset(staged.final))
             record = self._record("changes", tuple(staged.changes), notes=staged.notes)
             sources = [step.source for step in staged.steps if step.source]
             with self._noted(sources):
@@ -143,7 +143,8 @@ class Journal:
             self._notes += staged.notes
             done = [path for change in staged.changes if (path := os.fsdecode(change.path)) not in refused]
             conflicts = (*staged.conflicts, *refused.items())
-            return CommitReport((*done, *staged.nothing_to_do), conflicts, staged.notes)
+            final = staged.final.union(each.path for each in failed if each.by_system)
+            return CommitReport((*done, *staged.nothing_to_do), conflicts, staged.notes, frozenset(final))
 
     @contextmanager
     def aside(self, title: str) -> Generator[None]:
@@ -306,13 +307,13 @@ class Journal:
 
     def _noted(self, sources: Sequence[str]) -> AbstractContextManager[None]:
         """Have whoever starts next finish what is done inside, if it is killed."""
-        from dogu.runtime.journal.committing import noted
+        from dogu.runtime.journal.remains import noted
 
         return noted(self._pending, self.folder, sources) if self._pending else nullcontext()
 
     def _let_go(self, sources: Sequence[str], refused: Sequence[UndoRefusal]) -> None:
         """Let go of the layers that a killed commit took from; what could not be put in place is kept, and told."""
-        from dogu.runtime.journal.committing import let_go
+        from dogu.runtime.journal.remains import let_go
 
         paths = ", ".join(each.path for each in refused[:3])
         for folder in let_go(sources, is_whole=not refused):

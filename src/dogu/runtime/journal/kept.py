@@ -29,7 +29,9 @@ from dogu.runtime.journal.states import (
 )
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.held import head_of
 from dogu.workspace.openat import Place, open_long
+from dogu.workspace.text.media import HEAD_BYTES
 
 IN_LOG_BYTES = 1 << 20
 _BLOCK_BYTES = 1 << 20
@@ -153,6 +155,15 @@ class Kept:
         if not is_stamp(state.digest) and digest_of(data) != state.digest:
             raise damaged(self._log.path if found.where > NOT_KEPT else self.file_of(state), max(found.where, 0))
         return data
+
+    def head(self, state: State) -> bytes | None:
+        """Return the beginning of a content, as it is there now; None when it wasn't kept."""
+        found = self.find(state)
+        if found is None:
+            return None
+        if found.where > NOT_KEPT:
+            return self._log.content(found)[:HEAD_BYTES]
+        return head_of(self.file_of(state))
 
     def write_to(self, state: State, descriptor: int) -> None:
         """Write a content into an open, empty file, with its holes. Raises `ToolError` (NOT_FOUND, STALE), OSError."""

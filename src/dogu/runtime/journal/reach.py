@@ -18,6 +18,11 @@ class JournalReach:
         self._outside = frozenset(outside)
         self._found: dict[str, Roots] = {}
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The roots."""
+        return tuple(self._roots.all)
+
     def place(self, path: str, create: bool = False) -> Place:
         """Find the place of `path` itself, a link at its end not followed; see `Roots.place`. Raises `ToolError`."""
         return self._roots_of(path).noted_place(path, create)

@@ -1,14 +1,19 @@
-"""What killed sessions left behind of their looks."""
+"""What killed sessions leave behind: commits to be finished, which are noted while they last, and looks."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 
 from dogu.runtime.journal.entries import Entries
 from dogu.runtime.journal.log import FILE_NAME, JournalLog
 from dogu.runtime.journal.watch import discard_remains, has_remains
+from dogu.workspace import fs
+from dogu.workspace.layer.make import COMMITTING, aside_of
 
+_NOTE = ".journal"
 _WAITS_FOR_UNDO_S = 7 * 24 * 3600.0
 
 
@@ -29,3 +34,70 @@ def tidy(sessions: str) -> None:
             newest_s = max((record.time_s for record in known.unseen.values()), default=0.0)
             if time.time() - newest_s > _WAITS_FOR_UNDO_S:
                 discard_remains(folder)
+
+
+@contextmanager
+def noted(pending: str, folder: str, sources: Iterable[str]) -> Generator[None]:
+    """Note, while inside, that the session in `folder` is committing, and in the layers that they are needed."""
+    markers = {layer for source in sources if (layer := _layer_of(source))}
+    os.makedirs(pending, mode=0o700, exist_ok=True)
+    path = os.path.join(pending, os.urandom(8).hex() + _NOTE)
+    descriptor = fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600)
+    try:
+        fs.flock(descriptor, fs.LOCK_EX)
+        os.write(descriptor, os.fsencode(folder))
+        for layer in markers:
+            with suppress(OSError):
+                os.close(fs.open(os.path.join(layer, COMMITTING), os.O_WRONLY | os.O_CREAT | fs.O_CLOEXEC, 0o600))
+        yield
+        for name in (*(os.path.join(layer, COMMITTING) for layer in markers), path):
+            with suppress(OSError):
+                fs.unlink(name)
+    finally:
+        os.close(descriptor)
+
+
+def interrupted(pending: str) -> list[tuple[str, str]]:
+    """Return the notes of killed processes, each with the folder of the session that it is about."""
+    found: list[tuple[str, str]] = []
+    try:
+        names = sorted(fs.listdir(pending))
+    except OSError:
+        return []
+    for name in names:
+        path = os.path.join(pending, name)
+        if not name.endswith(_NOTE):
+            continue
+        with suppress(OSError):
+            descriptor = fs.open(path, os.O_RDWR | fs.O_NOFOLLOW | fs.O_CLOEXEC)
+            try:
+                fs.flock(descriptor, fs.LOCK_EX | fs.LOCK_NB)
+                found.append((path, os.fsdecode(os.read(descriptor, 8192))))
+            finally:
+                os.close(descriptor)
+    return found
+
+
+def let_go(sources: Iterable[str], is_whole: bool) -> list[str]:
+    """Say that the layers of these entries are no longer needed; not `is_whole`: they hold what nobody could place.
+
+    Returns where that is then.
+    """
+    kept: list[str] = []
+    for layer in {layer for source in sources if (layer := _layer_of(source))}:
+        with suppress(OSError):
+            fs.unlink(os.path.join(layer, COMMITTING))
+            if not is_whole:
+                fs.rename(layer, aside_of(layer))
+                kept.append(aside_of(layer))
+    return kept
+
+
+def _layer_of(source: str) -> str:
+    """Return the layer's own folder that a new entry lies in; '' for none."""
+    folder = os.path.dirname(source)
+    while folder not in ("", "/"):
+        if os.path.basename(folder).startswith("layer-"):
+            return folder
+        folder = os.path.dirname(folder)
+    return ""

@@ -23,6 +23,7 @@ from dogu.runtime.journal.states import MISSING, NOT_KEPT, UNKNOWN_OWNER, Seen, 
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.digest import digest_of
+from dogu.workspace.held import head_of, held, related
 from dogu.workspace.openat import is_there
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites
@@ -108,8 +109,9 @@ class Restorer:
                 steps.append(step)
         known = {change.path for entry in self._known.with_changes() for change in entry.changes}
         steps, apart = as_units(steps, refused, known, chosen[-1].time_s, force=consent.force)
+        steps, others = self._not_held(steps, refused, reach)
         possible, without = self._with_content(steps)
-        left = (*refused, *apart, *without)
+        left = (*refused, *apart, *others, *without)
         return UndoPlan(tuple(reversed(chosen)), tuple(possible), left, tuple(unchanged), is_redo)
 
     def do(self, plan: UndoPlan, title: str, turn: int, reach: JournalReach) -> UndoReport:
@@ -191,6 +193,26 @@ class Restorer:
             why = told("it changed while the command ran, and may be somebody else's doing")
             return UndoRefusal(path, why, needs=UNSURE)
         return None
+
+    def _not_held(
+        self, steps: Sequence[Step], refused: Sequence[UndoRefusal], reach: JournalReach
+    ) -> tuple[list[Step], list[UndoRefusal]]:
+        """Leave out what another program has open or locked, and what belongs to that or to a path refused."""
+        by_path = {step.path: step for step in steps}
+
+        def head(path: str) -> bytes | None:
+            step = by_path.get(path)
+            if step is None or step.now.status is not None or step.target.kind != "file":
+                return head_of(path)
+            return self._kept.head(step.target)
+
+        now = held(by_path, reach.folders, head)
+        kin = related(by_path, now.union(each.path for each in refused if each.needs), head) - now
+        why_held = told("another program has it open or locked: it can be undone when that is over")
+        why_kin = told("it belongs with another file in its folder that stays as it is")
+        left = [UndoRefusal(path, why_held) for path in by_path if path in now]
+        left += [UndoRefusal(path, why_kin, needs="" if now else FORCE) for path in by_path if path in kin]
+        return [step for step in steps if step.path not in now | kin], left
 
     def _with_content(self, steps: Sequence[Step]) -> tuple[list[Step], list[UndoRefusal]]:
         """Leave out the files whose content is neither kept nor, having been moved, held by another of these paths."""

@@ -22,6 +22,7 @@ from dogu.workspace.staged import StagedChange
 
 _MARKS = ("user.overlay.", "trusted.overlay.")
 _REDIRECT = "trusted.overlay.redirect"
+_ORIGIN_HEAD_BYTES, _ORIGIN_MAGIC = 21, 0xFB
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -33,17 +34,18 @@ def changes_in(layers: Layers) -> list[StagedChange]:
 
 class _Folder(msgspec.Struct, frozen=True):
     """A folder of the layer: where it lies in it, where it belongs, and where what lies below it lies now, which is
-    elsewhere for what is in a folder that the command has moved. `is_opaque`: nothing of that shows through."""
+    elsewhere for what is in a folder that the command has moved. `is_opaque`: nothing of that shows through.
+    `identity` is that of the folder which was there when the command came."""
 
     upper: str
     path: str
     lower: str
     is_opaque: bool = False
+    identity: bytes = b""
 
-    def of(self, name: str, lower: str = "", *, is_opaque: bool = False) -> _Folder:
-        return _Folder(
-            f"{self.upper}/{name}", os.path.join(self.path, name), lower or os.path.join(self.lower, name), is_opaque
-        )
+    def of(self, name: str, lower: str = "", *, is_opaque: bool = False, identity: bytes = b"") -> _Folder:
+        path, below = os.path.join(self.path, name), lower or os.path.join(self.lower, name)
+        return _Folder(f"{self.upper}/{name}", path, below, is_opaque, identity)
 
 
 class _Pair(msgspec.Struct, frozen=True):
@@ -61,17 +63,20 @@ class _Reader:
         self._root = layer.root
         self._upper = layer.upper
         self._began_ns = layer.began_ns
+        self._identity = layer.identity
         self._moved: set[str] = set()
         self._todo: list[_Folder] = []
 
     def changes(self) -> Iterator[StagedChange]:
-        top = _Folder(self._upper, self._root, self._root)
+        top = _Folder(self._upper, self._root, self._root, identity=self._identity)
         self._find_moved(top)
         yield from self._top(top)
         self._todo = [top]
         while self._todo:
             with _opened(self._todo.pop()) as pair:
-                yield from self._in_folder(pair)
+                for change in self._in_folder(pair):
+                    within = b"" if change.comes_along else pair.folder.identity
+                    yield msgspec.structs.replace(change, within=within) if within else change
 
     def _find_moved(self, top: _Folder) -> None:
         todo = [top]
@@ -132,12 +137,13 @@ class _Reader:
             is_below and any(map(_is_opaque_mark, _marks(pair.lower, name)))
         )
         is_opaque = not moved_from and (pair.folder.is_opaque or is_marked)
-        folder = pair.folder.of(name, moved_from, is_opaque=is_opaque)
+        identity = _origin(pair.upper, name) if is_below or moved_from else b""
+        folder = pair.folder.of(name, moved_from, is_opaque=is_opaque, identity=identity)
         if moved_from:
-            yield StagedChange(folder.path, folder.upper, moved_from=moved_from, has_marks=True)
+            yield StagedChange(folder.path, folder.upper, moved_from=moved_from, has_marks=True, origin=identity)
         elif is_below:
             if not _is_same_folder(pair.upper, name, pair.lower, name):
-                yield StagedChange(folder.path, folder.upper, has_marks=True, was_there=True)
+                yield StagedChange(folder.path, folder.upper, has_marks=True, was_there=True, origin=identity)
         else:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
             was_there = old is None and any(map(_is_origin, marks))
@@ -274,6 +280,19 @@ def _is_opaque_mark(name: str) -> bool:
 
 def _is_origin(name: str) -> bool:
     return name.endswith("overlay.origin")
+
+
+def _origin(folder: int, name: str) -> bytes:
+    """Return the identity of what an entry was copied from; b"" where it was made, or the kernel doesn't note it.
+
+    The kernel's note has a head of 21 bytes, of which the last 17 are the handle's kind and the file system. Source:
+    fs/overlayfs/overlayfs.h, `struct ovl_fb`.
+    """
+    for mark in filter(_is_origin, _marks(folder, name)):
+        note = fs.getxattr(_at(folder, name), mark, follow_symlinks=False)
+        if len(note) > _ORIGIN_HEAD_BYTES and note[1] == _ORIGIN_MAGIC:
+            return note[4:5] + note[_ORIGIN_HEAD_BYTES:]
+    return b""
 
 
 def _extended(folder: int, name: str) -> dict[str, bytes]:

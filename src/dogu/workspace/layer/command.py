@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from glob import escape as glob_escape
 from glob import glob
 
+from dogu.workspace.held import head_of, held
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.ending import Ending
@@ -52,7 +53,7 @@ class CommandLayers:
         self._folder = folder
         self._jobs = jobs
         self._lingering: list[Layers] = []
-        self._without: set[str] = set()
+        self._without: dict[str, str] = {}
         self._has_cleared = False
 
     def make_for(self, command: str, roots: Sequence[str], *, is_kept: bool) -> Layers | None:
@@ -65,13 +66,13 @@ class CommandLayers:
         self._clear_up(roots)
         return make([*roots, *repositories(roots)], self._folder)
 
-    def go_without(self, command: str) -> None:
+    def go_without(self, command: str, why: str) -> None:
         """Make no layers for this command any more: it doesn't do in them what it does without."""
-        self._without.add(command)
+        self._without[command] = why
 
-    def goes_without(self, command: str) -> bool:
-        """Whether no layers are made for this command any more."""
-        return command in self._without
+    def goes_without(self, command: str) -> str:
+        """Return why no layers are made for this command any more; "" where they are."""
+        return self._without.get(command, "")
 
     def _must_be_seen(self, command: str) -> bool:
         if self.goes_without(command) or _GOES_ON.search(command) or _WAITS.search(command):
@@ -92,6 +93,7 @@ class CommandLayers:
         done: list[str] = []
         conflicts: list[tuple[str, str]] = []
         notes: list[str] = []
+        final: set[str] = set()
         for layer in layers.all:
             own = [each for each in changes if _is_of(each, layer)]
             if own:
@@ -100,7 +102,14 @@ class CommandLayers:
                 done += report.done
                 conflicts += report.conflicts
                 notes += report.notes
-        return CommitReport(tuple(done), tuple(conflicts), tuple(notes))
+                final |= report.final
+        return CommitReport(tuple(done), tuple(conflicts), tuple(notes), frozenset(final))
+
+    def held(self, layers: Layers, changes: Sequence[StagedChange]) -> bool:
+        """Whether another program holds what is changed: neither saw anything of the other's locks. Blocks."""
+        sources = {change.path: change.source for change in changes if not change.comes_along}
+        roots = [layer.root for layer in layers.all]
+        return bool(held(sources, roots, lambda path: head_of(path) or head_of(sources[path])))
 
     def set_aside(self, changes: Sequence[StagedChange], paths: Collection[str]) -> str:
         """Move the command's versions of paths to where they can be read; "" where there are none. Raises OSError."""

@@ -17,22 +17,27 @@ import msgspec
 
 from dogu.language import told
 from dogu.workspace import fs
+from dogu.workspace.openat import identity_of
 from dogu.workspace.sandbox import places
 
 _PREFIX = "layer-"
 _LOCK = "lock"
-_COMMITTING = "committing"  # made by whoever keeps what is in a layer, until that is done
+COMMITTING = "committing"  # made by whoever keeps what is in a layer, until that is done
 _ROOM_BYTES = 1 << 30  # less free, and a copied file could fill the disk
 _HANDLE = fs.O_PATH | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One root's layer; `began_ns` is the file system's own time from right before the command."""
+    """One root's layer; `began_ns` is the file system's own time from right before the command.
+
+    `identity` is the root's; see `openat.identity_of`.
+    """
 
     root: str
     folder: str
     began_ns: int
     lock: int
+    identity: bytes = b""
 
     @property
     def upper(self) -> str:
@@ -59,11 +64,11 @@ class Layer(msgspec.Struct, frozen=True):
 
     def hold(self) -> None:
         """Have the layer left where it is for good."""
-        with suppress(OSError), open(os.path.join(self.folder, _COMMITTING), "wb"):
+        with suppress(OSError), open(os.path.join(self.folder, COMMITTING), "wb"):
             pass
 
     def _is_being_kept(self) -> bool:
-        return os.path.exists(os.path.join(self.folder, _COMMITTING))
+        return os.path.exists(os.path.join(self.folder, COMMITTING))
 
     def remove(self) -> None:
         """Remove the layer, with all that is still in it; not while it is being kept, which another may finish."""
@@ -155,7 +160,7 @@ def clear_dead(folder: str) -> None:
     with suppress(OSError):
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
-            if name.startswith(_PREFIX) and not os.path.exists(os.path.join(path, _COMMITTING)):
+            if name.startswith(_PREFIX) and not os.path.exists(os.path.join(path, COMMITTING)):
                 lock = _locked(path)
                 if lock is not None:
                     _remove(path)
@@ -199,7 +204,12 @@ def _make(root: str, place: str) -> Layer:
         shutil.copystat(root, upper)
         if lock is None:
             raise OSError(folder)
-        return Layer(root, folder, os.stat(os.path.join(folder, _LOCK)).st_ctime_ns, lock)
+        handle = fs.open(root, _HANDLE)
+        try:
+            identity = identity_of(handle)
+        finally:
+            os.close(handle)
+        return Layer(root, folder, os.stat(os.path.join(folder, _LOCK)).st_ctime_ns, lock, identity)
     except OSError:
         _remove(folder)
         if lock is not None:

@@ -24,6 +24,7 @@ from dogu.workspace.process.interactive import check_talk
 if TYPE_CHECKING:
     from dogu.workspace.layer.command import CommandLayers
     from dogu.workspace.layer.make import Layers
+    from dogu.workspace.layer.settling import Settling
     from dogu.workspace.sandbox.ladder import Confined, Sandbox
     from dogu.workspace.sandbox.watch import Signature, Watch
 
@@ -32,13 +33,36 @@ __all__ = ["CommandLayers", "CommandRunner", "Ending", "How", "Settled", "check_
 
 _MOST_READ_CHARS = 20_000
 _BOUNDARY = ("cross-device", "EXDEV")
-_WITHOUT = sentence(
-    "It renames a folder that was there before, which a layer can't, and was run without one: who changed what isn't "
-    "known for sure, and `dogu undo --unsure` takes it back."
+
+
+class _Unfit(msgspec.Struct, frozen=True):
+    """Why a command doesn't do in a layer what it does without: said when it was run `without`, when calling it `again`
+    runs it without, and when it can't, as its changes are to be `shown` first."""
+
+    without: str
+    again: str
+    shown: str
+
+
+_RENAMES = _Unfit(
+    sentence(
+        "It renames a folder that was there before, which a layer can't, and was run without one: who changed what "
+        "isn't known for sure, and `dogu undo --unsure` takes it back."
+    ),
+    sentence(
+        "A folder that was there before can't be renamed in the layer that this ran in: call it again, and it runs "
+        "without."
+    ),
+    sentence("A folder that was there before can't be renamed in a layer: that can't be seen before it is done."),
 )
-_UNSEEN = sentence("A folder that was there before can't be renamed in a layer: that can't be seen before it is done.")
-_AGAIN = sentence(
-    "A folder that was there before can't be renamed in the layer that this ran in: call it again, and it runs without."
+_IS_HELD = _Unfit(
+    sentence(
+        "It changes what another program has open or locked, and was run again without a layer, so that each sees the "
+        "other's locks: who changed what isn't known for sure, and `dogu undo --unsure` takes it back once that "
+        "program has closed it."
+    ),
+    sentence("Another program has open or locked what this changes: call it again, and it runs without a layer."),
+    sentence("Another program has open or locked what this changes: that can't be seen before it is done."),
 )
 
 
@@ -116,15 +140,22 @@ class CommandRunner:
             with CancelScope(shield=True):
                 await settling.settle(Ending.KEEP if is_kept else Ending.DISCARD)
             raise
-        if _wanted_to_rename(result):
-            commands.go_without(command.text)
+        unfit = await self._unfit(result, settling, ending)
+        if unfit is not None:
+            commands.go_without(command.text, told(unfit.without))
             if is_kept and not result.background_pids and not hosts.asked and not self._reaches_unasked():
                 await to_thread.run_sync(layers.remove)  # nobody knows that it ran
                 return None
         settled = await settling.settle(ending, result.pgid, result.background_pids)
-        remark = told(_AGAIN) if is_kept else told(_UNSEEN)
-        again = (remark,) if commands.goes_without(command.text) else ()
+        again = () if unfit is None else (told(unfit.again if is_kept else unfit.shown),)
         return result, msgspec.structs.replace(settled, remarks=(*settled.remarks, *again))
+
+    async def _unfit(self, result: ProcessResult, settling: Settling, ending: Ending) -> _Unfit | None:
+        """Say why the command would have done something else without its layer; None where it wouldn't."""
+        if _wanted_to_rename(result):
+            return _RENAMES
+        is_held = ending is not Ending.DISCARD and await settling.changes_held(result.background_pids)
+        return _IS_HELD if is_held else None
 
     def _reaches_unasked(self) -> bool:
         sandbox = self._find_sandbox()
@@ -141,9 +172,8 @@ class CommandRunner:
         async with self._looking():
             result = await self._processes.run(_confine(command, confined), context.report)
         put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
-        was_layered = self._layers is not None and self._layers.goes_without(command.text)
-        remarks = (told(_WITHOUT),) if was_layered else ()
-        return result, Settled(remarks, put_back=tuple(put_back), runs_later=tuple(changed))
+        why = self._layers.goes_without(command.text) if self._layers is not None else ""
+        return result, Settled((why,) if why else (), put_back=tuple(put_back), runs_later=tuple(changed))
 
     @asynccontextmanager
     async def _looking(self) -> AsyncGenerator[None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar, TypeVarTuple
 
@@ -48,6 +48,14 @@ class Settling:
         self._layers = layers
         self._roots = roots
         self._ask = ask
+        self._read: Sequence[StagedChange] | None = None
+
+    async def changes_held(self, pids: Sequence[int] = ()) -> bool:
+        """Whether the command changed what another program holds; `pids` of its own are still running, and stay."""
+        if pids:
+            return False  # seen when it is put in place
+        self._read = await _in_thread(changes_in, self._layers)
+        return await _in_thread(self._commands.held, self._layers, self._read)
 
     async def settle(self, ending: Ending, pgid: int = 0, pids: Sequence[int] = ()) -> Settled:
         """Keep what is to be kept, and remove the layers. `pids` of the group `pgid` are still running in them.
@@ -95,7 +103,7 @@ class Settling:
         return _SetAsideError(ErrorKind.IO_ERROR, message)
 
     async def _settled(self, ending: Ending) -> Settled:
-        changes = await _in_thread(changes_in, self._layers)
+        changes = await _in_thread(changes_in, self._layers) if self._read is None else self._read
         if not changes:
             return Settled()
         seen = await _in_thread(shown, changes, self._roots[0])
@@ -135,7 +143,7 @@ class Settling:
                 seen = await _in_thread(shown, changes, self._roots[0])
                 put_back, foreign = tuple(each.path for each in foreign), []
         report = await self._commit(changes)
-        in_the_way = await self._conflicting(changes, dict(report.conflicts)) if report.conflicts else []
+        in_the_way = await self._conflicting(changes, report) if report.conflicts else []
         changed = tuple(sorted(each.path for each in (*foreign, *later)))
         conflict = in_the_way[0] if in_the_way else ""
         remarks = (*report.notes, *in_the_way)
@@ -144,20 +152,37 @@ class Settling:
     async def _commit(self, changes: Sequence[StagedChange], force: Collection[str] = ()) -> CommitReport:
         return await _in_thread(self._commands.keep, self._layers, changes, force)
 
-    async def _conflicting(self, changes: Sequence[StagedChange], conflicts: dict[str, str]) -> list[str]:
+    async def _conflicting(self, changes: Sequence[StagedChange], report: CommitReport) -> list[str]:
         """Ask whose version counts where both changed a path; without an answer it is the other's."""
-        ours = [change for change in changes if change.path in conflicts]
-        title = told("Somebody else changed this while the command ran. Put the command's version in its place?")
-        answer = await self._ask(self._question(title, ours, await _in_thread(shown, ours, self._roots[0])))
-        if answer is not None and answer.is_yes:
-            conflicts = dict((await self._commit(ours, set(conflicts))).conflicts)
+        conflicts = dict(report.conflicts)
+        final = {path: why for path, why in conflicts.items() if path in report.final}
+        ours = [change for change in changes if change.path in conflicts and change.path not in final]
+        if ours:
+            title = told("Somebody else changed this while the command ran. Put the command's version in its place?")
+            answer = await self._ask(self._question(title, ours, await _in_thread(shown, ours, self._roots[0])))
+            if answer is not None and answer.is_yes:
+                again = await self._commit(ours, {change.path for change in ours})
+                conflicts = {**dict(again.conflicts), **final}
+                final |= {path: why for path, why in again.conflicts if path in again.final}
         if not conflicts:
             return []
         aside = await _in_thread(self._commands.set_aside, changes, conflicts)
-        paths = _listed([each for each in ours if each.path in conflicts], self._roots[0])
-        remarks = [told("Changed by somebody else while this ran, and left as they left it: {paths}.", paths=paths)]
+        remarks = self._left(changes, conflicts, final)
         if aside:
             remarks.append(told("The command's own version is in {folder}.", folder=aside))
+        return remarks
+
+    def _left(
+        self, changes: Sequence[StagedChange], conflicts: Mapping[str, str], final: Mapping[str, str]
+    ) -> list[str]:
+        """Say which paths were left as they are, and why where it wasn't that somebody had changed them."""
+        paths = _listed([each for each in changes if each.path in conflicts.keys() - final.keys()], self._roots[0])
+        remarks: list[str] = []
+        if paths:
+            remarks = [told("Changed by somebody else while this ran, and left as they left it: {paths}.", paths=paths)]
+        for why in dict.fromkeys(final.values()):
+            paths = _listed([each for each in changes if final.get(each.path) == why], self._roots[0])
+            remarks.append(told("Not changed: {paths} ({why}).", paths=paths, why=why))
         return remarks
 
     def _question(self, title: str, changes: Sequence[StagedChange], seen: Shown) -> Confirmation:

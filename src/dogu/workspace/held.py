@@ -1,0 +1,140 @@
+"""Which files other programs hold: locked, or open to be written and no text; and which ones belong together.
+
+Locks and shared memory belong to the very file. Whoever changes a copy of it, or puts another one in its place, takes
+no part in them, and a database that two do that to is broken. Nothing here knows a database by its name. Source:
+proc_locks(5), fcntl(2).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from dogu.workspace import fs
+from dogu.workspace.text.media import HEAD_BYTES, sniff
+
+_LOCKS = "/proc/locks"
+_LOCK_KINDS = ("POSIX", "FLOCK", "OFDLCK")
+_OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
+
+Head = Callable[[str], bytes | None]
+"""Gives the beginning of what a path holds, of whichever version is at hand; None where it is no file."""
+
+
+def held(paths: Collection[str], roots: Sequence[str], head: Head | None = None) -> set[str]:
+    """Return those of `paths` (absolute, below `roots`) that another process holds, and those that belong to them.
+
+    An empty file that is locked guards the folder it lies in, any other itself. Files of other users that are open and
+    not locked can't be told. Blocks.
+    """
+    head = head or head_of
+    found = _guarded(paths, roots)
+    for path in paths:
+        if path not in found and fs.is_open_for_writing(path) and _is_data(path, head):
+            found.add(path)
+    return found | related(paths, found, head)
+
+
+def related(paths: Collection[str], touched: Collection[str], head: Head | None = None) -> set[str]:
+    """Return those of `paths` that belong to one of the `touched` ones: no text either, and in the same folder.
+
+    A file that is empty belongs to one whose name begins like its own. Text, a picture or the like is by itself.
+    """
+    head = head or head_of
+    by_folder: dict[str, list[str]] = {}
+    for path in touched:
+        by_folder.setdefault(os.path.dirname(path), []).append(path)
+    found: set[str] = set()
+    for path in paths:
+        beside = by_folder.get(os.path.dirname(path))
+        if beside and path not in touched and any(_belong(path, other, head) for other in beside):
+            found.add(path)
+    return found
+
+
+def head_of(path: str) -> bytes | None:
+    """Return the beginning of a file; None for anything else, and what can't be read."""
+    try:
+        descriptor = fs.open(path, _OPEN)
+    except OSError:
+        return None
+    try:
+        return fs.pread(descriptor, HEAD_BYTES, 0) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _belong(one: str, other: str, head: Head) -> bool:
+    if _is_data(one, head) and _is_data(other, head):
+        return True
+    are_named_alike = one.startswith(other) or other.startswith(one)
+    return are_named_alike and all(head(path) == b"" or _is_data(path, head) for path in (one, other))
+
+
+def _is_data(path: str, head: Head) -> bool:
+    data = head(path) or b""
+    return b"\0" in data and sniff(data, path) is None
+
+
+def _guarded(paths: Iterable[str], roots: Sequence[str]) -> set[str]:
+    """Return the paths that are locked, or lie in a folder with an empty file that is."""
+    locked = _locked()
+    if not locked:
+        return set()
+    paths = list(paths)
+    found: set[str] = set()
+    for folder, within in _by_folder(paths, roots).items():
+        for guard in _locked_in(folder, locked):
+            if folder not in roots and head_of(guard) == b"":
+                found.update(within)
+            elif guard in within:
+                found.add(guard)
+            else:
+                found |= related(within, [guard])
+    return found
+
+
+def _by_folder(paths: Iterable[str], roots: Sequence[str]) -> Mapping[str, list[str]]:
+    """Sort paths by each folder that they lie in, up to the root."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        folder = path
+        while folder not in roots and folder != "/":
+            folder = os.path.dirname(folder)
+            found.setdefault(folder, []).append(path)
+    return found
+
+
+def _locked_in(folder: str, locked: Mapping[int, Collection[tuple[int, int]]]) -> list[str]:
+    found: list[str] = []
+    with suppress(OSError), fs.scandir(folder) as entries:
+        for entry in entries:
+            if entry.inode() not in locked:
+                continue
+            with suppress(OSError):
+                device = os.lstat(os.path.join(folder, entry.name)).st_dev
+                numbers = os.major(device), os.minor(device)
+                # Some file systems give each of their parts a number of its own, as one that has no device.
+                if numbers in locked[entry.inode()] or not numbers[0]:
+                    found.append(os.path.join(folder, entry.name))
+    return found
+
+
+def _locked() -> dict[int, list[tuple[int, int]]]:
+    """Return the files that other processes have locked: by inode the devices, as the kernel numbers them."""
+    try:
+        with open(_LOCKS, encoding="ascii") as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        return {}
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row in rows:
+        if len(row) < 8 or row[1] not in _LOCK_KINDS or row[4] == str(os.getpid()):
+            continue
+        major, minor, inode = row[5].split(":")
+        found.setdefault(int(inode), []).append((int(major, 16), int(minor, 16)))
+    return found
