@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogu.agent.sampling import ModelSampling
+from dogu.agent.mcp import ModelSampling
 from dogu.contract import ErrorKind, Text, ToolError
 from dogu.models.events import ModelError, ModelErrorKind, Usage
 from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
@@ -43,6 +43,6 @@ async def test_a_model_that_fails_is_told_as_that():
 
 
 async def test_a_model_that_never_answers_has_a_time_limit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dogu.agent.sampling.TIMEOUT_S", 0.05)
+    monkeypatch.setattr("dogu.agent.mcp.TIMEOUT_S", 0.05)
     with pytest.raises(ToolError, match="did not answer"):
         await ModelSampling(ScriptedModel([Turn(hangs=True)]), lambda _usage: None)(SamplingRequest("", (), 10))

@@ -94,7 +94,8 @@ class History:
         """Pack the results, by call id, as the answer to the model's calls; one without a result was interrupted."""
         if not self._unanswered:
             return
-        answers = [(call.call_id, call.name, results.get(call.call_id, _not_run())) for call in self._unanswered]
+        without = ToolResult.failed(ToolError(ErrorKind.CANCELLED, "Interrupted by the user before it ended."))
+        answers = [(call.call_id, call.name, results.get(call.call_id, without)) for call in self._unanswered]
         self._unanswered = ()
         self._add_user(function_response_content(answers, media_inside=media_inside))
 
@@ -173,7 +174,8 @@ class History:
         self._unanswered = tuple(_calls(content))
 
     def _restore_user(self, content: RawContent) -> None:
-        answered = _answered(content)
+        found = [part["functionResponse"] for part in _parts(content) if "functionResponse" in part]
+        answered = [(response.get("id", ""), response.get("name", "")) for response in found] or None
         if answered is None:
             self.answer({})
         elif sorted(answered) != sorted((call.call_id, call.name) for call in self._unanswered):
@@ -196,10 +198,6 @@ def apply_change(contents: list[RawContent], change: HistoryChange) -> None:
             contents[:] = new
 
 
-def _not_run() -> ToolResult:
-    return ToolResult.failed(ToolError(ErrorKind.CANCELLED, "Interrupted by the user before it ended."))
-
-
 def _role(content: RawContent) -> str:
     return msgspec.json.decode(content, type=_Role).role
 
@@ -216,9 +214,3 @@ def _calls(content: RawContent) -> Iterable[ToolCall]:
     for part in _parts(content):
         if isinstance(call := part.get("functionCall"), dict):
             yield ToolCall(call.get("id", ""), call.get("name", ""), call.get("args", {}))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  (foreign JSON)
-
-
-def _answered(content: RawContent) -> list[tuple[str, str]] | None:
-    """The ids and names a user content answers; None when it answers no call."""
-    found = [part["functionResponse"] for part in _parts(content) if "functionResponse" in part]
-    return [(response.get("id", ""), response.get("name", "")) for response in found] or None

@@ -51,10 +51,6 @@ def with_note(result: ToolResult, note: str) -> ToolResult:
     return msgspec.structs.replace(result, llm_content=told)
 
 
-def _uncounted() -> int:
-    return 0
-
-
 class AgentServices(msgspec.Struct, frozen=True):
     """What an agent has beside its model, its tools and its history.
 
@@ -67,6 +63,6 @@ class AgentServices(msgspec.Struct, frozen=True):
     meter: Meter
     housekeeping: Housekeeping = Housekeeping()
     record: Record = emit_nothing
-    next_turn: Callable[[], int] = _uncounted
+    next_turn: Callable[[], int] = lambda: 0
     around_turn: AroundTurn | None = None
     ask_to_go_on: AskToGoOn | None = None

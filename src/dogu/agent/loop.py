@@ -24,11 +24,10 @@ from dogu.agent.events import (
     TurnFailed,
     sum_usage,
 )
-from dogu.agent.fairness import fairly
 from dogu.agent.history import History
 from dogu.agent.housekeeping import AgentServices, with_note
 from dogu.agent.loop_detection import EndlessText, LoopDetection
-from dogu.agent.stream import TurnStream
+from dogu.agent.stream import TurnStream, fairly
 from dogu.agent.system_prompt import Instructions
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 from anyio import to_thread
 
 from dogu.agent.budget import Meter
-from dogu.agent.call_counts import CallCounts
 from dogu.agent.context.compaction import Compaction
 from dogu.agent.events import Compacted, Emit, Record
 from dogu.agent.history import AllReplaced, CutBack, History, HistoryChange
 from dogu.agent.housekeeping import Housekeeping, with_note
 from dogu.agent.system_prompt import Instructions
+from dogu.contract import ErrorKind
 from dogu.contract.result import ToolResult
 from dogu.models.events import Usage
 from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallEvent
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
+
+
+class ToolCounts(msgspec.Struct):
+    """A tool's calls; `took_s` is without the time that questions waited for an answer."""
+
+    calls: int = 0
+    failed: int = 0
+    declined: int = 0
+    took_s: float = 0.0
+
+
+class CallCounts:
+    """Watches the events of calls."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.by_tool: dict[str, ToolCounts] = {}
+        self._now = now
+        self._started: dict[str, float] = {}
+
+    def saw(self, event: CallEvent) -> None:
+        """Take note of an event."""
+        match event:
+            case CallStarted(call=call):
+                self._started[call.call_id] = self._now()
+            case CallFinished(call=call, result=result):
+                row = self.by_tool.setdefault(call.name, ToolCounts())
+                now = self._now()
+                row.calls += 1
+                is_declined = result.error is not None and result.error.kind is ErrorKind.DECLINED
+                row.declined += is_declined
+                row.failed += result.error is not None and not is_declined
+                row.took_s += now - self._started.pop(call.call_id, now)
+            case CallOutput() | Noted():
+                pass
 
 
 class SessionHousekeeping(Housekeeping):

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from types import TracebackType
+from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from dogu.agent.events import Emit, Event, TurnEnd
 from dogu.models.events import ModelError
+
+T = TypeVar("T")
+_LONGEST_S = 0.003
+
+
+async def fairly(events: AsyncIterable[T]) -> AsyncGenerator[T]:
+    """Pass events on; after 3 ms without a pause, give keys, the screen and other calls their turn."""
+    began = time.monotonic()
+    async for event in events:
+        yield event
+        if time.monotonic() - began > _LONGEST_S:
+            await anyio.lowlevel.checkpoint()
+            began = time.monotonic()
 
 
 class TurnStream:

@@ -219,8 +219,7 @@ def _waiting(options: Options, settings: Settings) -> list[str]:
 
 
 def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], Awaitable[ToolAnswer]]) -> None:
-    from dogu.agent.extensions.commands import BadCommand, CustomCommands
-    from dogu.agent.slash.custom import CustomSlashCommands
+    from dogu.agent.extensions.commands import BadCommand, CustomCommands, CustomSlashCommands
 
     options, notes = start.options, start.notes
     home, root = options.home, options.real_root

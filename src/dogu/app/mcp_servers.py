@@ -13,7 +13,7 @@ from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
 
 if TYPE_CHECKING:
-    from dogu.agent.at_resources import PromptResources, RunTool
+    from dogu.agent.mcp import PromptResources, RunTool
     from dogu.agent.slash import SlashCommands
     from dogu.agent.slash.commands import ServerState
     from dogu.app.foundation import Foundation
@@ -54,7 +54,7 @@ async def mcp_servers(
     offer_on_demand(runtime.registry, runtime.policy.rules)
     entries, problems = entries_of(settings)
     base.start.notes.add(*problems)
-    from dogu.agent.session.elicitations import recorded_elicitations, recorded_sampling
+    from dogu.agent.mcp import recorded_elicitations, recorded_sampling
 
     record = base.session.event
     elicit = recorded_elicitations(base.executor.approval.elicit, record)
@@ -150,16 +150,13 @@ def states_of(servers: McpServers | None) -> list[ServerState]:
     ]
 
 
-def add_prompt_commands(servers: McpServers, slash: SlashCommands) -> None:
-    """Let the user use the servers' prompts as `/` commands."""
-    from dogu.agent.slash.mcp import LatePrompts, prompt_commands  # brings the SDK with it
+def offer_in_prompts(servers: McpServers, slash: SlashCommands, run: RunTool) -> PromptResources:
+    """Let the user use the servers' prompts as `/` commands, and name their resources in prompts."""
+    from dogu.agent.mcp import LatePrompts, PromptResources, prompt_commands
 
-    late = LatePrompts(lambda alias: servers.get(alias) is not None, servers.listed)
+    def is_server(alias: str) -> bool:
+        return servers.get(alias) is not None
+
+    late = LatePrompts(is_server, servers.listed)
     slash.register_source(lambda: prompt_commands(servers.prompts, servers.get_prompt), late)
-
-
-def prompt_resources(servers: McpServers, run: RunTool) -> PromptResources:
-    """Let the user name the servers' resources in prompts."""
-    from dogu.agent.at_resources import PromptResources
-
-    return PromptResources(run, lambda alias: servers.get(alias) is not None, servers.read_resource)
+    return PromptResources(run, is_server, servers.read_resource)

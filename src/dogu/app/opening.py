@@ -13,7 +13,7 @@ from dogu.app.built_in import SessionServices, add_tools
 from dogu.app.conversation import Conversation, budget_of, converse, keeping_commands
 from dogu.app.extending import add_own_commands
 from dogu.app.foundation import Foundation, jobs_folder, lay_foundation
-from dogu.app.mcp_servers import add_prompt_commands, mcp_servers, prompt_resources, states_of
+from dogu.app.mcp_servers import mcp_servers, offer_in_prompts, states_of
 from dogu.app.model_choice import open_model
 from dogu.app.options import Door, Options, Start, read_settings, told_of_settings
 from dogu.app.sessions import at_session, copy_session, open_session
@@ -107,7 +107,7 @@ async def open_agent(
 async def agent_of(start: Start, model: Model | None = None, tools: Iterable[AnyTool] = ()) -> AsyncGenerator[Opened]:
     """Open an agent; see `open_agent`. The options of `start` are those of `at_session`."""
     from dogu.agent.at_paths import PromptReader
-    from dogu.agent.sampling import ModelSampling
+    from dogu.agent.mcp import ModelSampling
     from dogu.agent.slash import SlashCommands
     from dogu.app.connecting import SessionConnections
     from dogu.models.wrapped import CurrentModel
@@ -128,13 +128,11 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
         sample = None if chosen.name == "offline" else ModelSampling(chosen, talk.agent.count)
         waits = start.door.ask_to_go_on is None
         servers = await closing.enter_async_context(mcp_servers(base, runtime, sample=sample, waits=waits))
-        resources = prompt_resources(servers, runtime.run_tool) if servers is not None else None
+        slash = SlashCommands(first=lambda: _slash_commands(base, talk, runtime, connections, servers, slash))
+        resources = offer_in_prompts(servers, slash, runtime.run_tool) if servers is not None else None
         reader = PromptReader(
             runtime.run, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)), resources
         )
-        slash = SlashCommands(first=lambda: _slash_commands(base, talk, runtime, connections, servers, slash))
-        if servers is not None:
-            add_prompt_commands(servers, slash)
         add_own_commands(slash, start, talk.hooks, runtime.run)
         session = base.session
         yield Opened(
@@ -151,9 +149,8 @@ def _slash_commands(
     all_of_them: SlashCommands,
 ) -> list[SlashCommand]:
     """Make the `/` commands of every session. A new family is one line here."""
-    from dogu.agent.slash.commands import general_commands, mcp_command
+    from dogu.agent.slash.commands import general_commands, jobs_command, mcp_command
     from dogu.agent.slash.context import init_command
-    from dogu.agent.slash.jobs import jobs_command
     from dogu.agent.slash.model import model_commands
     from dogu.agent.slash.session import session_commands
     from dogu.app.settings_command import SettingsCommand

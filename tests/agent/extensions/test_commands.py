@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.agent.extensions.commands import BadCommand, CustomCommand, CustomCommands
+from dogu.agent.extensions.commands import BadCommand, CustomCommand, CustomCommands, CustomSlashCommands
 from dogu.agent.extensions.template import File, Shell, TemplateError, Words, parse_template, takes_args, with_args
 from dogu.agent.slash import Said, Send, SlashAnswer, SlashCommand, SlashCommands
-from dogu.agent.slash.custom import CustomSlashCommands
 from dogu.app import Options, open_runtime
 from dogu.contract.content import text_of
 from dogu.runtime.questions import Confirm, Declined, Outcome, Question, approve

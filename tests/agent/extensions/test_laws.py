@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dogu.agent.extensions.commands import BadCommand, CustomCommand, read_command
-from dogu.agent.extensions.frontmatter import FrontmatterError, split_frontmatter
-from dogu.agent.extensions.skills import read_skill
+from dogu.agent.extensions.skills import FrontmatterError, read_skill, split_frontmatter
 from dogu.agent.extensions.template import File, Shell, TemplateError, Words, parse_template, with_args
 from dogu.runtime.hooks.answer import HookAnswer, read_answer
 from dogu.runtime.hooks.config import Hook, HookFile, Moment, disabled_names, read_hooks

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dogu.agent.extensions.frontmatter import FrontmatterError, split_frontmatter
-from dogu.agent.extensions.skills import SkillFolder, Skills
+from dogu.agent.extensions.skills import FrontmatterError, SkillFolder, Skills, split_frontmatter
 from dogu.agent.slash import Said
 from dogu.contract import ErrorKind
 from dogu.contract.content import text_of

@@ -11,7 +11,7 @@ import pytest
 import dogu
 from agent.session.recorded import Recorded
 from dogu.agent.events import ElicitationAnswered, ElicitationMade, RecordedEvent, SamplingAnswered
-from dogu.agent.session.elicitations import Elicit, recorded_elicitations, recorded_sampling
+from dogu.agent.mcp import Elicit, recorded_elicitations, recorded_sampling
 from dogu.agent.session.record import read_record
 from dogu.agent.session.resume import restore
 from dogu.contract.errors import ErrorKind, ToolError

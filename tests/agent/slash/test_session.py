@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from agent.session.recorded import Recorded
-from dogu.agent.slash.rewind import RewindCommand
+from dogu.agent.slash.session import RewindCommand
 from dogu.contract.confirmation import CallContext
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool

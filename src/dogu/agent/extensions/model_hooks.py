@@ -127,7 +127,13 @@ class HookedModel(WrappedModel):
         replaced: str | None = None
         for hook in self._hooks.at(Moment.AFTER_MODEL):
             shown = text if replaced is None else replaced
-            response = _response(shown, finished, tokens)
+            reason = "MAX_TOKENS" if finished.reason is FinishReason.LENGTH else "STOP"
+            candidate = {
+                "content": {"role": "model", "parts": [shown] if shown else []},
+                "finishReason": reason,
+                "index": 0,
+            }
+            response = {"text": shown, "candidates": [candidate], "usageMetadata": {"totalTokenCount": tokens}}
             answer = await self._run(hook, {"llm_request": request, "llm_response": response})
             if answer.response is not None and answer.response != shown:
                 replaced = answer.response
@@ -155,22 +161,13 @@ def _request(model: str, system: str, history: Sequence[bytes]) -> dict[str, Any
     messages = [{"role": "system", "content": system}] if system else []
     for raw in history:
         content = cast("dict[str, Any]", msgspec.json.decode(raw))
-        text = _text_of_parts(content.get("parts"))
+        parts = content.get("parts")
+        found = cast("list[Any]", parts) if isinstance(parts, list) else []
+        tables = [cast("dict[str, Any]", part) for part in found if isinstance(part, dict)]
+        text = "".join(str(part["text"]) for part in tables if part.get("text") and not part.get("thought"))
         if text:
             messages.append({"role": str(content.get("role", "user")), "content": text})
     return {"model": model, "messages": messages, "config": {}}
-
-
-def _text_of_parts(parts: object) -> str:
-    found = cast("list[Any]", parts) if isinstance(parts, list) else []
-    tables = [cast("dict[str, Any]", part) for part in found if isinstance(part, dict)]
-    return "".join(str(part["text"]) for part in tables if part.get("text") and not part.get("thought"))
-
-
-def _response(text: str, finished: Finished, tokens: int) -> dict[str, Any]:
-    reason = "MAX_TOKENS" if finished.reason is FinishReason.LENGTH else "STOP"
-    candidate = {"content": {"role": "model", "parts": [text] if text else []}, "finishReason": reason, "index": 0}
-    return {"text": text, "candidates": [candidate], "usageMetadata": {"totalTokenCount": tokens}}
 
 
 def _with_text(content: bytes, text: str) -> bytes:

@@ -14,7 +14,7 @@ import msgspec
 from dogu.agent import events as ours
 from dogu.agent.events import EndReason, RecordedEvent, TurnEnd, TurnEnded
 from dogu.agent.history import AllReplaced, ContentAdded, CutBack, LastReplaced
-from dogu.contract.content import Blob, Content, Part, Text, parts_of
+from dogu.contract.content import Blob, Content, Text, parts_of
 from dogu.contract.display import CommandPreview, Display, FileDiff, PatchDiff, TerminalOutput, TodoList, markdown_of
 from dogu.contract.errors import ErrorKind
 from dogu.contract.result import ToolFailure, ToolResult
@@ -87,7 +87,8 @@ class EventWriter:
                 encoded = self.encode(inner)
                 return encoded and ("within", {"call_id": call_id, "kind": encoded[0], "data": encoded[1]})
             case _:
-                return _encode_struct(event)
+                known = _WRITERS.get(type(event))
+                return known(event) if known else (f"{type(event).__module__}.{type(event).__qualname__}", event)
 
     def _call(self, event: CallStarted | CallFinished) -> tuple[str, Any]:
         call = event.call
@@ -101,33 +102,26 @@ class EventWriter:
         return "call_finished", {**data, "result": result_data(event.result)}
 
 
-def _encode_struct(event: msgspec.Struct) -> tuple[str, Any]:
-    known = _WRITERS.get(type(event))
-    return known(event) if known is not None else (f"{type(event).__module__}.{type(event).__qualname__}", event)
-
-
 def _line_of(content: bytes) -> msgspec.Raw:
     """A content without line breaks: JSON has them between its words only."""
     return msgspec.Raw(content.replace(b"\n", b" ").replace(b"\r", b" "))
 
 
-def _cut_data(change: CutBack) -> dict[str, Any]:
-    return {"length": change.length, "last": _line_of(change.last) if change.length else None}
-
-
-def _end_data(ended: TurnEnded) -> dict[str, Any]:
-    return {"reason": ended.end.reason, "note": ended.end.note, "usage": ended.end.usage}
-
-
 _WRITERS: dict[type, Callable[[Any], tuple[str, Any]]] = {
     ContentAdded: lambda event: ("history_added", _line_of(event.content)),
     LastReplaced: lambda event: ("history_last", _line_of(event.content)),
-    CutBack: lambda event: ("history_cut", _cut_data(event)),
+    CutBack: lambda event: (
+        "history_cut",
+        {"length": event.length, "last": _line_of(event.last) if event.length else None},
+    ),
     AllReplaced: lambda event: ("history_all", [_line_of(content) for content in event.contents]),
     ours.PromptGiven: lambda event: ("prompt", {"turn": event.turn, "content": content_data(event.content)}),
     ours.QuestionAsked: lambda event: ("asked", _question(event)),
     Finished: lambda event: ("finished", {"reason": event.reason, "note": event.note}),
-    TurnEnded: lambda event: ("turn_ended", _end_data(event)),
+    TurnEnded: lambda event: (
+        "turn_ended",
+        {"reason": event.end.reason, "note": event.end.note, "usage": event.end.usage},
+    ),
 }
 
 
@@ -150,8 +144,8 @@ class EventReader:
             "call_started": self._started,
             "call_finished": self._finished,
             "within": self._within,
-            "history_added": _added,
-            "history_last": _last,
+            "history_added": lambda data: ContentAdded(bytes(data)),
+            "history_last": lambda data: LastReplaced(bytes(data)),
             "history_cut": _cut,
             "history_all": _all,
             "prompt": lambda data: ours.PromptGiven(content_of(data["content"]), data["turn"]),
@@ -205,7 +199,10 @@ def content_of(data: Any) -> Content:
     """Return the content of its JSON."""
     if isinstance(data, str):
         return data
-    return [_part(part) for part in cast("list[dict[str, Any]]", data)]
+    return [
+        (Text(part["text"]) if "text" in part else msgspec.convert(part, Blob))
+        for part in cast("list[dict[str, Any]]", data)
+    ]
 
 
 def result_data(result: ToolResult) -> dict[str, Any]:
@@ -244,18 +241,6 @@ def display_of(data: Any) -> Display:
 
 def _without_texts(diff: FileDiff) -> FileDiff:
     return FileDiff(diff.path, None if diff.old_text is None else "", "", diff.unified, diff.notes)
-
-
-def _part(data: dict[str, Any]) -> Part:
-    return Text(data["text"]) if "text" in data else msgspec.convert(data, Blob)
-
-
-def _added(data: msgspec.Raw) -> ContentAdded:
-    return ContentAdded(bytes(data))
-
-
-def _last(data: msgspec.Raw) -> LastReplaced:
-    return LastReplaced(bytes(data))
 
 
 def _cut(data: msgspec.Raw) -> CutBack:

@@ -74,7 +74,9 @@ class LineFile:
         new_hash = _chained(self._key, self._hash, body)
         line = body + _TAIL % new_hash.encode()
         try:
-            _write(self._descriptor, line)
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
         except OSError:
             os.ftruncate(self._descriptor, self._size)
             raise
@@ -200,12 +202,6 @@ def _chain_problem(key: bytes, line: bytes, parsed: RecordLine | None, previous:
 
 def _chained(key: bytes, previous: str, body: bytes) -> str:
     return chained(key, previous.encode(), body).hex()
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _lines_from_end(descriptor: int, size: int) -> Generator[tuple[int, bytes]]:

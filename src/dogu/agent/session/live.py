@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,10 +29,9 @@ from dogu.agent.events import (
 from dogu.agent.history import AllReplaced
 from dogu.agent.session.lines import VERSION, InUseError, LineFile
 from dogu.agent.session.secrets import Secrets
-from dogu.agent.session.streams import HeldBack
 from dogu.language import plain, told
-from dogu.models.events import Usage
-from dogu.runtime.events import CallFinished
+from dogu.models.events import Retrying, TextDelta, ThoughtDelta, Usage
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
 from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Declined, Outcome, Question
 from dogu.runtime.session_folder import RECORD_NAME
 from dogu.version import __version__
@@ -41,9 +40,57 @@ if TYPE_CHECKING:
     from dogu.agent.history import History, HistoryChange
     from dogu.agent.session.codec import EventWriter
 
+_Piece = TextDelta | ThoughtDelta | CallOutput
 
-def _say_nothing(_note: str) -> None:
-    return None
+
+class HeldBack:
+    """Holds back the end of a stream while `held_back(text)` says that so many characters may begin a secret."""
+
+    def __init__(self, held_back: Callable[[str], int]) -> None:
+        self._held_back = held_back
+        self._waiting: dict[tuple[type, str], _Piece] = {}
+        self._helpers: dict[str, HeldBack] = {}
+
+    def passed_on(self, event: RecordedEvent) -> list[RecordedEvent]:
+        """Return what may be recorded now: an event that is no piece ends the streams it follows."""
+        if isinstance(event, Within):
+            helper = self._helpers.setdefault(event.call_id, HeldBack(self._held_back))
+            return _within(event.call_id, helper.passed_on(event.event))
+        if not isinstance(event, TextDelta | ThoughtDelta | CallOutput):
+            return [*self._ended(event), event]
+        key = (type(event), event.call_id if isinstance(event, CallOutput) else "")
+        before = self._waiting.pop(key, None)
+        text = (before.text if before else "") + event.text
+        held = self._held_back(text)
+        if held:
+            self._waiting[key] = msgspec.structs.replace(event, text=text[-held:])
+            text = text[:-held]
+        return [msgspec.structs.replace(event, text=text) if text != event.text else event] if text else []
+
+    def rest(self) -> list[RecordedEvent]:
+        """Return all that is held back: the streams are over."""
+        waiting, self._waiting = [*self._waiting.values()], {}
+        return [*(each for call_id in list(self._helpers) for each in self._rest_of(call_id)), *waiting]
+
+    def _rest_of(self, call_id: str) -> list[RecordedEvent]:
+        helper = self._helpers.pop(call_id, None)
+        return _within(call_id, helper.rest()) if helper is not None else []
+
+    def _ended(self, event: RecordedEvent) -> list[RecordedEvent]:
+        """Commands go on printing while other things happen; what a model says is over with whatever comes next."""
+        if isinstance(event, Retrying):
+            return self.rest()
+        over = [key for key, piece in self._waiting.items() if not isinstance(piece, CallOutput)]
+        if not isinstance(event, CallFinished):
+            return [self._waiting.pop(key) for key in over]
+        call_id = event.call.call_id
+        over += [key for key in self._waiting if key == (CallOutput, call_id)]
+        return [*self._rest_of(call_id), *(self._waiting.pop(key) for key in over)]
+
+
+def _within(call_id: str, events: Iterable[RecordedEvent]) -> list[RecordedEvent]:
+    calls = (each for each in events if isinstance(each, CallStarted | CallOutput | CallFinished | Noted))
+    return [Within(call_id, each) for each in calls]
 
 
 class Session:
@@ -59,7 +106,7 @@ class Session:
         roots: Sequence[str] = (),
         *,
         secrets: Sequence[str] = (),
-        tell: Callable[[str], None] = _say_nothing,
+        tell: Callable[[str], None] = lambda _note: None,
         state: Callable[[], StateChanged] = StateChanged,
         file: LineFile | None = None,
     ) -> None:

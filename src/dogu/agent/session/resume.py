@@ -106,7 +106,8 @@ def reopen(
     not_run = tuple(call for call in open_calls if call.call_id not in step.begun)
     results = dict(step.results)
     results |= {call.call_id: _interrupted(step.printed.get(call.call_id, ""), done(call)) for call in begun}
-    results |= {call.call_id: _never_run() for call in not_run}
+    never_run = ToolError(ErrorKind.CANCELLED, "Not run: the program was ended before this call began.")
+    results |= {call.call_id: ToolResult.failed(never_run) for call in not_run}
     history.interrupt(step.text, results)
     return history, Interrupted(begun, not_run, restored.is_mid_turn)
 
@@ -253,7 +254,3 @@ def _interrupted(printed: str, done: str) -> ToolResult:
     told += f"\n{done}" if done else ""
     told += f"\nIt had printed:\n{printed}" if printed else ""
     return ToolResult.failed(ToolError(ErrorKind.CANCELLED, told))
-
-
-def _never_run() -> ToolResult:
-    return ToolResult.failed(ToolError(ErrorKind.CANCELLED, "Not run: the program was ended before this call began."))

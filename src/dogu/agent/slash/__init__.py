@@ -40,10 +40,6 @@ class Send(msgspec.Struct, frozen=True):
 SlashAnswer: TypeAlias = Said | Send
 
 
-def _no_completions(_start: str) -> Sequence[str]:
-    return ()
-
-
 class Offer(msgspec.Struct, frozen=True):
     """Arguments that a user may pick instead of typing them: what they mean in a few words, and more beside that.
 
@@ -67,7 +63,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
     help: str
     run: Callable[[str], Awaitable[SlashAnswer]]
     arguments: str = ""
-    complete: Callable[[str], Sequence[str]] = _no_completions
+    complete: Callable[[str], Sequence[str]] = lambda _start: ()
     offers: Callable[[], Awaitable[Sequence[Offer]]] | None = None
 
 

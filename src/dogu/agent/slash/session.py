@@ -1,19 +1,27 @@
-"""The `/` commands about what this session did and how to go back: undo, done, diff, rewind, fork."""
+"""The `/` commands about what this session did and how to go back: undo, done, diff, rewind, fork.
+
+`/rewind` takes the files back by the journal and the conversation by the record, together.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 
 from anyio import to_thread
 
+from dogu.agent.events import Rewound
 from dogu.agent.loop import Agent
 from dogu.agent.session.live import Session
-from dogu.agent.slash import Said, SlashCommand
-from dogu.agent.slash.rewind import RewindCommand
-from dogu.contract import ToolError
+from dogu.agent.session.record import RecordSummary, TurnSummary, summarize
+from dogu.agent.session.resume import restore
+from dogu.agent.slash import Offer, Said, SlashCommand
+from dogu.contract.content import text_of
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.runtime.journal.choice import Consent, Wanted
+from dogu.runtime.journal.undo import UndoReport
 from dogu.runtime.journal.words import damage_lines, entry_lines, plan_lines, undo_lines
 from dogu.runtime.runtime import Runtime
 
@@ -120,3 +128,108 @@ def _flags_of(rest: str) -> tuple[list[str], Consent, bool, bool]:
     words = [word for word in rest.split() if not word.startswith("--")]
     consent = Consent(force="--force" in flags, unsure="--unsure" in flags)
     return words, consent, "--preview" in flags, "--unverified" in flags
+
+
+def _time_of(turn: TurnSummary) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(turn.time_s))
+
+
+class RewindCommand:
+    """Lists the turns, or goes back to before one; where a file was changed by somebody else since, nothing is done."""
+
+    def __init__(self, agent: Agent, runtime: Runtime, session: Session) -> None:
+        self._agent = agent
+        self._runtime = runtime
+        self._session = session
+
+    async def __call__(self, rest: str) -> Said:
+        """Take `[TURN] [--keep-files] [--force]`."""
+        if self._agent.is_in_turn:
+            return Said(say("A turn is under way: cancel it first."))
+        flags = {word for word in rest.split() if word.startswith("--")}
+        words = [word for word in rest.split() if not word.startswith("--")]
+        summary = await to_thread.run_sync(self._summary)
+        if summary is None or not summary.turns:
+            return Said(say("There is no turn to go back to."))
+        if not words:
+            return Said(await to_thread.run_sync(self._listed, summary.turns))
+        found = [turn for turn in summary.turns if words == [str(turn.turn)]]
+        if not found or not flags <= {"--keep-files", "--force", "--unsure"}:
+            usage = "/rewind TURN [--keep-files] [--unsure] [--force]"
+            return Said(say("{usage}: TURN is one that /rewind lists.", usage=usage))
+        try:
+            return await self._rewind(found[0].turn, summary, flags)
+        except ToolError as error:
+            return Said(error.message)
+
+    async def offers(self) -> list[Offer]:
+        """Offer the turns, the newest first; where one changed files, these may stay as they are."""
+        summary = await to_thread.run_sync(self._summary)
+        if summary is None or self._agent.is_in_turn:
+            return []
+        return await to_thread.run_sync(self._offered, summary.turns)
+
+    def complete(self, start: str) -> Sequence[str]:
+        """Offer the turns."""
+        summary = self._summary()
+        turns = [str(turn.turn) for turn in summary.turns] if summary else []
+        return [turn for turn in turns if turn.startswith(start)]
+
+    def _summary(self) -> RecordSummary | None:
+        try:
+            return summarize(self._session.path)
+        except OSError:
+            return None
+
+    def _listed(self, turns: Sequence[TurnSummary]) -> str:
+        lines: list[str] = []
+        for turn in turns:
+            what = say("calls: {calls}, files changed: {files}", calls=turn.calls, files=self._changed_in(turn.turn))
+            lines.append(f"{turn.turn:>4}  {_time_of(turn)}  {turn.prompt[:80]}  ({what})")
+        return "\n".join([*lines, say("/rewind TURN goes back to before it.")])
+
+    def _offered(self, turns: Sequence[TurnSummary]) -> list[Offer]:
+        offers: list[Offer] = []
+        changed = 0  # by that turn and those after it: they go, too
+        for turn in reversed(turns):
+            changed += self._changed_in(turn.turn)
+            detail = say("{time}, files changed: {files}", time=_time_of(turn), files=self._changed_in(turn.turn))
+            both = Offer(f"{turn.turn}", say("Go back, and undo the file changes since"))
+            then = (both, Offer(f"{turn.turn} --keep-files", say("Go back, and keep the files as they are")))
+            offers.append(Offer(f"{turn.turn}", turn.prompt, detail, then=then if changed else ()))
+        return offers
+
+    def _changed_in(self, turn: int) -> int:
+        """Return how many files a turn changed and nobody took back since."""
+        entries = self._runtime.journal.entries()
+        own = (each for each in entries if each.turn == turn and not each.is_undone and not each.is_undo)
+        return len({change.path for entry in own for change in entry.changes})
+
+    async def _rewind(self, turn: int, summary: RecordSummary, flags: set[str]) -> Said:
+        told: list[str] = []
+        if "--keep-files" not in flags:
+            consent = Consent(force="--force" in flags, unsure="--unsure" in flags)
+            report = await to_thread.run_sync(self._undo, turn, consent)
+            if isinstance(report, list):
+                return Said("\n".join([*report, say("The conversation stays where it is.")]))
+            told += undo_lines(report) if report is not None else []
+        restored = await to_thread.run_sync(restore, self._session.path, turn)
+        prompt = text_of(restored.next_prompt)
+        self._agent.history.go_back(restored.contents)
+        self._session.event(Rewound(turn))
+        told.append(say("Back to before turn {turn}: {prompt}", turn=turn, prompt=prompt))
+        if turn <= summary.forked_after:
+            told.append(say("Files stay as they were when this copy was made of {id}.", id=summary.origin))
+        return Said("\n".join(told), draft=prompt)
+
+    def _undo(self, turn: int, consent: Consent) -> UndoReport | list[str] | None:
+        """Undo the files' changes, all or none: a list says why none, None that there are none."""
+        try:
+            plan = self._runtime.journal.plan(Wanted(since=turn), consent)
+            if plan.refused:
+                return plan_lines(plan)
+            return self._runtime.journal.undo(Wanted(since=turn), consent)
+        except ToolError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                return None
+            raise
