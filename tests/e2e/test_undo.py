@@ -107,3 +107,33 @@ def test_a_journal_that_was_changed_is_told_and_gone_on_with_when_told_to(progra
     for words in ((), ("--unverified",)):
         assert program.run("undo", *words).returncode == 54
         assert path.read_text() == "new"
+
+
+def test_a_redo_takes_the_undo_that_was_made_last_whichever_session_began_last(program: Program):
+    call(program, "write_file", file_path="a", content="one")
+    call(program, "write_file", file_path="b", content="two")
+    assert program.run("undo").returncode == 0
+    assert program.run("undo").returncode == 0
+    assert sorted(path.name for path in program.root.iterdir()) == []
+    assert program.run("redo").returncode == 0
+    assert sorted(path.name for path in program.root.iterdir()) == ["a"]
+    assert program.run("redo").returncode == 0
+    assert sorted(path.name for path in program.root.iterdir()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_journal_that_was_emptied_or_removed_is_told_and_what_an_older_session_did_is_still_undone(
+    program: Program, is_there: bool
+):
+    call(program, "write_file", file_path="a", content="one")
+    call(program, "write_file", file_path="b", content="two")
+    newest = max(program.home.glob(".dogu/sessions/*/journal.log"))
+    newest.unlink()
+    if is_there:
+        newest.touch()
+    for _ in range(2):
+        done = program.run("undo")
+        assert done.returncode == 54
+        assert b"bytes are gone" in done.stderr
+    assert program.run("undo", "--unverified").returncode == 0
+    assert sorted(path.name for path in program.root.iterdir()) == ["b"]

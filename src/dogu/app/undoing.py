@@ -13,7 +13,8 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal import Journal, Keeping
 from dogu.runtime.journal.budget import DEFAULT_BYTES, DEFAULT_SHARE, SessionsBudget
-from dogu.runtime.journal.choice import Consent, Wanted, within
+from dogu.runtime.journal.choice import Consent, Wanted, open_undos, within
+from dogu.runtime.journal.log import SEAL_NAME
 from dogu.runtime.sealing import key_of
 from dogu.runtime.session_folder import StoredSession, read_facts, stored_sessions
 from dogu.workspace.roots import Roots
@@ -32,7 +33,7 @@ class UndoRequest(msgspec.Struct, frozen=True):
     """What to undo of a session: the last change, the `call` or file named, all back `to` it, or the `turn` it is of.
 
     With `is_redo`, the last undo, or that of the call named, is taken back. `is_consented`: what an undo had to
-    leave is meant too.
+    leave is meant too. `is_unverified`: what is damaged is no matter.
     """
 
     call: str = ""
@@ -40,6 +41,7 @@ class UndoRequest(msgspec.Struct, frozen=True):
     turn: bool = False
     is_redo: bool = False
     is_consented: bool = False
+    is_unverified: bool = False
 
 
 class UndoSession:
@@ -84,7 +86,11 @@ def find_session(options: Options, session_id: str, request: UndoRequest) -> Sto
 
     Raises `ToolError` (NOT_FOUND).
     """
-    for session in stored_sessions(options.state_folder, "" if session_id else options.real_root):
+    stored = stored_sessions(options.state_folder, "" if session_id else options.real_root)
+    if request.is_redo and not session_id:
+        # Sessions may have gone on side by side: what was undone last is done again, whoever began last.
+        stored = sorted(stored, key=lambda session: _last_undo_s(options, session, request), reverse=True)
+    for session in stored:
         if session_id == session.session_id or (not session_id and _has_wanted(options, session, request)):
             return session
     if session_id:
@@ -124,17 +130,39 @@ def _has_wanted(options: Options, session: StoredSession, request: UndoRequest) 
         return False
     try:
         entries = journal.entries()
+        is_damaged = not request.is_unverified and bool(journal.problems())
         if request.is_redo:
-            return any(entry.is_undo and not entry.is_redo and not entry.is_undone for entry in entries)
+            return bool(_undos_wanted(entries, request)) or is_damaged
         path = _path_of(entries, request)
         if path:
             changes = [change.path for entry in entries if not entry.is_undo for change in entry.open_changes()]
-            return bool(within(changes, path))
+            return bool(within(changes, path)) or is_damaged
         open_ones = (entry for entry in entries if entry.open_changes() and not entry.is_undo)
         is_there = any(request.is_consented or not entry.is_undone for entry in open_ones)
-        return is_there or bool(journal.problems())
+        return is_there or is_damaged
     finally:
         journal.close()
+
+
+def _last_undo_s(options: Options, session: StoredSession, request: UndoRequest) -> float:
+    """Say when the undo was made that a redo would take in this session (POSIX time); 0 where there is none.
+
+    A damaged journal, of which nobody knows, counts with the time of its last record.
+    """
+    try:
+        journal = _journal(options, session)
+        try:
+            found = max((entry.time_s for entry in _undos_wanted(journal.entries(), request)), default=0.0)
+            is_damaged = not request.is_unverified and bool(journal.problems())
+        finally:
+            journal.close()
+        return max(found, os.stat(os.path.join(session.path, SEAL_NAME)).st_mtime) if is_damaged else found
+    except (ToolError, OSError):
+        return 0.0
+
+
+def _undos_wanted(entries: list[Entry], request: UndoRequest) -> list[Entry]:
+    return open_undos(entries, is_consented=request.is_consented or bool(request.call))
 
 
 def _wanted(entries: list[Entry], request: UndoRequest) -> Wanted:

@@ -23,4 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Take back the last undo of a session of this folder."""
-    return undo(options, space, UndoRequest(space.call or "", is_redo=True))
+    request = UndoRequest(
+        space.call or "", is_redo=True, is_consented=space.force or space.unsure, is_unverified=space.unverified
+    )
+    return undo(options, space, request)

@@ -50,7 +50,9 @@ def add_consent(parser: ArgumentParser) -> None:
 def run(options: Options, space: Namespace) -> int:
     """Take back what a session of this folder changed."""
     is_consented = space.force or space.unsure
-    request = UndoRequest(space.call or "", to=space.to, turn=space.turn, is_consented=is_consented)
+    request = UndoRequest(
+        space.call or "", to=space.to, turn=space.turn, is_consented=is_consented, is_unverified=space.unverified
+    )
     return undo(options, space, request)
 
 

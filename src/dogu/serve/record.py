@@ -26,9 +26,10 @@ from dogu.workspace.visible import visible_line
 
 def print_undo(report: UndoReport) -> int:
     """Print what an undo did; the status says whether it did."""
-    out = sys.stdout if report.done else sys.stderr
+    is_done = report.done and bool(report.restored or not report.refused)
+    out = sys.stdout if is_done else sys.stderr
     out.write("\n".join(undo_lines(report)) + "\n")
-    return ExitCode.DONE if report.done else ExitCode.TOOL_FAILED
+    return ExitCode.DONE if is_done else ExitCode.TOOL_FAILED
 
 
 def print_sessions(sessions: Sequence[StoredSession], *, as_json: bool = False, of_all: bool = False) -> int:

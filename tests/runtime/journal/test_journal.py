@@ -251,6 +251,19 @@ async def test_undone_is_redone_and_undone_again_step_by_step(session: Session):
     assert session.path("f").read_bytes() == b"3"
 
 
+async def test_what_a_redo_had_to_leave_can_be_redone_later(session: Session):
+    await session.write("f", b"ours")
+    await session.write("g", b"ours too")
+    assert session.undo(to="1").done
+    session.path("f").write_bytes(b"a person's")
+    assert not session.journal.redo().done
+    assert session.path("g").read_bytes() == b"ours too"
+    with pytest.raises(ToolError, match="Nothing to redo"):
+        session.journal.redo()
+    assert session.journal.redo(consent=Consent(force=True)).done
+    assert session.path("f").read_bytes() == b"ours"
+
+
 async def test_a_redo_takes_nothing_of_what_was_written_since(session: Session):
     await session.write("f", b"ours")
     session.undo()

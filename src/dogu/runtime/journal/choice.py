@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -60,15 +60,24 @@ def calls_to_undo(known: Entries, wanted: Wanted, consent: Consent) -> list[Entr
     return chosen
 
 
-def call_to_redo(known: Entries, call_id: str = "") -> Entry:
+def call_to_redo(known: Entries, call_id: str, consent: Consent) -> Entry:
     """Return the undo that is to be undone: the last one, or the one named. Raises `ToolError` (NOT_FOUND)."""
-    undos = [entry for entry in known.with_changes() if entry.is_undo and not entry.is_redo and entry.open_changes()]
+    undos = open_undos(known.with_changes(), is_consented=bool(call_id) or consent.force or consent.unsure)
     named = [entry for entry in undos if not call_id or call_id in (entry.call_id, str(entry.number))]
     # A call may be named whose undo is meant.
     named = named or [entry for entry in undos if call_id in {str(number) for number in entry.undoes}]
-    if not named or named[-1].is_undone:
+    if not named:
         raise ToolError(ErrorKind.NOT_FOUND, told("Nothing to redo."))
     return named[-1]
+
+
+def open_undos(entries: Iterable[Entry], *, is_consented: bool) -> list[Entry]:
+    """Return the undos that a redo can still take, the oldest first.
+
+    One of which a redo had to leave something counts as redone, unless the user now consents to that.
+    """
+    undos = (entry for entry in entries if entry.is_undo and not entry.is_redo and entry.open_changes())
+    return [entry for entry in undos if is_consented or not entry.is_undone]
 
 
 def within(paths: Collection[str], wanted: str) -> list[str]:

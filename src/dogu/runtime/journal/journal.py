@@ -286,7 +286,7 @@ class Journal:
         """Remove what served only the looks; the journal itself stays if it holds anything."""
         with self._lock:
             self._catch_up()
-            if not self._known.told() and not self._known.unseen and not self._log.damages:
+            if not self._known.told() and not self._known.unseen and not self._log.problems():
                 self._log.remove()
             self._watch.close()
 

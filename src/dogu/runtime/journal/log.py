@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Literal, NamedTuple
@@ -85,12 +85,15 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class _Found(NamedTuple):
-    """A record in the file, where its contents begin and end, and its seal; one that isn't as written has none."""
+    """A record in the file, where its contents begin and end, and what the next one may be sealed over.
+
+    That is its seal; where it isn't as written, also the one that it would have to bear; nothing where nobody knows.
+    """
 
     record: Record | None
     start: int
     end: int
-    seal: bytes
+    seals: tuple[bytes, ...]
     problem: str = ""
 
 
@@ -102,7 +105,7 @@ class JournalLog:
         self.damages: list[Damage] = []
         self._key = key
         self._read_to = 0
-        self._seal: bytes = b""
+        self._seals: tuple[bytes, ...] = ()
 
     def append(
         self, record: Record, contents: Iterable[bytes] = (), *, durable: bool = False, content_bytes: int | None = None
@@ -142,25 +145,31 @@ class JournalLog:
             return []
         try:
             records: list[Record] = []
-            while (found := self._next(descriptor, self._read_to, self._seal)) is not None:
+            while (found := self._next(descriptor, self._read_to, self._seals)) is not None:
                 if found.problem:
                     self.damages.append(Damage(self._read_to, found.problem))
                 if found.record is not None:
                     records.append(_placed(found.record, found.start))
-                self._read_to, self._seal = found.end, found.seal
+                self._read_to, self._seals = found.end, found.seals
             return records
         finally:
             os.close(descriptor)
 
     def problems(self) -> list[Damage]:
         """Say what isn't as it was written, so far as it was read: damaged records, and an end that was cut off."""
-        cut = read_seal(self._seal_path, self._key)
-        if isinstance(cut, str):
-            return [*self.damages, Damage(0, cut)]
-        if cut is not None and cut.size > self._read_to:
-            what = told("its end is cut off: {size} of {sealed} bytes are there", size=self._read_to, sealed=cut.size)
-            return [*self.damages, Damage(self._read_to, what)]
-        return self.damages
+        sealed = read_seal(self._seal_path, self._key)
+        if isinstance(sealed, str):
+            return [*self.damages, Damage(0, sealed)]
+        if sealed is None or sealed.size <= self._read_to:
+            return self.damages
+        size = self._size()
+        if size >= sealed.size:
+            what = told("{count} bytes are no record", count=sealed.size - self._read_to)
+        elif size:
+            what = told("its end is cut off: {size} of {sealed} bytes are there", size=size, sealed=sealed.size)
+        else:
+            what = told("all of its {count} bytes are gone", count=sealed.size)
+        return [*self.damages, Damage(self._read_to, what)]
 
     def content(self, state: State) -> bytes:
         """Return what was kept in this file of a content, as it is there now."""
@@ -176,6 +185,12 @@ class JournalLog:
             except FileNotFoundError:
                 continue
 
+    def _size(self) -> int:
+        try:
+            return os.stat(self.path).st_size
+        except FileNotFoundError:
+            return 0
+
     @property
     def _seal_path(self) -> str:
         return os.path.join(os.path.dirname(self.path), SEAL_NAME)
@@ -190,22 +205,27 @@ class JournalLog:
             os.close(descriptor)
 
     def _end_of_whole_records(self, descriptor: int) -> tuple[int, bytes]:
-        end, seal = self._read_to, self._seal
-        while (found := self._next(descriptor, end, seal)) is not None:
-            end, seal = found.end, found.seal
-        return end, seal
+        end, seals = self._read_to, self._seals
+        while (found := self._next(descriptor, end, seals)) is not None:
+            end, seals = found.end, found.seals
+        if os.fstat(descriptor).st_size > end:
+            # Torn off by a crash, or damaged since: what the seal covers was whole, and is not written over.
+            sealed = read_seal(self._seal_path, self._key)
+            if isinstance(sealed, Seal) and end < sealed.size <= os.fstat(descriptor).st_size:
+                return sealed.size, b""
+        return end, seals[0] if seals else b""
 
-    def _next(self, descriptor: int, offset: int, before: bytes) -> _Found | None:
+    def _next(self, descriptor: int, offset: int, before: Sequence[bytes]) -> _Found | None:
         """Return the record at `offset`, or what is damaged there up to the next one; None at the end."""
         found = self._record_at(descriptor, offset, before)
-        if found is not None:
+        if found is not None and (not found.problem or _ends_a_record(descriptor, found.end)):
             return found
         after = _next_record(descriptor, offset + 1)
         if after < 0:
-            return None
-        return _Found(None, after, after, b"", told("{count} bytes are no record", count=after - offset))
+            return found
+        return _Found(None, after, after, (), told("{count} bytes are no record", count=after - offset))
 
-    def _record_at(self, descriptor: int, offset: int, before: bytes) -> _Found | None:
+    def _record_at(self, descriptor: int, offset: int, before: Sequence[bytes]) -> _Found | None:
         head = _head_at(descriptor, offset)
         if head is None:
             return None
@@ -213,13 +233,15 @@ class JournalLog:
         start = offset + _HEAD.size + body_bytes
         body = fs.pread(descriptor, body_bytes, offset + _HEAD.size)
         # Behind something that can't be read, there is nothing to check the next one by.
-        if (before or not offset) and chained(self._key, before, body) != seal:
-            return _Found(None, start, start + data_bytes, seal, told("a record, or the one before it, was changed"))
+        wanted = [chained(self._key, each, body) for each in (before or ([] if offset else [b""]))]
+        if wanted and seal not in wanted:
+            why = told("a record, or the one before it, was changed")
+            return _Found(None, start, start + data_bytes, (seal, *wanted), why)
         try:
             record = msgspec.msgpack.decode(body, type=Record)
         except msgspec.DecodeError:
-            return _Found(None, start, start + data_bytes, seal, told("a record can't be read"))
-        return _Found(said_again(record, record.said), start, start + data_bytes, seal)
+            return _Found(None, start, start + data_bytes, (seal,), told("a record can't be read"))
+        return _Found(said_again(record, record.said), start, start + data_bytes, (seal,))
 
 
 def _words_of(record: Record) -> Record:
@@ -236,6 +258,11 @@ def _head_at(descriptor: int, offset: int) -> tuple[int, int, bytes] | None:
         return None
     end = offset + _HEAD.size + body_bytes + data_bytes
     return (body_bytes, data_bytes, seal) if end <= os.fstat(descriptor).st_size else None
+
+
+def _ends_a_record(descriptor: int, offset: int) -> bool:
+    """Whether a record may end here: with the file, or where another begins."""
+    return offset == os.fstat(descriptor).st_size or fs.pread(descriptor, len(_MAGIC), offset) == _MAGIC
 
 
 def _next_record(descriptor: int, offset: int) -> int:

@@ -86,7 +86,8 @@ class Restorer:
 
     def plan(self, wanted: Wanted, consent: Consent, reach: JournalReach, *, is_redo: bool = False) -> UndoPlan:
         """Say what an undo would do. Raises `ToolError` (NOT_FOUND: nothing to undo)."""
-        chosen = [call_to_redo(self._known, wanted.call_id)] if is_redo else calls_to_undo(self._known, wanted, consent)
+        known = self._known
+        chosen = [call_to_redo(known, wanted.call_id, consent)] if is_redo else calls_to_undo(known, wanted, consent)
         net, broken = net_changes(chosen)
         steps: list[Step] = []
         unchanged: list[Step] = []
@@ -107,8 +108,8 @@ class Restorer:
                 refused.append(explained(objection, self._known, chosen[-1]))
             else:
                 steps.append(step)
-        known = {change.path for entry in self._known.with_changes() for change in entry.changes}
-        steps, apart = as_units(steps, refused, known, chosen[-1].time_s, force=consent.force)
+        changed = {change.path for entry in known.with_changes() for change in entry.changes}
+        steps, apart = as_units(steps, refused, changed, chosen[-1].time_s, force=consent.force)
         steps, others = self._not_held(steps, refused, reach)
         possible, without = self._with_content(steps)
         left = (*refused, *apart, *others, *without)
