@@ -20,8 +20,7 @@ from dogu.agent.slash.model import KeyCheck, KeyProvider, LocalServer, ModelList
 from dogu.app import Options, open_agent, read_settings
 from dogu.app.checks import checks_of
 from dogu.app.credentials import keep_key, kept_key, key_in_keyring
-from dogu.app.key_check import check_of
-from dogu.app.model_lists import local_servers
+from dogu.app.model_lists import check_of, local_servers
 from dogu.serve.doctor import Health
 from dogu.settings.edit import with_values
 from dogu.settings.json import JsonError, parse_json_with_comments

@@ -19,7 +19,7 @@ from dogu.models.providers import OFFLINE
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.session_folder import RECORD_NAME, StoredSession, stored_sessions
 from dogu.serve.acp.protocols import OpenSession, SessionRequest, SessionRow
-from dogu.settings import Settings, SettingsError
+from dogu.settings import SettingsError
 
 
 class AcpSessions:
@@ -53,7 +53,11 @@ class AcpSessions:
                     opened.runtime,
                     opened.read_prompt,
                     opened.slash,
-                    _modes(settings),
+                    tuple(
+                        mode.value
+                        for mode in ApprovalMode
+                        if not (mode is ApprovalMode.YOLO and settings.tools.yolo_is_disabled)
+                    ),
                     opened.session.path,
                     opened.connections,
                     title,
@@ -121,12 +125,6 @@ def _refuse_in_use(stored: StoredSession) -> None:
 
 def _in_use(session_id: str) -> ToolError:
     return ToolError(ErrorKind.IO_ERROR, say("Session {id} is in use by another process.", id=session_id))
-
-
-def _modes(settings: Settings) -> tuple[str, ...]:
-    return tuple(
-        mode.value for mode in ApprovalMode if not (mode is ApprovalMode.YOLO and settings.tools.yolo_is_disabled)
-    )
 
 
 def _row(stored: StoredSession, root: str) -> SessionRow:

@@ -10,21 +10,43 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dogu.agent.asking import UserAsked
 from dogu.app.extending import skill_tools, unmatched_skills
-from dogu.app.foundation import memory_file
+from dogu.app.foundation import Foundation, memory_file
 from dogu.app.mcp_servers import offer_on_demand
 from dogu.app.sandboxed import command_surroundings
+from dogu.app.web import Web
 from dogu.contract import ToolError
 from dogu.language import told
 from dogu.policy.mode import ApprovalMode
+from dogu.runtime.host_questions import HostQuestions, RememberedHosts
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings
 from dogu.settings.tools import unknown_tool_hint
+from dogu.tools.apply_patch import ApplyPatch
+from dogu.tools.ask_user import AskUser
+from dogu.tools.background_jobs import BackgroundJobs
+from dogu.tools.edit_lines import EditLines
+from dogu.tools.edit_notebook import EditNotebook
+from dogu.tools.glob import Glob
+from dogu.tools.google_web_search import GoogleWebSearch
+from dogu.tools.grep_search import GrepSearch
+from dogu.tools.list_directory import ListDirectory
+from dogu.tools.read_file import ReadFile
+from dogu.tools.read_many_files import ReadManyFiles
+from dogu.tools.replace import Replace
+from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
+from dogu.tools.run_subagent import RunSubagent
+from dogu.tools.save_memory import SaveMemory
+from dogu.tools.send_input import SendInput
+from dogu.tools.stop_background_job import StopBackgroundJob
+from dogu.tools.web_fetch import WebFetch
+from dogu.tools.write_file import WriteFile
+from dogu.tools.write_todos import WriteTodos
+from dogu.workspace.search import ContentSearch
 from dogu.workspace.system import shell_called
 
 if TYPE_CHECKING:
-    from dogu.app.foundation import Foundation
-    from dogu.app.web import Web
     from dogu.policy.rules import Rules
     from dogu.tools.ask_user import AskTheUser
     from dogu.tools.run_subagent import RunTask
@@ -39,15 +61,11 @@ if TYPE_CHECKING:
     from dogu.workspace.sandbox.ladder import Sandbox
 
 
-def _nothing() -> None:
-    return None
-
-
 class SessionServices(msgspec.Struct, frozen=True):
     """What tools have of an agent; a runtime without one has none of it."""
 
     repair: Repair | None = None
-    memory_saved: Callable[[], None] = _nothing
+    memory_saved: Callable[[], None] = lambda: None
     subagent: RunTask | None = None
     web: Web | None = None
 
@@ -71,8 +89,6 @@ class ToolServices(msgspec.Struct, frozen=True):
 
 async def add_tools(base: Foundation, services: SessionServices, more: Iterable[AnyTool]) -> None:
     """Register the tools that the rules let exist: the built-in ones, the skills', `more`, and discovered ones."""
-    from dogu.agent.asking import UserAsked
-    from dogu.runtime.host_questions import HostQuestions, RememberedHosts
 
     start, workspace, registry = base.start, base.workspace, base.executor.registry
     options, settings, rules = start.options, start.settings, base.policy.rules
@@ -170,25 +186,6 @@ def _unmatched(base: Foundation) -> tuple[str, ...]:
 
 def built_in_tools(settings: Settings, parts: ToolServices) -> Iterable[AnyTool]:
     """Make the built-in tools, in the order the model sees them. A new tool is one line here."""
-    from dogu.app.web import Web
-    from dogu.tools.ask_user import AskUser
-    from dogu.tools.background_jobs import BackgroundJobs
-    from dogu.tools.edit_notebook import EditNotebook
-    from dogu.tools.glob import Glob
-    from dogu.tools.google_web_search import GoogleWebSearch
-    from dogu.tools.grep_search import GrepSearch
-    from dogu.tools.list_directory import ListDirectory
-    from dogu.tools.read_file import ReadFile
-    from dogu.tools.read_many_files import ReadManyFiles
-    from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
-    from dogu.tools.run_subagent import RunSubagent
-    from dogu.tools.save_memory import SaveMemory
-    from dogu.tools.send_input import SendInput
-    from dogu.tools.stop_background_job import StopBackgroundJob
-    from dogu.tools.web_fetch import WebFetch
-    from dogu.tools.write_file import WriteFile
-    from dogu.tools.write_todos import WriteTodos
-    from dogu.workspace.search import ContentSearch
 
     roots, files, shell = parts.roots, parts.files, settings.shell
     shell_name = shell_called(shell.program)
@@ -250,9 +247,6 @@ def why_missing(rules: Rules, name: str) -> str:
 
 def _edit_tools(settings: Settings, parts: ToolServices) -> list[AnyTool]:
     """Make the tools for editing in the format that was set, or that the model knows best."""
-    from dogu.tools.apply_patch import ApplyPatch
-    from dogu.tools.edit_lines import EditLines
-    from dogu.tools.replace import Replace
 
     replace = Replace(parts.files, parts.roots, parts.services.repair)
     match settings.tools.edit_format:

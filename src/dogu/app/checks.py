@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from dogu.app.credentials import KEYRING, kept_key
-from dogu.app.key_check import check_key
 from dogu.app.model_choice import key_of, provider_of
+from dogu.app.model_lists import check_key
 from dogu.app.options import Options
 from dogu.app.sandboxed import open_sandbox
 from dogu.contract import ToolError

@@ -11,8 +11,7 @@ from anyio import to_thread
 
 from dogu.agent.slash.model import KeyCheck, KeyProvider, LocalServer, ModelList
 from dogu.app.credentials import keep_key
-from dogu.app.model_choice import open_model, provider_of
-from dogu.app.model_profiles import with_profile
+from dogu.app.model_choice import open_model, provider_of, with_profile
 from dogu.app.options import Options
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
@@ -46,9 +45,7 @@ class SessionConnections:
 
     async def models(self) -> ModelList:
         """Ask the provider which models it has."""
-        from dogu.app.model_lists import models_of
-
-        return await models_of(self._settings)
+        return await _models_of(self._settings)
 
     async def servers(self) -> list[LocalServer]:
         """Look for servers on this machine."""
@@ -94,13 +91,11 @@ class SessionConnections:
 
     async def models_with(self, key: str, provider: str) -> ModelList:
         """Ask a provider with a key which models it has."""
-        from dogu.app.model_lists import models_of
-
-        return await models_of(msgspec.structs.replace(self._settings, provider=provider, base_url="", api_key=key))
+        return await _models_of(msgspec.structs.replace(self._settings, provider=provider, base_url="", api_key=key))
 
     async def check_key(self, key: str, provider: str = providers.GEMINI.name) -> KeyCheck:
         """Ask a provider whether it takes a key: Gemini by a count of tokens, others by their list of models."""
-        from dogu.app.key_check import check_key, check_of
+        from dogu.app.model_lists import check_key, check_of
 
         if provider == providers.GEMINI.name:
             return await check_key(key, providers.GEMINI.address("", os.environ))
@@ -143,6 +138,12 @@ class SessionConnections:
                 "Model: {name}. It could not be kept in {path}: {error}.", name=self.present(), path=path, error=error
             )
         return say("Model: {name}. Saved in {path}.", name=self.present(), path=path)
+
+
+async def _models_of(settings: ModelSettings) -> ModelList:
+    from dogu.app.model_lists import models_of  # with it comes the client for HTTP
+
+    return await models_of(settings)
 
 
 def _write_model(path: str, values: Mapping[str, str]) -> None:

@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING
 import msgspec
 from anyio import to_thread
 
+from dogu.agent.budget import Budget, Meter, usd
+from dogu.agent.context.compaction import Compacting, Compaction, WindowLimits
+from dogu.agent.context.window import ContextFill, estimated_fixed, window_of
+from dogu.agent.edit_repair import EditRepair
 from dogu.agent.history import History
+from dogu.agent.housekeeping import AgentServices
+from dogu.agent.loop import Agent
 from dogu.agent.session.resume import reopen
+from dogu.agent.session_housekeeping import SessionHousekeeping
+from dogu.agent.subagent import Subagents
 from dogu.app.built_in import SessionServices, add_tools, of_use
 from dogu.app.extending import conversing
 from dogu.app.foundation import Foundation, memory_file
 from dogu.app.model_choice import provider_of
 from dogu.app.options import told_of_settings
+from dogu.app.web import Web
 from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.models.events import Usage
@@ -29,15 +38,9 @@ from dogu.runtime.registry import AnyTool
 from dogu.settings import ModelSettings, SettingsError
 
 if TYPE_CHECKING:
-    from dogu.agent.budget import Budget, Meter
     from dogu.agent.extensions.turn_hooks import TurnHooks
-    from dogu.agent.history import History
-    from dogu.agent.loop import Agent
     from dogu.agent.session.resume import Interrupted, Restored
-    from dogu.agent.session_housekeeping import SessionHousekeeping
     from dogu.agent.slash import SlashCommand
-    from dogu.app.foundation import Foundation
-    from dogu.models.model import Model
     from dogu.models.wrapped import CurrentModel
     from dogu.runtime.calls import ToolCall
     from dogu.runtime.journal import Journal
@@ -53,12 +56,6 @@ class Conversation(msgspec.Struct, frozen=True):
 
 async def converse(base: Foundation, current: CurrentModel, budget: Budget, tools: Iterable[AnyTool]) -> Conversation:
     """Make the agent: its history and its meter, then its helpers and tools, which need those, then itself."""
-    from dogu.agent.budget import Meter
-    from dogu.agent.edit_repair import EditRepair
-    from dogu.agent.housekeeping import AgentServices
-    from dogu.agent.loop import Agent
-    from dogu.agent.subagent import Subagents
-    from dogu.app.web import Web
 
     start, record, workspace = base.start, base.session.event, base.workspace
     settings, instructions = start.settings, workspace.instructions
@@ -174,9 +171,6 @@ def _told_changes(changed: dict[str, list[str]], call: ToolCall) -> str:
 
 def _keeping_of(base: Foundation, history: History, model: Model, meter: Meter) -> SessionHousekeeping:
     """Make what keeps a conversation going: it makes room, and adds the instructions of folders."""
-    from dogu.agent.context.compaction import Compacting, Compaction, WindowLimits
-    from dogu.agent.context.window import ContextFill, estimated_fixed, window_of
-    from dogu.agent.session_housekeeping import SessionHousekeeping
 
     chosen = base.start.settings.model
     instructions, registry = base.workspace.instructions, base.executor.registry
@@ -205,7 +199,6 @@ def budget_of(settings: ModelSettings, model: str) -> Budget:
 
     Raises `SettingsError` when there is a limit and what `model` costs isn't known.
     """
-    from dogu.agent.budget import Budget
 
     own = {name: Price(**price) for name, price in settings.prices.items()}
     provider = provider_of(settings)
@@ -228,7 +221,6 @@ def _spent_before(budget: Budget, restored: Restored | None) -> tuple[str, ...]:
     budget.resume(restored.requests)
     if budget.max_cost_usd is None or budget.unpriced:
         return ()
-    from dogu.agent.budget import usd
 
     spent, most = usd(budget.cost_usd), usd(budget.max_cost_usd)
     return (say("This session has cost {cost} so far, and the limit is {most}.", cost=spent, most=most),)

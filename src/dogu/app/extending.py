@@ -191,7 +191,9 @@ def add_own_commands(
         slash.register(skills.command())
         notes.add(*(say("Skill can't be loaded: {problem}", problem=problem) for problem in skills.problems()))
     _add_commands(slash, start, run)
-    notes.add(*_waiting(options, settings))
+    waiting = ", ".join(name for name in waiting_for_trust(options, settings) if not os.path.isabs(name))
+    if waiting:  # nobody was asked about the folder
+        notes.add(say("Not used until you trust this folder (dogu config trust): {folders}.", folders=waiting))
 
 
 def waiting_for_trust(options: Options, settings: Settings) -> list[str]:
@@ -210,12 +212,6 @@ def set_trust(options: Options, *, is_trusted: bool) -> None:
     """Remember the user's answer for this folder. Raises `OSError`."""
     answer = Trust.TRUSTED if is_trusted else Trust.DISTRUSTED
     record_trust(options.absolute_root, options.settings_home or options.home, answer)
-
-
-def _waiting(options: Options, settings: Settings) -> list[str]:
-    """Say that a folder nobody was asked about brings commands, skills or instructions of its own."""
-    found = ", ".join(name for name in waiting_for_trust(options, settings) if not os.path.isabs(name))
-    return [say("Not used until you trust this folder (dogu config trust): {folders}.", folders=found)] if found else []
 
 
 def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], Awaitable[ToolAnswer]]) -> None:

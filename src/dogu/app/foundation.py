@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app.extending import Extras, extras_of
-from dogu.app.options import Door, Options, Start
+from dogu.app.options import Options, Start
 from dogu.app.policy_files import rules_from_files
 from dogu.app.sandboxed import open_sandbox
 from dogu.app.sessions import OpenedSession, clear_away
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from dogu.agent.session.resume import Restored
     from dogu.agent.system_prompt import Instructions
     from dogu.models.model import Model
-    from dogu.runtime.questions import Confirm
     from dogu.workspace.files import WriteObserver
     from dogu.workspace.layer.command import CommandLayers
     from dogu.workspace.memory_file import MemoryFile
@@ -90,7 +89,15 @@ class Foundation(msgspec.Struct, frozen=True):
         workspace = self.workspace
 
         def prepare() -> None:
-            _prepare_commands(workspace)
+            # The sandbox is found, and what starts commands in it started; what goes wrong, the first command tells.
+            try:
+                sandbox = workspace.find_sandbox()
+                workspace.processes.prepare(
+                    is_scoped=sandbox is not None and sandbox.landlock_abi >= 6,
+                    hosts=sandbox.hosts if sandbox else None,
+                )
+            except ToolError:
+                pass
             workspace.journal.prepare()
 
         notes, record = self.start.notes, self.session.event
@@ -124,7 +131,10 @@ def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = No
         roots = workspace.roots
         troubles = (*_put_right(options, roots), *_unread_rules(roots), *_not_watched(roots))
         extras = extras_of(options, settings, workspace.roots.all, opened.folder.path, notes)
-        approval = Approval(policy, _confirm_of(start.door, session, extras), start.door.elicit)
+        confirm = start.door.confirm
+        if confirm is not None:  # the question and the answer are recorded, and hooks are told of it
+            confirm = extras.notifying(session.recorded(confirm))
+        approval = Approval(policy, confirm, start.door.elicit)
         executor = Executor(
             ToolRegistry(),
             approval,
@@ -147,7 +157,11 @@ def _workspace_of(start: Start, opened: OpenedSession, policy: Policy) -> Worksp
 
     options, settings = start.options, start.settings
     folder = opened.folder.path
-    roots = _roots_of(options, settings, opened)
+    # The roots that were named and those the session had; its own folder, and its originals', for reading.
+    also = (*settings.context.include_directories, *opened.also)
+    root = options.absolute_root
+    ignoring = [os.path.join(root, os.path.expanduser(file)) for file in settings.context.ignore_files]
+    roots = Roots(root, also, (opened.folder.path, *opened.readable), ignoring)
     instructions = Instructions(
         roots.all,
         lambda: _context_files(options, settings, roots.all),
@@ -169,25 +183,6 @@ def _workspace_of(start: Start, opened: OpenedSession, policy: Policy) -> Worksp
 def jobs_folder(options: Options) -> str:
     """Where background jobs are found, those of other sessions too."""
     return os.path.join(options.state_folder, "jobs")
-
-
-def _prepare_commands(workspace: Workspace) -> None:
-    """Find the sandbox and start what starts commands in it; what goes wrong is told by the first command."""
-    try:
-        sandbox = workspace.find_sandbox()
-        workspace.processes.prepare(
-            is_scoped=sandbox is not None and sandbox.landlock_abi >= 6, hosts=sandbox.hosts if sandbox else None
-        )
-    except ToolError:
-        pass
-
-
-def _roots_of(options: Options, settings: Settings, opened: OpenedSession) -> Roots:
-    """The roots that were named and those the session had; its own folder, and its originals', for reading."""
-    also = (*settings.context.include_directories, *opened.also)
-    root = options.absolute_root
-    ignoring = [os.path.join(root, os.path.expanduser(file)) for file in settings.context.ignore_files]
-    return Roots(root, also, (opened.folder.path, *opened.readable), ignoring)
 
 
 def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journal) -> LocalFiles:
@@ -258,11 +253,6 @@ def _state_of(policy: Policy, model: Model | None, processes: LocalProcesses) ->
     ending = [job for job in (*processes.settled, *running) if not job.is_kept]
     named = tuple(f"{' '.join(job.command.split())[:200]} ({job.pgid})" for job in ending)
     return StateChanged(str(policy.mode), model.name if model is not None else "", named)
-
-
-def _confirm_of(door: Door, session: Session, extras: Extras) -> Confirm | None:
-    """The door's, with the question and the answer on record, and hooks told of it."""
-    return extras.notifying(session.recorded(door.confirm)) if door.confirm is not None else None
 
 
 def _not_watched(roots: Roots) -> tuple[str, ...]:

@@ -158,17 +158,17 @@ def _state_of(server: McpServer, servers: McpServers) -> ServerState:
         tools=tuple(tool.name for tool in servers.tools_of(alias)),
         prompts=tuple(f"/{prompt.command}" for prompt in server.prompts),
         resources=tuple(f"@{alias}:{resource.uri}" for resource in server.resources),
-        notes=tuple(note for note in servers.notes if _is_of(note, alias) and not _is_known(note, server.problem)),
+        notes=tuple(
+            note
+            for note in servers.notes
+            if _is_of(note, alias) and not (server.problem and server.problem.splitlines()[0] in note)
+        ),
         descriptions={tool.name: tool.description for tool in servers.tools_of(alias)},
     )
 
 
 def _is_of(note: str, alias: str) -> bool:
     return note.startswith(f"MCP server {alias}:")
-
-
-def _is_known(note: str, problem: str) -> bool:
-    return bool(problem) and problem.splitlines()[0] in note
 
 
 def _advice(server: McpServer) -> str:

@@ -1,4 +1,7 @@
-"""Which models there are: a provider's own list, and servers found on this machine."""
+"""What providers say before one is used: which models there are, and whether a key is taken.
+
+Gemini is asked whether it takes a key; others' lists of models tell it. Servers on this machine are looked for.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,15 @@ import anyio
 import httpx2
 import msgspec
 
-from dogu.agent.slash.model import LocalServer, ModelList
+from dogu.agent.slash.model import KeyCheck, LocalServer, ModelList
 from dogu.app.model_choice import key_of, provider_of
+from dogu.language import say
 from dogu.models.addresses import endpoint
-from dogu.models.events import ModelError
-from dogu.models.providers import LOCAL_LISTING
+from dogu.models.events import ModelError, ModelErrorKind
+from dogu.models.gemini import Gemini, KeyAccess
+from dogu.models.options import ModelOptions
+from dogu.models.providers import GEMINI, LOCAL_LISTING
+from dogu.models.retry import RetryPolicy
 from dogu.settings import ModelSettings
 
 _LOCAL = (("Ollama", 11434, "OLLAMA_HOST"), ("llama.cpp", 8080, ""))
@@ -92,3 +99,31 @@ def _port_of(host: str) -> int:
     """Return the port of `OLLAMA_HOST`, which may be `host`, `host:port` or an address; 0 for none."""
     port = host.rstrip("/").rpartition(":")[2]
     return int(port) if port.isdecimal() else 0
+
+
+_LONGEST_S = 10.0
+_HELLO = b'{"role":"user","parts":[{"text":"hello"}]}'
+
+
+async def check_key(key: str, base_url: str) -> KeyCheck:
+    """Have the tokens of a word counted: that costs nothing, and a wrong key is refused. Takes up to 10 s."""
+    model = Gemini(GEMINI.default_model, KeyAccess(key, base_url), ModelOptions(retry=RetryPolicy(tries=1)))
+    try:
+        with anyio.fail_after(_LONGEST_S):
+            await model.count_tokens("", [_HELLO], [])
+    except ModelError as error:
+        is_refused = error.kind is ModelErrorKind.AUTH or "API key" in error.message
+        return KeyCheck(False if is_refused else None, say(error.message))
+    except TimeoutError:
+        return KeyCheck(None, say("It didn't answer within {seconds} s.", seconds=int(_LONGEST_S)))
+    finally:
+        await model.aclose()
+    return KeyCheck(works=True)
+
+
+def check_of(listed: ModelList) -> KeyCheck:
+    """Return what a list of models that was asked for with a key says of it."""
+    if listed.names:
+        return KeyCheck(works=None if listed.is_open else True, reason=say("It lists its models to anybody."))
+    is_refused = listed.problem in ("HTTP 401", "HTTP 403")
+    return KeyCheck(False if is_refused else None, listed.problem or say("It lists no models."))

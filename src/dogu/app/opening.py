@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dogu.app.built_in import SessionServices, add_tools
-from dogu.app.conversation import Conversation, budget_of, converse, keeping_commands
 from dogu.app.extending import add_own_commands
 from dogu.app.foundation import Foundation, jobs_folder, lay_foundation
 from dogu.app.mcp_servers import mcp_servers, offer_in_prompts, states_of
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from dogu.agent.session_housekeeping import SessionHousekeeping
     from dogu.agent.slash import SlashCommand, SlashCommands
     from dogu.agent.slash.model import Connections
+    from dogu.app.conversation import Conversation
     from dogu.models.model import Model
     from dogu.runtime.discovery.mcp.servers import McpServers
 
@@ -73,6 +72,8 @@ async def open_runtime(
     `elicit` puts before the user what MCP servers ask; None declines. Raises `SettingsError` for settings that can't
     be understood.
     """
+    from dogu.app.built_in import SessionServices, add_tools
+
     options = options or Options()
     start = Start(options, read_settings(options), Door(confirm, elicit))
     base = lay_foundation(start, open_session(options, start.settings))
@@ -110,6 +111,7 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
     from dogu.agent.mcp import ModelSampling
     from dogu.agent.slash import SlashCommands
     from dogu.app.connecting import SessionConnections
+    from dogu.app.conversation import budget_of, converse
     from dogu.models.wrapped import CurrentModel
 
     options, settings = start.options, start.settings
@@ -153,6 +155,7 @@ def _slash_commands(
     from dogu.agent.slash.context import init_command
     from dogu.agent.slash.model import model_commands
     from dogu.agent.slash.session import session_commands
+    from dogu.app.conversation import keeping_commands
     from dogu.app.settings_command import SettingsCommand
     from dogu.workspace.process.stored_jobs import StoredJobs
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dogu.app.credentials import with_kept_key
-from dogu.app.model_profiles import with_profile
+from dogu.app.model_choice import with_profile
 from dogu.language import say, told
 from dogu.models.providers import GEMINI, PROVIDERS, VERTEX, named
 from dogu.runtime.notes import Notes

@@ -129,7 +129,8 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
     from dogu.agent.session.lines import InUseError
 
     secrets = tuple(secrets_of(settings))
-    roots = _roots_of(options, settings)
+    also = (os.path.realpath(folder) for folder in settings.context.include_directories)
+    roots = tuple(dict.fromkeys([options.real_root, *also]))
     if options.resume is not None:
         stored = find_recorded(options, options.resume)
         check_record(stored, is_unverified=options.unverified)
@@ -164,12 +165,6 @@ def check_record(stored: StoredSession, *, is_unverified: bool) -> None:
             problems=joined("; ", problems),
         )
         raise ToolError(ErrorKind.STALE, message)
-
-
-def _roots_of(options: Options, settings: Settings) -> tuple[str, ...]:
-    """The roots that the command line and the settings name, without symbolic links."""
-    also = (os.path.realpath(folder) for folder in settings.context.include_directories)
-    return tuple(dict.fromkeys([options.real_root, *also]))
 
 
 class _Way(msgspec.Struct, frozen=True):

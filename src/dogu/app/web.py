@@ -28,10 +28,6 @@ _HOW_TO_SEARCH = (
 )
 
 
-def _count_nothing(_usage: Usage) -> None:
-    return None
-
-
 class Web:
     """Makes what the web tools need, each part when it is first used.
 
@@ -43,7 +39,7 @@ class Web:
         self,
         settings: Settings,
         model: CurrentModel | None = None,
-        count: Callable[[Usage], None] = _count_nothing,
+        count: Callable[[Usage], None] = lambda _usage: None,
     ) -> None:
         self._settings = settings
         self._model = model

@@ -6,8 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dogu.app import Options, read_settings
-from dogu.app.replay_copy import copied_workspace
-from dogu.app.replaying import replay_calls
+from dogu.app.replaying import copied_workspace, replay_calls
 from dogu.app.sessions import check_record, find_recorded
 from dogu.commands.running import run_async, tell
 from dogu.language import say
