@@ -18,9 +18,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from dogu.app import Options, open_runtime
-from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
 from dogu.serve.mcp.door import mcp_server
-from dogu.serve.mcp.elicitation import elicit_client
 from dogu.serve.mcp.offers import Offers
 from e2e.program import PROGRAM, Program
 

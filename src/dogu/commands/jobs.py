@@ -31,7 +31,12 @@ def run(options: Options, space: Namespace) -> int:
     """Do what the action says, to each job that is named."""
     jobs = StoredJobs(os.path.join(options.state_folder, "jobs"))
     if space.action == "list":
-        return _list(jobs, as_json=space.json)
+        found = jobs.all()
+        if space.json:
+            print(to_line({"jobs": [job_row(job) for job in found]}))
+        else:
+            print("\n".join(map(job_line, found)) or say("No background jobs."))
+        return 0
     if not space.job:
         sys.stderr.write(say("Which job? dogu jobs lists them.") + "\n")
         return 2
@@ -43,15 +48,6 @@ def run(options: Options, space: Namespace) -> int:
             sys.stderr.write(f"{say(error.message)}\n")
             status = 54
     return status
-
-
-def _list(jobs: StoredJobs, *, as_json: bool) -> int:
-    found = jobs.all()
-    if as_json:
-        print(to_line({"jobs": [job_row(job) for job in found]}))
-    else:
-        print("\n".join(map(job_line, found)) or say("No background jobs."))
-    return 0
 
 
 def _act(jobs: StoredJobs, action: str, word: str, *, as_json: bool) -> None:

@@ -32,9 +32,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the user."""
     try:  # the SDK takes half a second, which is paid before the first message
-        from dogu.serve.mcp.asking import ElicitationConfirm
+        from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
         from dogu.serve.mcp.door import serve_mcp
-        from dogu.serve.mcp.elicitation import elicit_client
     except ModuleNotFoundError as error:
         message = say("The MCP door needs the package mcp: {command}", command=install_command("mcp"))
         raise ToolError(ErrorKind.START_FAILED, message) from error

@@ -122,7 +122,10 @@ async def _answer_one(
     text = "".join(part.text for part in parts if isinstance(part, Text))
     content = await _content(opened, text)
     if isinstance(content, Said):
-        _say(content, headless)
+        if content.is_failure:
+            headless.refused(ExitCode.BAD_INPUT, content.text)
+        else:
+            headless.said(content.text)
         return
     blobs = [part for part in parts if isinstance(part, Blob)]
     await headless.answer(opened.agent, [*parts_of(content), *blobs] if blobs else content, shape)
@@ -149,13 +152,6 @@ async def _content(opened: Opened, prompt: str) -> Content | Said:
         return await opened.read_prompt(prompt)
     answer = await opened.slash.run(prompt.strip()[1:])
     return answer if isinstance(answer, Said) else answer.content
-
-
-def _say(said: Said, headless: HeadlessRun) -> None:
-    if said.is_failure:
-        headless.refused(ExitCode.BAD_INPUT, said.text)
-    else:
-        headless.said(said.text)
 
 
 def _no_model() -> str:

@@ -129,7 +129,11 @@ class Output:
             sys.stdout.flush()
         except OSError as error:
             self.lost = error
-            _give_up_stdout()
+            # The interpreter's last flush must find nobody.
+            with suppress(OSError, ValueError):
+                descriptor = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(descriptor, sys.stdout.fileno())
+                os.close(descriptor)
             self._stop()
 
     def write_last(self, text: str) -> None:
@@ -325,14 +329,6 @@ def _now() -> str:
 
 def _line_of(row: StreamRow) -> str:
     return f"{to_line(msgspec.to_builtins(row, enc_hook=plain))}\n"
-
-
-def _give_up_stdout() -> None:
-    """Let the interpreter's last flush find nobody."""
-    with suppress(OSError, ValueError):
-        descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
-        os.close(descriptor)
 
 
 def tell(text: str) -> None:

@@ -259,11 +259,10 @@ def _answered(answer: QuestionAnswered) -> str:
 
 
 def _content(content: Content, *, pre: bool = False) -> str:
-    return "".join(_blob(part) if isinstance(part, Blob) else _part(part.text, pre) for part in parts_of(content))
-
-
-def _part(text: str, pre: bool) -> str:
-    return _pre(text) if pre else _text(text)
+    return "".join(
+        _blob(part) if isinstance(part, Blob) else (_pre(part.text) if pre else _text(part.text))
+        for part in parts_of(content)
+    )
 
 
 def _blob(blob: Blob) -> str:

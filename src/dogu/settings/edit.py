@@ -206,15 +206,11 @@ def _member(tokens: list[tuple[str, int, int]], comma_end: int) -> _Member:
     return _Member(msgspec.json.decode(key[0]), key[1], value[1], tokens[-1][2], comma_end)
 
 
-def _skip_blanks(text: str, start: int) -> int:
-    for kind, _, token_start, _ in _tokens(text, start):
+def _first_token(text: str) -> int:
+    for kind, _, token_start, _ in _tokens(text, 0):
         if kind != "comment":
             return token_start
-    return start
-
-
-def _first_token(text: str) -> int:
-    return _skip_blanks(text, 0)
+    return 0
 
 
 def _tokens(text: str, start: int) -> Iterator[tuple[str, str, int, int]]:

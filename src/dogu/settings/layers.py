@@ -14,7 +14,7 @@ from dogu.settings.json import JsonDocument, JsonError, Path, parse_json_with_co
 from dogu.settings.keys import KEYS, Combine, Key
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
 from dogu.settings.tools import intersect, unknown_tool_hint
-from dogu.settings.unknown import unknown_key_problem
+from dogu.settings.unknown import unknown_key_problem, word_that_stops
 from dogu.settings.values import OTHER_SANDBOXES, ValueProblem, shown
 from dogu.workspace.small_file import read_small_file
 
@@ -79,8 +79,6 @@ def read_layer(
 
 def _left_out(file: str, error: JsonError, text: str, *, must_exist: bool) -> SettingsWarning:
     """Say that the file is left out. Raises `SettingsError` where that might drop a restriction."""
-    from dogu.settings.broken import word_that_stops
-
     word = word_that_stops(text)
     if must_exist:
         raise SettingsError(file, error.line, "", error.message) from error

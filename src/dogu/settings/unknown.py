@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
 
 from dogu.language import told
+from dogu.settings.keys import KEYS
 
 _RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow", "restrict", "coretool", "toolscore")
 _RESTRICTING_NAMES = ("core", "exclude", "coretools", "excludetools", "permissions")
@@ -84,3 +86,35 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 def _plain(name: str) -> str:
     return name.casefold().replace("_", "").replace("-", "").replace(".", "")
+
+
+_WORD = r'"((?:[^"\\\n]|\\.)*)"?|([A-Za-z_][\w.-]*)'
+_MODEL_WORDS = ("model", "baseurl", "apikey", "provider")
+
+
+def word_that_stops(text: str) -> str:
+    """Return a word of a text that is no JSON that could be the key of a restriction or of the model; '' for none.
+
+    Without such a word dogu may start without these settings: what can't be read can still be searched for the words
+    that such keys are made of, wherever they stand.
+    """
+    known = [name for key in KEYS if key.restricts for name in (key.name, *key.also)]
+    # A key may be written whole, with dots, or in the group that it belongs to.
+    spellings = {_plain(part) for name in known for part in (name, name.rpartition(".")[2])}
+    for word in _words(text):
+        plain = _plain(word)
+        if plain in spellings or plain in _MODEL_WORDS or looks_like_a_restriction(word, known) or "\\u" in word:
+            return word
+    return ""
+
+
+def _words(text: str) -> Iterator[str]:
+    for match in re.finditer(_WORD, text):
+        if match[1] is None:
+            yield match[2]
+            continue
+        try:
+            written = msgspec.json.decode(f'"{match[1]}"')
+        except msgspec.DecodeError:
+            written = match[1]
+        yield from (written, *re.findall(r"[A-Za-z_][\w.-]*", written)[:1])

@@ -15,7 +15,8 @@ from dogu.policy.verdict import Decision, Verdict
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.questions import Approved, Question
 from dogu.serve.mcp import asking
-from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
+from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.caller import AskedCall
 
 pytestmark = pytest.mark.anyio
 

@@ -18,10 +18,9 @@ from dogu.app import Options, open_runtime
 from dogu.contract import Blob, Content, Kind, Text, ToolResult, function_tool
 from dogu.runtime.questions import Elicitation, Given
 from dogu.runtime.runtime import Runtime
-from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
 from dogu.serve.mcp.caller import caller
 from dogu.serve.mcp.door import mcp_server
-from dogu.serve.mcp.elicitation import elicit_client
 from dogu.serve.mcp.offers import OfferedArgument, OfferedPrompt, OfferedResource, OfferedTemplate, Offers
 
 pytestmark = pytest.mark.anyio

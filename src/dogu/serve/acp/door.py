@@ -110,7 +110,9 @@ class Door:
         try:
             taken = getattr(schema, name).model_validate({} if params is None else params)
         except ValidationError as error:
-            raise RpcError(INVALID_PARAMS, _what_is_wrong(method, error)) from error
+            problems = cast("list[Json]", error.errors())[:3]
+            told = [f"{'.'.join(map(str, problem['loc'])) or '(all)'}: {problem['msg']}" for problem in problems]
+            raise RpcError(INVALID_PARAMS, f"{method}: {'; '.join(told)}") from error
         return await answer(taken)
 
     async def _initialize(self, params: schema.InitializeRequest) -> Answer:
@@ -329,9 +331,3 @@ def _entries(servers: Any) -> dict[str, Json]:
 def _row(row: SessionRow) -> Json:
     updated = datetime.fromtimestamp(row.updated_s, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {"sessionId": row.session_id, "cwd": row.folder, "title": row.title, "updatedAt": updated}
-
-
-def _what_is_wrong(method: str, error: Any) -> str:
-    problems = cast("list[Json]", error.errors())[:3]
-    told = [f"{'.'.join(map(str, problem['loc'])) or '(all)'}: {problem['msg']}" for problem in problems]
-    return f"{method}: {'; '.join(told)}"

@@ -105,7 +105,13 @@ class Peer:
             self._waiting.pop(number, None)
         if not box:
             raise ConnectionLostError
-        return _result_of(box[0])
+        message = box[0]
+        if "error" not in message:
+            return message["result"]
+        error: object = message["error"]
+        told = cast("dict[str, Json]", error) if isinstance(error, dict) else {"message": f"{error}"}
+        code, words = told.get("code"), told.get("message")
+        raise RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(words or "(no words)"), told.get("data"))
 
     # what comes in
 
@@ -222,12 +228,3 @@ def _defect(words: str) -> RpcError:
 
 def _is_id(number: Json) -> TypeGuard[str | int]:
     return isinstance(number, str | int) and not isinstance(number, bool)  # True would be found under 1
-
-
-def _result_of(message: dict[str, Json]) -> Json:
-    if "error" not in message:
-        return message["result"]
-    error: object = message["error"]
-    told = cast("dict[str, Json]", error) if isinstance(error, dict) else {"message": f"{error}"}
-    code, words = told.get("code"), told.get("message")
-    raise RpcError(code if isinstance(code, int) else INTERNAL_ERROR, str(words or "(no words)"), told.get("data"))

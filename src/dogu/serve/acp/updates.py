@@ -248,7 +248,11 @@ class Updates:
             if not result.return_display and result.llm_content:
                 yield text_content(result.llm_content[:_MOST_RAW_CHARS])
             return
-        pictures = [part for part in result.llm_content if isinstance(part, Blob) and _is_shown(part)]
+        pictures = [
+            part
+            for part in result.llm_content
+            if isinstance(part, Blob) and part.media_type.startswith(("image/", "audio/"))
+        ]
         yield from ({"type": "content", "content": block} for block in blocks_of_content(pictures))
 
     def _update(self, call_id: str, **changes: Any) -> None:
@@ -264,7 +268,3 @@ def kind_of(kind: Kind) -> str:
 def _path_of(args: Mapping[str, Any]) -> str:
     path = args.get("file_path") or args.get("path") or args.get("absolute_path") or ""
     return path if isinstance(path, str) else ""
-
-
-def _is_shown(part: Blob) -> bool:
-    return part.media_type.startswith(("image/", "audio/"))

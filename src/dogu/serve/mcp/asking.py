@@ -10,10 +10,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types
@@ -23,88 +21,18 @@ from pydantic import ValidationError
 
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import say
+from dogu.language import said, say
 from dogu.runtime.approval import nobody_asked
-from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
-from dogu.serve.mcp.caller import answer_type_of
+from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Outcome, Question
+from dogu.serve.mcp.caller import AskedCall, caller
 from dogu.serve.mcp.results import writable
-from dogu.serve.mcp.workspaces import is_modern
 from dogu.workspace.truncation import middle_left_out
 from dogu.workspace.visible import make_visible
-
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
 
 _KEY = "confirmation"
 _LONGEST_QUESTION_CHARS = 20_000
 _PATIENCE_S = 600.0  # a client that went away without a word must not hold up the questions of others
 _ONCE, _ALWAYS, _NO = "yes", "always", "no"
-
-
-@dataclass
-class AskedCall:
-    """A request on whose behalf questions are asked.
-
-    `responses` came with it; `state` is what we had the client send back (it is sealed on the wire). `needed` is the
-    answer to give when the client must ask first, `failure` the error to answer with, whatever came of the call.
-    """
-
-    context: ServerRequestContext[Any]
-    responses: Mapping[str, mcp_types.InputResponse]
-    state: str
-    needed: mcp_types.InputRequiredResult | None = None
-    failure: Exception | None = None
-    carried: _Carried = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.carried = _carried(self.state)
-
-    @property
-    def is_modern(self) -> bool:
-        """Whether the client is of 2026-07-28, which is asked by an answer."""
-        return is_modern(self.context)
-
-    @property
-    def can_be_asked(self) -> bool:
-        """Whether the client said that it can put a form before the user."""
-        capabilities = self.context.session.client_capabilities
-        elicitation = capabilities.elicitation if capabilities else None
-        return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-
-    def answers_to(self, requests: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the answers that came, now or in an earlier round; None when one is missing."""
-        answers: dict[str, Any] = {}
-        for key, request in requests.items():
-            wanted = answer_type_of(request)
-            answer: object = self.responses.get(key)
-            if not isinstance(answer, wanted) and key in self.carried.answers:
-                answer = wanted.model_validate(self.carried.answers[key])
-            if not isinstance(answer, wanted):
-                return None
-            answers[key] = answer
-        dumped = {key: answer.model_dump(mode="json", by_alias=True) for key, answer in answers.items()}
-        self.carried.answers.update(dumped)
-        return answers
-
-    def need(self, requests: Mapping[str, Any]) -> None:
-        """Answer that the client must ask first."""
-        state = msgspec.json.encode(self.carried).decode()
-        self.needed = mcp_types.InputRequiredResult(input_requests=dict(requests), request_state=state)
-
-
-class _Carried(msgspec.Struct):
-    """What a later round must know of earlier ones: which question is open, which was approved, other answers."""
-
-    open: str = ""
-    approved: str = ""
-    answers: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
-
-
-def _carried(state: str) -> _Carried:
-    try:
-        return msgspec.json.decode(state, type=_Carried) if state else _Carried()
-    except msgspec.DecodeError:
-        return _Carried()
 
 
 class ElicitationConfirm:
@@ -207,3 +135,23 @@ def _form(question: Question) -> mcp_types.ElicitRequestFormParams:
 def _nobody(question: Question, why: str) -> ToolError:
     how = "by starting `dogu mcp` with --approval-mode, or by a rule"
     return ToolError(ErrorKind.NOBODY_TO_ASK, nobody_asked(question.call.name, question.verdict, why, how))
+
+
+async def elicit_client(elicitation: Elicitation) -> Given | Declined:
+    """Ask what others than a waiting call ask, through the client whose call runs.
+
+    Where no call runs, or its client has no elicitation, nobody is asked and the answer is no.
+    """
+    try:
+        asking = caller()
+    except ToolError:
+        return Declined("No client's call is running.")
+    if asking.capabilities.elicitation is None:
+        return Declined("This client has no elicitation.")
+    message = writable(
+        make_visible("\n\n".join(filter(None, (said(elicitation.title), elicitation.message, elicitation.url))))
+    )
+    schema = {"type": "object", "properties": dict(elicitation.fields), "required": list(elicitation.required)}
+    key = f"enquiry-{hashlib.sha256(message.encode()).hexdigest()[:16]}"
+    answer = await asking.elicit(message, schema, key)
+    return Given(answer.content or {}) if answer.action == "accept" else Declined()

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import mcp_types
+import msgspec
 from mcp.server.connection import allowed_log_levels
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -25,11 +28,80 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from pydantic import BaseModel
 
-    from dogu.serve.mcp.asking import AskedCall
-
 AnswerT = TypeVar("AnswerT", bound="BaseModel")
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+@dataclass
+class AskedCall:
+    """A request on whose behalf questions are asked.
+
+    `responses` came with it; `state` is what we had the client send back (it is sealed on the wire). `needed` is the
+    answer to give when the client must ask first, `failure` the error to answer with, whatever came of the call.
+    """
+
+    context: ServerRequestContext[Any]
+    responses: Mapping[str, mcp_types.InputResponse]
+    state: str
+    needed: mcp_types.InputRequiredResult | None = None
+    failure: Exception | None = None
+    carried: _Carried = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.carried = _carried(self.state)
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the client is of 2026-07-28, which is asked by an answer."""
+        return is_modern(self.context)
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether the client said that it can put a form before the user."""
+        capabilities = self.context.session.client_capabilities
+        elicitation = capabilities.elicitation if capabilities else None
+        return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+    def answers_to(self, requests: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the answers that came, now or in an earlier round; None when one is missing."""
+        answers: dict[str, Any] = {}
+        for key, request in requests.items():
+            wanted = answer_type_of(request)
+            answer: object = self.responses.get(key)
+            if not isinstance(answer, wanted) and key in self.carried.answers:
+                answer = wanted.model_validate(self.carried.answers[key])
+            if not isinstance(answer, wanted):
+                return None
+            answers[key] = answer
+        dumped = {key: answer.model_dump(mode="json", by_alias=True) for key, answer in answers.items()}
+        self.carried.answers.update(dumped)
+        return answers
+
+    def need(self, requests: Mapping[str, Any]) -> None:
+        """Answer that the client must ask first."""
+        state = msgspec.json.encode(self.carried).decode()
+        self.needed = mcp_types.InputRequiredResult(input_requests=dict(requests), request_state=state)
+
+
+class _Carried(msgspec.Struct):
+    """What a later round must know of earlier ones: which question is open, which was approved, other answers."""
+
+    open: str = ""
+    approved: str = ""
+    answers: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+def _carried(state: str) -> _Carried:
+    try:
+        return msgspec.json.decode(state, type=_Carried) if state else _Carried()
+    except msgspec.DecodeError:
+        return _Carried()
+
+
+def is_modern(context: ServerRequestContext[Any]) -> bool:
+    """Whether the request is of 2026-07-28, in which a server asks by its answers alone."""
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 class McpCaller:

@@ -14,7 +14,8 @@ from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
 from dogu.runtime.runtime import Runtime
-from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
+from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.caller import AskedCall
 from dogu.serve.mcp.results import result_of, writable
 from dogu.serve.mcp.workspaces import Workspaces
 from dogu.workspace.visible import strip_escapes

@@ -17,8 +17,9 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 from dogu.runtime.runtime import Runtime
+from dogu.serve.mcp.caller import is_modern
 from dogu.serve.mcp.offers import OfferKind, Offers
-from dogu.serve.mcp.workspaces import client_id, is_modern
+from dogu.serve.mcp.workspaces import client_id
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

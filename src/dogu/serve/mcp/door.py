@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.abc
@@ -15,27 +15,46 @@ from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
-from dogu.serve.mcp.asking import AskedCall, ElicitationConfirm
-from dogu.serve.mcp.caller import CALLER, McpCaller
+from dogu.serve.mcp.asking import ElicitationConfirm
+from dogu.serve.mcp.caller import CALLER, AskedCall, McpCaller
 from dogu.serve.mcp.calls import Calls
 from dogu.serve.mcp.changes import Changes
 from dogu.serve.mcp.library import Library
 from dogu.serve.mcp.offers import Offers
 from dogu.serve.mcp.results import tool_of, writable
 from dogu.serve.mcp.session_offers import session_uri
-from dogu.serve.mcp.streams import serve_standard_streams
 from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
+from dogu.serve.private_streams import lines_of, private_input
 from dogu.version import __version__
 
 if TYPE_CHECKING:
+    import anyio
     from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel import Server
 
     Context = ServerRequestContext[Any]
+
+
+async def serve_standard_streams(server: Server[Any]) -> None:
+    """Serve one client until it closes standard input; calls that still run are cancelled then."""
+    with private_input() as private:
+        # The SDK reads lines in a thread, which no cancellation reaches: SIGTERM would wait for the client's next line.
+        lines = cast("anyio.AsyncFile[str]", _lines(private))
+        async with stdio_server(stdin=lines) as (read_stream, write_stream):
+            await server.run(read_stream, write_stream, server.create_initialization_options())
+
+
+async def _lines(descriptor: int) -> AsyncIterator[str]:
+    """Yield the lines as text; bytes that are no text are replaced."""
+    async for line in lines_of(descriptor):
+        yield (line or b"").decode("utf-8", "replace")
+
 
 _FRESH_MS = 1_000  # lists may be others a moment later; those who keep them longer listen for changes
 

@@ -144,16 +144,12 @@ class Offers:
             if resource.uri == uri:
                 return await resource.read(), resource.media_type
         for template in self._templates.values():
-            values = _values_of(template.uri_template, uri)
+            pattern = "".join(_pattern_of(piece) for piece in re.split(r"(\{\+?\w+\})", template.uri_template))
+            found = re.fullmatch(pattern, uri)
+            values = {name: unquote(value) for name, value in found.groupdict().items()} if found else None
             if values is not None:
                 return await template.read(values), template.media_type
         raise LookupError(uri)
-
-
-def _values_of(template: str, uri: str) -> dict[str, str] | None:
-    pattern = "".join(_pattern_of(piece) for piece in re.split(r"(\{\+?\w+\})", template))
-    found = re.fullmatch(pattern, uri)
-    return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
 
 
 def _pattern_of(piece: str) -> str:

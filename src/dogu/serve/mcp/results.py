@@ -54,7 +54,7 @@ def tool_of(tool: AnyTool) -> mcp_types.Tool:
         title=writable(tool.display_name),
         description=writable(tool.description),
         input_schema={"type": "object", "properties": {}, **tool.parameter_schema},
-        output_schema=_OUTPUT_SCHEMAS.get(tool.name) if _is_ours(tool) else None,
+        output_schema=_OUTPUT_SCHEMAS.get(tool.name) if type(tool).__module__.startswith("dogu.tools.") else None,
         annotations=annotations,
     )
 
@@ -91,10 +91,6 @@ def _structured(result: ToolResult) -> dict[str, Any] | None:
             return {"result": text, "paths": [writable(file.path) for file in files], "diff": diff}
         case _:
             return None
-
-
-def _is_ours(tool: AnyTool) -> bool:
-    return type(tool).__module__.startswith("dogu.tools.")
 
 
 def writable(text: str) -> str:

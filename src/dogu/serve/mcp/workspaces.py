@@ -14,19 +14,16 @@ import anyio.abc
 import mcp_types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
 from dogu.serve.defects import contained
-from dogu.serve.mcp.caller import roots_in
+from dogu.serve.mcp.caller import AskedCall, is_modern, roots_in
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
-
-    from dogu.serve.mcp.asking import AskedCall
 
 OpenAt: TypeAlias = Callable[[tuple[str, ...]], AbstractAsyncContextManager[Runtime]]
 
@@ -131,11 +128,6 @@ def client_id(context: ServerRequestContext[Any]) -> str:
 def _has_roots(context: ServerRequestContext[Any]) -> bool:
     capabilities = context.session.client_capabilities
     return capabilities is not None and capabilities.roots is not None
-
-
-def is_modern(context: ServerRequestContext[Any]) -> bool:
-    """Whether the request is of 2026-07-28, in which a server asks by its answers alone."""
-    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def _told_roots(asked: AskedCall) -> tuple[str, ...]:
