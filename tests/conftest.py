@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import on_windows
 import preloaded
 from dogu.language import speak
 from processes import end_all_in, hear_signals
@@ -37,11 +38,14 @@ SLOW = frozenset(
 )
 _MCP_SERVER = ("mcp.server.mcpserver", "mcp.server.mcpserver.resolve", "mcp.server.elicitation", "uvicorn")
 _FAILED = pytest.StashKey[bool]()
+_ON_WINDOWS = os.name == "nt"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hear signals as in a terminal, and let the catalogs be those of the sources, also where nothing was installed."""
     hear_signals()
+    if _ON_WINDOWS:
+        on_windows.prepare()
     if config.getoption("--fast"):
         settings.load_profile("fast")
     if not hasattr(config, "workerinput"):  # a worker of xdist comes after its controller
@@ -77,10 +81,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what is slow."""
-    if config.getoption("--fast") and collection_path.relative_to(TESTS).as_posix() in SLOW:
+    """Leave out what is slow, and what this system can't even load."""
+    name = collection_path.relative_to(TESTS).as_posix()
+    if (config.getoption("--fast") and name in SLOW) or (_ON_WINDOWS and on_windows.reason_for(name)):
         return True
     return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what this system can't do, with the reason in words."""
+    for item in items if _ON_WINDOWS else ():
+        why = on_windows.reason_for(item.nodeid.removeprefix("tests/"))
+        if why is not None:
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which files this system can't load."""
+    for why, names in on_windows.CANNOT.items() if _ON_WINDOWS else ():
+        for name in names:
+            if "::" not in name:
+                terminalreporter.write_line(f"LEFT OUT {name}: {why}")
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder of the test's own, which reads as dogu shows it."""
+    return on_windows.shown(tmp_path) if _ON_WINDOWS else tmp_path
 
 
 @pytest.hookimpl(wrapper=True)

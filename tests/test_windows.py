@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "home"
-    home.mkdir()
+    (home / ".dogu").mkdir(parents=True)
     return {**os.environ, "USERPROFILE": str(home), "HOME": str(home), "PYTHONUTF8": "1"}
 
 
@@ -67,6 +67,12 @@ def dogu(folder: Path, environ: dict[str, str]) -> Program:
     return Program(folder, environ)
 
 
+@pytest.fixture
+def patches(environ: dict[str, str]) -> None:
+    settings = Path(environ["HOME"], ".dogu", "settings.json")
+    settings.write_text('{"tools": {"edit": {"format": "patch"}}}', "utf-8")
+
+
 def _is_hidden(file: Path) -> bool:
     shown = subprocess.run(["attrib", str(file)], check=True, stdin=subprocess.DEVNULL, capture_output=True).stdout
     return b"H" in shown[:12]
@@ -95,6 +101,53 @@ def test_an_edit_keeps_line_endings_and_is_undone_and_redone(dogu: Program, fold
     assert (folder / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
     dogu("redo")
     assert (folder / "a.txt").read_bytes() == b"one\r\n1.5\r\nTWO\r\n"
+
+
+@pytest.mark.usefixtures("patches")
+def test_a_patch_moves_and_removes_files_by_any_letter_case(dogu: Program, folder: Path) -> None:
+    (folder / "Old.txt").write_bytes(b"x = 1\r\n")
+    (folder / "Gone.txt").write_bytes(b"gone\r\n")
+    patch = """*** Begin Patch
+*** Update File: OLD.txt
+*** Move to: sub/new.txt
+@@
+-x = 1
++x = 2
+*** Delete File: gone.TXT
+*** End Patch"""
+    dogu("call", "--approval-mode", "yolo", "apply_patch", json.dumps({"input": patch}))
+    assert (folder / "sub" / "new.txt").read_bytes() == b"x = 2\r\n"
+    assert sorted(os.listdir(folder)) == ["a.txt", "sub"]
+
+
+@pytest.mark.usefixtures("patches")
+def test_a_patch_doesnt_remove_through_a_link(dogu: Program) -> None:
+    links = os.environ.get("DOGU_TEST_LINKS")
+    if not links:
+        pytest.skip("Wine makes no symbolic links: scripts/windows.sh makes those of the tests")
+    patch = f"*** Begin Patch\n*** Delete File: {links}/root/own/b.txt\n*** Delete File: {links}/root/file.txt\n*** End Patch"
+    with pytest.raises(AssertionError):
+        dogu("call", "--approval-mode", "yolo", "apply_patch", json.dumps({"input": patch}))
+    assert Path(links, "root", "sub", "b.txt").read_bytes() == b"b"
+    assert Path(links, "root", "file.txt").exists()
+
+
+@pytest.mark.usefixtures("patches")
+def test_many_files_are_brought_back_at_once(dogu: Program, folder: Path) -> None:
+    names = [f"f{number:02}.txt" for number in range(12)]
+    added = "".join(f"*** Add File: {name}\n+{name}\n" for name in names)
+    dogu(
+        "call",
+        "--approval-mode",
+        "yolo",
+        "apply_patch",
+        json.dumps({"input": f"*** Begin Patch\n{added}*** End Patch"}),
+    )
+    assert [name for name in names if (folder / name).exists()] == names
+    dogu("undo")
+    assert os.listdir(folder) == ["a.txt"]
+    dogu("redo")
+    assert sorted(os.listdir(folder)) == ["a.txt", *names]
 
 
 @pytest.mark.parametrize("encoding", ["cp932", "cp949", "cp936", "cp950"])

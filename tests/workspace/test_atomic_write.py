@@ -19,7 +19,7 @@ from dogu.workspace.roots import Roots
 from dogu.workspace.syscalls import Syscalls
 
 _FAULTS = Path(__file__).with_name("faulty_writes.py")
-_AS_ROOT = os.geteuid() == 0
+_AS_ROOT = getattr(os, "geteuid", int)() == 0
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ __all__ = (
     "stat",
     "symlink",
     "unlink",
+    "utime",
 )
 
 if sys.platform == "win32":
@@ -111,6 +112,7 @@ if sys.platform == "win32":
         stat,
         symlink,
         unlink,
+        utime,
     )
 else:
     import fcntl
@@ -142,6 +144,7 @@ else:
         stat,
         symlink,
         unlink,
+        utime,
     )
 
     O_PATH = getattr(os, "O_PATH", os.O_RDONLY | O_NONBLOCK)  # a FIFO is not waited for

@@ -161,6 +161,8 @@ def open_folder_below(handle: int, path: str) -> int:
 
 def open_long(path: str, flags: int = _HANDLE) -> int:
     """Open an absolute path of any length, by default as a handle of a folder. Raises OSError."""
+    if sys.platform == "win32":
+        return fs.open(path, flags)  # NT takes a path of any length at once
     *above, last = _pieces(path)
     if not above:
         return fs.open(path, flags)

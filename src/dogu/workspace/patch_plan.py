@@ -13,6 +13,7 @@ import msgspec
 from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.workspace import windows_paths
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.edit_match import (
     Edit,
@@ -27,6 +28,7 @@ from dogu.workspace.edit_match import (
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.patch import Addition, Deletion, Hunk, Operation, Update
 from dogu.workspace.roots import Roots
+from dogu.workspace.system import IS_WINDOWS
 from dogu.workspace.text import decode
 from dogu.workspace.text.change import base_of, change_text, changed_since_read, create_text, read_text
 from dogu.workspace.text.media import HEAD_BYTES, is_binary
@@ -121,7 +123,8 @@ def _refuse_link(roots: Roots, path: str) -> None:
     """Refuse to remove by a link's name what the link leads to."""
     folder, name = os.path.split(path)
     real = roots.real(path)
-    if real != os.path.join(roots.real(folder), name):
+    named = f"{roots.real(folder).rstrip('/')}/{name}"
+    if windows_paths.parts_below(named, real) != [] if IS_WINDOWS else real != named:
         message = f"Nothing was written: {path} is a symbolic link to {real}. Name that file, or use run_shell_command."
         raise ToolError(ErrorKind.WRONG_FILE_TYPE, message)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 
 from dogu.workspace import fs
@@ -124,7 +125,8 @@ def read_all(syscalls: Syscalls, descriptor: int, limit: int) -> bytes:
 
 
 def sync_file_system(descriptor: int) -> None:
-    """Wait until all that was written to the file system of an open folder is on the disk."""
+    """Wait until all that was written to the file system of an open folder is on the disk; Windows has no such call."""
+    assert sys.platform != "win32"
     import ctypes
 
     folder = fs.open(".", os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC, dir_fd=descriptor)

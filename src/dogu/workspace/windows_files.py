@@ -16,6 +16,7 @@ import os
 import stat as modes
 import struct
 import sys
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from ctypes import c_ulong, c_void_p
@@ -194,6 +195,24 @@ def chown(path: str, uid: int, gid: int, *, dir_fd: int | None = None, follow_sy
 
 def fchown(fd: int, uid: int, gid: int) -> None:
     """Do nothing; see `chown`."""
+
+
+def utime(
+    path: int | str,
+    times: None = None,
+    *,
+    ns: tuple[int, int] | None = None,
+    dir_fd: int | None = None,
+    follow_symlinks: bool = True,
+) -> None:
+    """Set when a file, also an open one, was read and written last, in nanoseconds; by default now."""
+    read, written = ns or (time.time_ns(), time.time_ns())
+    if isinstance(path, int):
+        win.set_times(win.handle_of(path), read, written)
+        return
+    access = win.READ_ATTRIBUTES | win.WRITE_ATTRIBUTES
+    with win.opened(path, dir_fd, access, 0 if follow_symlinks else win.REPARSE) as handle:
+        win.set_times(handle, read, written)
 
 
 def access(path: str, mode: int, *, dir_fd: int | None = None, effective_ids: bool = False) -> bool:

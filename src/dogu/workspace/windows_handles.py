@@ -38,6 +38,7 @@ _BASIC, _DISPOSITION, _DISPOSITION_EX, _TAG = 4, 13, 64, 9
 _SYNCHRONOUS, _CASE_INSENSITIVE = 0x20, 0x40
 _SHARE_WRITE, SHARE_ALL = 2, 7
 _LONGEST_PATH = 1 << 15
+_TICKS_BEFORE_1970 = 116_444_736_000_000_000  # of 100 ns, since 1601
 _ERRNOS = {
     0xC00000BA: errno.EISDIR,
     0xC0000103: errno.ENOTDIR,
@@ -157,6 +158,12 @@ def set_attributes(handle: int, which: int, wanted: int) -> None:
     if then != now & ~NORMAL:
         # Times that are zero stay as they are.
         check(set_information(handle, _BASIC, struct.pack("<4qLL", 0, 0, 0, 0, then & 0xFFFF or NORMAL, 0)), "")
+
+
+def set_times(handle: int, read: int, written: int) -> None:
+    """Set when it was read and written last, in nanoseconds since 1970. Raises OSError."""
+    ticks = [at // 100 + _TICKS_BEFORE_1970 for at in (read, written)]
+    check(set_information(handle, _BASIC, struct.pack("<4qLL", 0, *ticks, 0, 0, 0)), "")
 
 
 def set_information(handle: int, kind: int, data: bytes) -> int:

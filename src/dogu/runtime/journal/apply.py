@@ -33,6 +33,7 @@ from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.openat import LastFolder, Place, is_there
 from dogu.workspace.os_errors import explain
 from dogu.workspace.syscalls import Syscalls, sync_file_system
+from dogu.workspace.system import IS_WINDOWS
 
 _MOST_AT_ONCE = 2000
 _FEW = 8  # so many files are synced one by one
@@ -278,13 +279,13 @@ class Applier:
         times = (time_of(step.target), time_of(step.target)) if has_time else None
         if self._kept.give_back(step.target, step.path, place.parent, name):
             if times is None:
-                os.utime(name, dir_fd=place.parent, follow_symlinks=False)
+                fs.utime(name, dir_fd=place.parent, follow_symlinks=False)
         else:
             descriptor = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
                 self._kept.write_to(step.target, descriptor)
                 if times is not None:
-                    os.utime(descriptor, ns=times)
+                    fs.utime(descriptor, ns=times)
             except BaseException:
                 fs.unlink(name, dir_fd=place.parent)
                 raise
@@ -300,7 +301,7 @@ class Applier:
             put_attributes(place, step.target, has_marks=False)
             if step.sets_time:
                 times = (step.target.mtime_ns, step.target.mtime_ns)
-                os.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
+                fs.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
         elif self._is_overwritten(step):
             self._overwrite(place, step)
         elif not (step.source and step.source not in self._moved and self._moved_in(place, step)):
@@ -398,7 +399,7 @@ class Applier:
 
     def _sync(self, steps: Sequence[Step], names: Mapping[str, str] | None = None) -> None:
         """Have it on the disk: a few files one by one, many by one call for the file system."""
-        if len(steps) <= _FEW:
+        if IS_WINDOWS or len(steps) <= _FEW:
             for step in steps:
                 with suppress(ToolError, OSError), self._place(step.path) as place:
                     _sync_name(place.parent, names.get(step.path, "") if names else ".")

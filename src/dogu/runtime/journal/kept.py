@@ -239,7 +239,7 @@ class Kept:
             try:
                 copy_content(source, descriptor)
                 status = os.fstat(source)
-                os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
+                fs.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
             finally:
                 os.close(descriptor)
             os.replace(beside, target)
@@ -319,7 +319,7 @@ def _copy_source(folder: int, own: str, state: State, place: Place) -> None:
             target = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
                 copy_content(source, target)
-                os.utime(target, ns=(state.mtime_ns, state.mtime_ns))
+                fs.utime(target, ns=(state.mtime_ns, state.mtime_ns))
             finally:
                 os.close(source)
                 os.close(target)
