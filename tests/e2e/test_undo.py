@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn
 from dogu.testing.turn import call as model_call
-from e2e.program import Program
+from e2e.program import PROGRAM, Program
 
 RAW = "日本語のテキスト\r\nlast".encode("cp932")
 
@@ -137,3 +139,27 @@ def test_a_journal_that_was_emptied_or_removed_is_told_and_what_an_older_session
         assert b"bytes are gone" in done.stderr
     assert program.run("undo", "--unverified").returncode == 0
     assert sorted(path.name for path in program.root.iterdir()) == ["b"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mount namespaces are Linux's")
+def test_another_file_system_inside_of_the_folder_is_told_with_the_call(program: Program):
+    (program.root / "inside").mkdir()
+    words = [
+        *PROGRAM,
+        "call",
+        "run_shell_command",
+        '{"command": "echo x > inside/x; echo y > y"}',
+        "--approval-mode",
+        "yolo",
+    ]
+    script = 'mount -t tmpfs none inside || exit 99; exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script, "sh", *words],
+        cwd=program.root,
+        env=program.environ(),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode in (1, 99) and b"dogu" not in done.stderr:
+        pytest.skip(f"nothing is mounted here: {done.stderr.decode()}")
+    assert f"what a command changes in {program.root}/inside can't be undone".encode() in done.stdout + done.stderr

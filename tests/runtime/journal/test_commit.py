@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio import to_thread
 
@@ -62,11 +63,17 @@ class Place:
         (self.root / "empty").mkdir(mode=0o750)
         roots = Roots(str(self.root))
         keeping = Keeping(str(folder / "state/pending"), b"key")
-        self.journal = Journal(str(self.session), roots, keeping)
-        layers = CommandLayers(self.journal, str(self.session / "layers"), processes)
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        self._home, self._processes, self._sandbox = str(folder), processes, sandbox
+        self.use(Journal(str(self.session), roots, keeping))
+
+    def use(self, journal: Journal) -> None:
+        """Have what is run from now on kept in this journal."""
+        self.journal = journal
+        layers = CommandLayers(journal, str(self.session / "layers"), self._processes)
+        environment = {"PATH": os.environ["PATH"], "HOME": self._home}
         limits = ShellLimits(layers=layers, idle_timeout_s=20)
-        self._tool = RunShellCommand(roots, processes, lambda: environment, limits, lambda: sandbox)
+        sandbox, root = self._sandbox, Roots(str(self.root))
+        self._tool = RunShellCommand(root, self._processes, lambda: environment, limits, lambda: sandbox)
 
     async def run(
         self,
@@ -366,3 +373,59 @@ async def test_folders_that_changed_places_meanwhile_are_left_as_they_are(comman
     assert (place.root / "other/e/f").read_text() == "deep\n"
     assert (place.root / "b").exists()
     assert "left as they left it" in told
+
+
+@pytest.mark.parametrize("command", ["touch d", "touch -d 2001-02-03 d", "echo x > d/x; touch -d 2050-01-01 d"])
+async def test_the_time_of_a_folder_is_set_undone_and_set_again(place: Place, command: str) -> None:
+    folder = place.root / "d"
+    os.utime(folder, ns=(10**18, 10**18))
+    await place.run(command)
+    touched = folder.stat().st_mtime_ns
+    assert touched != 10**18
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert folder.stat().st_mtime_ns == 10**18
+    assert (await to_thread.run_sync(place.journal.redo)).done
+    assert folder.stat().st_mtime_ns == touched
+
+
+async def test_a_time_that_somebody_set_since_is_not_undone(place: Place) -> None:
+    file = place.root / "a"
+    await place.run("touch -d 2001-02-03 a")
+    os.utime(file, ns=(10**18, 10**18))
+    report = await to_thread.run_sync(place.journal.undo)
+    assert [(each.reason, each.needs) for each in report.refused] == [("its time was changed since", "force")]
+    assert file.stat().st_mtime_ns == 10**18
+
+
+async def test_what_is_sparse_takes_the_room_that_it_takes(place: Place) -> None:
+    class Little:
+        left = 3_000_000
+
+        def take(self, count: int) -> bool:
+            self.left -= count
+            return self.left >= 0
+
+    journal = Journal(str(place.session), Roots(str(place.root)), Keeping(budget=Little()))
+    with (place.root / "hole").open("wb") as file:
+        file.truncate(1 << 26)
+        file.write(b"x")
+    place.use(journal)
+    told = await place.run("rm hole")
+    assert "for want of room" not in told
+    assert (await to_thread.run_sync(journal.undo)).done
+    assert (place.root / "hole").stat().st_size == 1 << 26
+    assert (place.root / "hole").stat().st_blocks < 1000
+
+
+async def test_what_the_system_refuses_is_told_as_that(place: Place) -> None:
+    chattr = shutil.which("chattr")
+    file = place.root / "a"
+    if chattr is None or (await anyio.run_process([chattr, "+a", str(file)], check=False)).returncode:
+        pytest.skip("no file here can be made append-only")
+    try:
+        told = await place.run('rm d/l; perl -e \'open F, ">>", "a"; print F 1\'; echo b > b')
+    finally:
+        await anyio.run_process([chattr, "-a", str(file)])
+    assert "Not changed: a (Operation not permitted" in told
+    assert "Changed by somebody else" not in told
+    assert (place.root / "b").exists()

@@ -62,8 +62,11 @@ class Place:
         (self.upper / "new").mkdir()
         (self.upper / "new/f").write_text("new")
         (self.upper / "link").symlink_to("made")
+        for folder, time_s in ((self.root, 10**9), (self.upper, 2 * 10**9)):
+            (folder / "dated").write_text("the same")
+            os.utime(folder / "dated", (time_s, time_s))
         (base / "began").touch()
-        names = ["changed", "made", "new", "new/f", "link"]
+        names = ["changed", "dated", "made", "new", "new/f", "link"]
         self.changes = [StagedChange(str(self.root / name), str(self.upper / name)) for name in names]
         self.changes += [StagedChange(str(self.root / "removed")), StagedChange(str(self.root / "gone"))]
 
@@ -82,6 +85,7 @@ class Place:
             status = path.lstat()
             held = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
             found[str(path.relative_to(self.root))] = (0 if path.is_symlink() else status.st_mode, held)
+        found["dated at"] = (self.root / "dated").stat().st_mtime
         return found
 
     def journal(self) -> Journal:
@@ -89,7 +93,7 @@ class Place:
         return Journal(str(self.base / "state/one"), Roots(str(self.root)), keeping)
 
 
-@pytest.mark.parametrize("steps", [0, 1, 3, 5, 8, 11, 13])
+@pytest.mark.parametrize("steps", [0, 1, 3, 5, 8, 11, 13, 14])
 async def test_a_killed_commit_undo_or_redo_is_finished(steps: int, tmp_path: Path):
     place = Place(tmp_path)
     before = place.tree()
@@ -97,7 +101,8 @@ async def test_a_killed_commit_undo_or_redo_is_finished(steps: int, tmp_path: Pa
     assert bool(interrupted(str(tmp_path / "pending"))) == was_killed
     place.journal().recover()
     after = place.tree()
-    assert set(after) == {"changed", "made", "new", "new/f", "link", "stays", "stays/f"}
+    assert set(after) == {"changed", "dated", "dated at", "made", "new", "new/f", "link", "stays", "stays/f"}
+    assert after["dated at"] == 2 * 10**9
     assert after["changed"] == (before["changed"][0], b"after")  # pyright: ignore[reportIndexIssue]  (a pair)
 
     await to_thread.run_sync(place.child, "undo", steps)

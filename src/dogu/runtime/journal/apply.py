@@ -211,7 +211,13 @@ class Applier:
         status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
         if not stat.S_ISDIR(status.st_mode):
             raise _changed_now()
-        if put_attributes(place, step.target, has_marks=False) and step.now.state.kind == "folder":
+        is_changed = put_attributes(place, step.target, has_marks=False)
+        is_new = step.now.state.kind != "folder"
+        if (step.sets_time or is_new) and step.target.mtime_ns >= 0:
+            times = (step.target.mtime_ns, step.target.mtime_ns)
+            os.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
+            is_changed = True
+        if is_changed and not is_new:
             self._done.append((step.path, told("restored")))
 
     def _put(self, steps: Sequence[Step]) -> None:

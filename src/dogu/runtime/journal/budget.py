@@ -73,7 +73,8 @@ def kept_bytes(folder: str) -> int:
     total = 0
     for path in files:
         try:
-            total += os.lstat(path).st_size
+            status = os.lstat(path)
+            total += min(status.st_size, getattr(status, "st_blocks", status.st_size) * 512)
         except OSError:
             continue
     return total

@@ -44,6 +44,16 @@ class PathChange(msgspec.Struct, frozen=True):
         return any(state is not None and now.is_same_as(state) for state in known)
 
     @property
+    def sets_time(self) -> bool:
+        """Whether it changed when a file or a folder that holds the same says it was written."""
+        return self.before.differs_in_time(self.after)
+
+    @property
+    def is_time_only(self) -> bool:
+        """Whether that is all it changed."""
+        return self.sets_time and self.before.is_same_as(self.after)
+
+    @property
     def what(self) -> str:
         """The change in a word or two, for a user."""
         if self.before.kind == "missing":
@@ -54,6 +64,8 @@ class PathChange(msgspec.Struct, frozen=True):
             return told("{before} became {after}", before=(_KINDS[self.before.kind],), after=(_KINDS[self.after.kind],))
         if not self.before.has_same_content(self.after):
             return told("changed")
+        if self.is_time_only:
+            return told("time changed")
         return told("mode changed") if self.before.mode != self.after.mode else told("owner or attributes changed")
 
 

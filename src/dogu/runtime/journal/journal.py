@@ -346,6 +346,7 @@ class Journal:
             self._log.append(self._record("changes", notes=(str(error),)))
             self._notes.append(str(error))
             return
+        self._notes += self._watch.unseen()
         record = self._record("look", position=self._watch.position)
         self._log.append(record)
         self._now = record

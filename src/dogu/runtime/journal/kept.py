@@ -127,7 +127,7 @@ class Kept:
         if seen.status is None or seen.status.st_nlink != 1:
             return False
         place = self._place_for(beside)
-        return os.stat(place).st_dev == seen.status.st_dev and self._budget.take(seen.state.size)
+        return os.stat(place).st_dev == seen.status.st_dev and self._budget.take(seen.room_bytes)
 
     def keep_by_name(self, folder: int, name: str, seen: Seen, *, beside: str = "") -> bool:
         """Give what is to go a second name, or copy it: once it is noted that it goes, not before.
@@ -191,7 +191,7 @@ class Kept:
         if self.file_of(state):
             return True
         target = os.path.join(self._place_for(beside), _name_of(state))
-        if not self._budget.take(0 if goes and beside else state.size):
+        if not self._budget.take(0 if goes and beside else seen.room_bytes):
             return False
         if goes and (seen.status is None or seen.status.st_nlink == 1) and _linked(folder, name, target):
             return True

@@ -21,6 +21,7 @@ KEPT_APART = -2
 LARGEST_READ_BYTES = 1 << 30
 _STAMP = "stamp:"
 _BLOCK_BYTES = 1 << 20
+_BLOCK = 512  # what `st_blocks` counts
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 _KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
 _LAYERS_XATTRS = "user.overlay."
@@ -61,9 +62,14 @@ class State(msgspec.Struct, frozen=True, array_like=True):
         return is_known_by_time and (self.size, time_of(self)) == (other.size, time_of(other))
 
     def differs_in_time(self, other: State) -> bool:
-        """Whether both hold the same file, written at different times, as far as both know when."""
+        """Whether both hold the same file or folder, written at different times, as far as both know when."""
         times = (self.mtime_ns, other.mtime_ns)
-        return self.kind == "file" and self.has_same_content(other) and -1 not in times and times[0] != times[1]
+        return (
+            self.kind in ("file", "folder")
+            and self.has_same_content(other)
+            and -1 not in times
+            and times[0] != times[1]
+        )
 
     def has_same_attributes(self, other: State) -> bool:
         """Whether mode, owner and extended attributes are the same, as far as both know them; a link's mean nothing."""
@@ -87,6 +93,12 @@ class Seen(NamedTuple):
     state: State
     status: os.stat_result | None = None
     data: bytes | None = None
+
+    @property
+    def room_bytes(self) -> int:
+        """How much of the disk its content takes, which is less than its size where it has holes."""
+        blocks: int | None = getattr(self.status, "st_blocks", None)  # Windows counts none
+        return self.state.size if blocks is None else min(self.state.size, blocks * _BLOCK)
 
     def is_still(self, status: os.stat_result) -> bool:
         """Whether this status is of the very thing that was seen, and nobody has written to it since."""

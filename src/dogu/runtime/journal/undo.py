@@ -96,7 +96,7 @@ class Restorer:
             change = net[path]
             try:
                 seen = look_at(reach, path, change.after)
-                sets_time = change.after.differs_in_time(change.before) and seen.state.differs_in_time(change.before)
+                sets_time = change.sets_time and seen.state.differs_in_time(change.before)
                 step = Step(number, path, seen, change.before, peers=change.after.peers, sets_time=sets_time)
             except ToolError as error:
                 refused.append(UndoRefusal(path, error.message))
@@ -190,6 +190,8 @@ class Restorer:
             return UndoRefusal(path, broken, needs=FORCE)
         if not change.may_have_left(seen.state):
             return UndoRefusal(path, difference(seen.state), needs=FORCE)
+        if change.is_time_only and not _has_a_known_time(change, seen.state):
+            return UndoRefusal(path, told("its time was changed since"), needs=FORCE)
         if change.is_unsure and not is_named:
             why = told("it changed while the command ran, and may be somebody else's doing")
             return UndoRefusal(path, why, needs=UNSURE)
@@ -278,6 +280,10 @@ class Restorer:
         self._log.append(Record("undone", number, numbers=numbers, left=left, failed=again), durable=True)
 
 
+def _has_a_known_time(change: PathChange, now: State) -> bool:
+    return not (now.differs_in_time(change.before) and now.differs_in_time(change.after))
+
+
 def _left_to_do(steps: Sequence[Step], changes: Sequence[PathChange]) -> tuple[list[Step], list[UndoRefusal]]:
     """Return what a kill has left to be done, and the paths that somebody has changed since."""
     refused: list[UndoRefusal] = []
@@ -288,7 +294,12 @@ def _left_to_do(steps: Sequence[Step], changes: Sequence[PathChange]) -> tuple[l
         if os.path.dirname(change.path) in whole:
             whole.add(change.path)
         elif step.now.state.is_same_as(change.after):
-            continue
+            if (
+                change.sets_time
+                and step.now.state.differs_in_time(change.after)
+                and _has_a_known_time(change, step.now.state)
+            ):
+                to_do.append(msgspec.structs.replace(step, sets_time=True))
         elif step.now.state.has_same_content(change.before) and (not change.source or is_there(change.source)):
             to_do.append(msgspec.structs.replace(step, source=change.source))
             if change.source and change.after.kind == "folder":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dogu.workspace.snapshot.trees import SnapshotRow, TreeChange, TreeSnapshots
 
 _LOCK_NAME = "journal.lock"
+_MOST_NAMED = 5
 _REST = 10  # after a look in vain, for so many times as long as it took
 
 
@@ -55,6 +56,20 @@ class ChangeWatch:
     def notes(self) -> tuple[str, ...]:
         """What the last look could not keep, in words for a user."""
         return self._snapshots.notes if self._snapshots else ()
+
+    def unseen(self) -> tuple[str, ...]:
+        """Say, in words for a user, where in the roots it doesn't look: other file systems, which may have no end."""
+        from dogu.workspace.sandbox.work import mounts_below
+
+        mounted = mounts_below(self._roots, writable=True)
+        if not mounted:
+            return ()
+        names = ", ".join(mounted[:_MOST_NAMED]) + (", ..." if len(mounted) > _MOST_NAMED else "")
+        return (
+            told(
+                "Other file systems are mounted here: what a command changes in {names} can't be undone.", names=names
+            ),
+        )
 
     def own(self) -> bool:
         """Keep other processes from thinking that the session's is dead; False when another one is alive."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -23,6 +24,7 @@ from dogu.workspace.staged import StagedChange
 _MARKS = ("user.overlay.", "trusted.overlay.")
 _REDIRECT = "trusted.overlay.redirect"
 _ORIGIN_HEAD_BYTES, _ORIGIN_MAGIC = 21, 0xFB
+_SKEW_NS = 10**9
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -142,7 +144,8 @@ class _Reader:
         if moved_from:
             yield StagedChange(folder.path, folder.upper, moved_from=moved_from, has_marks=True, origin=identity)
         elif is_below:
-            if not _is_same_folder(pair.upper, name, pair.lower, name):
+            is_same = _is_same_folder(pair.upper, name, pair.lower, name)
+            if not is_same or self._is_dated(folder.upper, _status(pair.upper, name), old):
                 yield StagedChange(folder.path, folder.upper, has_marks=True, was_there=True, origin=identity)
         else:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
@@ -183,6 +186,14 @@ class _Reader:
     def _below(self, pair: _Pair, name: str) -> os.stat_result | None:
         is_moved = bool(self._moved) and os.path.join(pair.folder.lower, name) in self._moved
         return None if is_moved else _status(pair.lower, name)
+
+    def _is_dated(self, folder: str, new: os.stat_result | None, old: os.stat_result | None) -> bool:
+        """Whether the command has set a folder's time, and didn't only change what is in it."""
+        if new is None or old is None or new.st_mtime_ns == old.st_mtime_ns:
+            return False
+        time_ns = new.st_mtime_ns
+        with _listed(folder) as handle:
+            return not self._began_ns < time_ns < time.time_ns() + _SKEW_NS or not os.listdir(handle)
 
     def _is_touched(self, folder: int) -> bool:
         return folder >= 0 and os.fstat(folder).st_ctime_ns > self._began_ns

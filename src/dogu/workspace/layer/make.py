@@ -19,6 +19,7 @@ from dogu.language import told
 from dogu.workspace import fs
 from dogu.workspace.openat import identity_of
 from dogu.workspace.sandbox import places
+from dogu.workspace.sandbox.work import mounts_below
 
 _PREFIX = "layer-"
 _LOCK = "lock"
@@ -114,7 +115,7 @@ def make(roots: Sequence[str], beside: str) -> Layers | None:
     the command starts.
     """
     outermost = [root for root in roots if not any(places.is_in(root, [other]) for other in roots if other != root)]
-    if not outermost or _has_mounts_below(outermost) or places.listening(outermost):
+    if not outermost or mounts_below(outermost) or places.listening(outermost):
         return None
     made: list[Layer] = []
     try:
@@ -131,7 +132,7 @@ def make(roots: Sequence[str], beside: str) -> Layers | None:
 
 def why_none(roots: Sequence[str], beside: str) -> str:
     """Say why these roots can have no layers, "" where they can; see `make`. Tries a mount. Raises OSError."""
-    if _has_mounts_below(roots):
+    if mounts_below(roots):
         return told("another file system is mounted inside")
     if places.listening(roots):
         return told("a program listens on a socket inside")
@@ -250,14 +251,3 @@ def _mount_of(path: str) -> str:
             return next((line.split()[1] for line in facts if line.startswith("mnt_id:")), "")
     finally:
         os.close(handle)
-
-
-def _has_mounts_below(roots: Sequence[str]) -> bool:
-    """Whether another file system is mounted inside: a layer would hide what it holds."""
-    with open("/proc/self/mountinfo", "rb") as mounts:
-        points = [line.split(b" ", 5)[4] for line in mounts]
-    return any(
-        places.is_in(os.fsdecode(point.decode("unicode_escape").encode("latin-1")), roots)
-        for point in points
-        if os.fsdecode(point) not in roots
-    )

@@ -1,4 +1,5 @@
-"""What ordinary work needs outside the roots: a worktree's repository, a temporary folder and caches of its own."""
+"""What ordinary work reaches beside the roots' own files: a worktree's repository, a temporary folder and caches of its
+own, other file systems mounted inside."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+
+from dogu.workspace.sandbox.places import is_in
 
 # Tools that fail without a cache they can write; what they share between projects stays unwritten, and unpoisoned.
 _CACHES = {
@@ -38,6 +41,24 @@ def repositories(roots: Sequence[str]) -> list[str]:
         if names_it and is_worktree and os.path.isfile(os.path.join(common, "HEAD")):
             found.append(common)
     return found
+
+
+def mounts_below(roots: Sequence[str], *, writable: bool = False) -> list[str]:
+    """Return where other file systems are mounted inside of roots; none where the system doesn't tell.
+
+    With `writable` those that a command could write to. Source: proc_pid_mountinfo(5).
+    """
+    try:
+        with open("/proc/self/mountinfo", "rb") as mounts:
+            rows = [line.split(b" ", 6) for line in mounts]
+    except OSError:
+        return []
+    found: dict[str, bool] = {}
+    for row in rows:
+        point = os.fsdecode(row[4].decode("unicode_escape").encode("latin-1"))
+        found[point] = b"ro" not in row[5].split(b",")  # what was mounted last is what is seen
+    inside = [path for path in found if any(path != root and is_in(path, [root]) for root in roots)]
+    return [path for path in inside if found[path] or not writable]
 
 
 def private_folder(roots: Sequence[str], environment: Mapping[str, str]) -> str:
