@@ -12,8 +12,8 @@ import pytest
 
 from dogu.agent.context.files import ContextFiles, ContextSources
 from dogu.app.extending import skills_of
-from dogu.app.foundation import rules_of
 from dogu.app.options import Options, read_settings
+from dogu.app.policy_files import rules_of
 from dogu.contract import Kind
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dogu.app import Options, read_settings
-from dogu.app.foundation import rules_of
 from dogu.app.importing import Found, take_over, what_there_is
+from dogu.app.policy_files import rules_of
 from dogu.contract import Kind
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dogu.app import Options, read_settings
-from dogu.app.foundation import rules_of
+from dogu.app.policy_files import rules_of
 from dogu.contract import Kind
 from dogu.policy.decide import decide
 from dogu.policy.file_rules import read_rule

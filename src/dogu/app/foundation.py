@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dogu.agent.events import StateChanged
+from dogu.agent.system_prompt import Instructions
 from dogu.app.extending import Extras, extras_of
 from dogu.app.options import Options, Start
-from dogu.app.policy_files import rules_from_files
+from dogu.app.policy_files import rules_of
 from dogu.app.sandboxed import open_sandbox
 from dogu.app.sessions import OpenedSession, clear_away
 from dogu.app.surroundings import mode_words, surroundings_of
@@ -24,33 +26,28 @@ from dogu.contract import ToolError
 from dogu.language import say, told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
-from dogu.policy.rule import RestrictionError
-from dogu.policy.rules import Rules
+from dogu.policy.remembered import RememberedRules
 from dogu.runtime.approval import Approval
 from dogu.runtime.executor import Executor
 from dogu.runtime.journal import Journal
 from dogu.runtime.registry import ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.runtime import Commands, Runtime
-from dogu.settings import Origin, Settings, SettingsError, Trust
+from dogu.settings import Settings, SettingsError, Trust
 from dogu.workspace.files import LocalFiles
+from dogu.workspace.layer.command import CommandLayers, Ending
 from dogu.workspace.pending_writes import recover
+from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
     from dogu.agent.context.files import ContextFiles
-    from dogu.agent.events import StateChanged
     from dogu.agent.session.live import Session
     from dogu.agent.session.resume import Restored
-    from dogu.agent.system_prompt import Instructions
     from dogu.models.model import Model
     from dogu.workspace.files import WriteObserver
-    from dogu.workspace.layer.command import CommandLayers
     from dogu.workspace.memory_file import MemoryFile
-    from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.sandbox.ladder import Sandbox
-
-_LISTS = ("core", "exclude", "confirmationRequired", "allowed")
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -151,9 +148,6 @@ def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = No
 
 
 def _workspace_of(start: Start, opened: OpenedSession, policy: Policy) -> Workspace:
-    from dogu.agent.system_prompt import Instructions
-    from dogu.workspace.layer.command import CommandLayers, Ending
-    from dogu.workspace.process.local import LocalProcesses
 
     options, settings = start.options, start.settings
     folder = opened.folder.path
@@ -197,7 +191,6 @@ def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journ
 
 
 def _policy_of(start: Start, restored: Restored | None) -> Policy:
-    from dogu.policy.remembered import RememberedRules
 
     options, settings, tools = start.options, start.settings, start.settings.tools
     keeps = tools.always_is_kept and not tools.always_is_disabled
@@ -206,25 +199,6 @@ def _policy_of(start: Start, restored: Restored | None) -> Policy:
     rules = rules_of(options, settings, is_attended=start.door.confirm is not None)
     mode = _mode_of(options, settings, restored)
     return Policy(rules, mode, remembered, offers_always=not tools.always_is_disabled)
-
-
-def rules_of(options: Options, settings: Settings, *, is_attended: bool = True) -> Rules:
-    """Make the rules that the settings' lists and the policy's files say; some hold only where nobody is there.
-
-    Raises `SettingsError` for what isn't understood.
-    """
-    tools = settings.tools
-    places = {name: str(place) for name, place in tools.places.items()}
-    origins = {name.removeprefix("tools."): str(place) for name, place in settings.origins.items()}
-    places |= {name: origins[name] for name in _LISTS if name in origins}
-    try:
-        rules = Rules.from_lists(tools.core, tools.exclude, tools.allowed, places, tools.asked)
-    except RestrictionError as error:
-        name = next((name for name in _LISTS if f"{name}.{error.entry}" in tools.places), "")
-        origin = tools.places.get(f"{name}.{error.entry}", Origin("settings"))
-        raise SettingsError(origin.file, origin.line, f"tools.{name}".rstrip("."), str(error)) from error
-    from_files = rules_from_files(options, settings, is_attended=is_attended)
-    return msgspec.structs.replace(rules, files=from_files, runs_unknown=settings.sandbox.mode == "off")
 
 
 def check_rules(options: Options, settings: Settings) -> int:
@@ -247,7 +221,6 @@ def _mode_of(options: Options, settings: Settings, restored: Restored | None) ->
 
 def _state_of(policy: Policy, model: Model | None, processes: LocalProcesses) -> StateChanged:
     """What resumes when a session is resumed."""
-    from dogu.agent.events import StateChanged
 
     running = [job for job in processes.jobs if job.is_running]
     ending = [job for job in (*processes.settled, *running) if not job.is_kept]

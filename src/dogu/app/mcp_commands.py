@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from dogu.app.foundation import rules_of
 from dogu.app.mcp_servers import entries_of, host_of
 from dogu.app.options import Options, read_settings
+from dogu.app.policy_files import rules_of
 from dogu.app.settings_files import edit_settings_file
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app.extending import add_own_commands
-from dogu.app.foundation import Foundation, jobs_folder, lay_foundation
 from dogu.app.mcp_servers import mcp_servers, offer_in_prompts, states_of
 from dogu.app.model_choice import open_model
 from dogu.app.options import Door, Options, Start, read_settings, told_of_settings
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from dogu.agent.slash import SlashCommand, SlashCommands
     from dogu.agent.slash.model import Connections
     from dogu.app.conversation import Conversation
+    from dogu.app.foundation import Foundation
     from dogu.models.model import Model
     from dogu.runtime.discovery.mcp.servers import McpServers
 
@@ -73,6 +73,7 @@ async def open_runtime(
     be understood.
     """
     from dogu.app.built_in import SessionServices, add_tools
+    from dogu.app.foundation import lay_foundation
 
     options = options or Options()
     start = Start(options, read_settings(options), Door(confirm, elicit))
@@ -112,6 +113,7 @@ async def agent_of(start: Start, model: Model | None = None, tools: Iterable[Any
     from dogu.agent.slash import SlashCommands
     from dogu.app.connecting import SessionConnections
     from dogu.app.conversation import budget_of, converse
+    from dogu.app.foundation import lay_foundation
     from dogu.models.wrapped import CurrentModel
 
     options, settings = start.options, start.settings
@@ -156,6 +158,7 @@ def _slash_commands(
     from dogu.agent.slash.model import model_commands
     from dogu.agent.slash.session import session_commands
     from dogu.app.conversation import keeping_commands
+    from dogu.app.foundation import jobs_folder
     from dogu.app.settings_command import SettingsCommand
     from dogu.workspace.process.stored_jobs import StoredJobs
 

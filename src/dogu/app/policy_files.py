@@ -1,4 +1,4 @@
-"""Files of rules in the format of Gemini CLI's policy engine: which are read, and what of them counts."""
+"""The rules of a session: the settings' lists, and files in the format of Gemini CLI's policy engine."""
 
 from __future__ import annotations
 
@@ -7,17 +7,41 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from dogu.app.options import Options
 from dogu.language import told
-from dogu.settings import Settings, SettingsError, Trust
+from dogu.policy.rule import RestrictionError
+from dogu.policy.rules import Rules
+from dogu.settings import Origin, Settings, SettingsError, Trust
 
 if TYPE_CHECKING:
     from dogu.policy.file_rules import FileRule
     from dogu.settings.extensions import FromFile
 
+_LISTS = ("core", "exclude", "confirmationRequired", "allowed")
 _SYSTEM_FOLDER = "/etc/gemini-cli/policies"
 _LARGEST_BYTES = 1_000_000
 _EXTENSION_TIER, _WORKSPACE_TIER, _USER_TIER, _ADMIN_TIER = 2, 3, 4, 5
+
+
+def rules_of(options: Options, settings: Settings, *, is_attended: bool = True) -> Rules:
+    """Make the rules that the settings' lists and the policy's files say; some hold only where nobody is there.
+
+    Raises `SettingsError` for what isn't understood.
+    """
+    tools = settings.tools
+    places = {name: str(place) for name, place in tools.places.items()}
+    origins = {name.removeprefix("tools."): str(place) for name, place in settings.origins.items()}
+    places |= {name: origins[name] for name in _LISTS if name in origins}
+    try:
+        rules = Rules.from_lists(tools.core, tools.exclude, tools.allowed, places, tools.asked)
+    except RestrictionError as error:
+        name = next((name for name in _LISTS if f"{name}.{error.entry}" in tools.places), "")
+        origin = tools.places.get(f"{name}.{error.entry}", Origin("settings"))
+        raise SettingsError(origin.file, origin.line, f"tools.{name}".rstrip("."), str(error)) from error
+    from_files = rules_from_files(options, settings, is_attended=is_attended)
+    return msgspec.structs.replace(rules, files=from_files, runs_unknown=settings.sandbox.mode == "off")
 
 
 def rules_from_files(options: Options, settings: Settings, *, is_attended: bool) -> tuple[FileRule, ...]:
@@ -83,7 +107,6 @@ def _is_of_root_alone(folder: str) -> bool:
 
 def _rules_of_file(file: str, tier: int, *, only_restricts: bool) -> list[FileRule]:
     from dogu.policy.file_rules import read_rule
-    from dogu.policy.rule import RestrictionError
     from dogu.policy.verdict import Decision
 
     found: list[FileRule] = []

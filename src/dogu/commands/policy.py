@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dogu.app import Options, read_settings
-from dogu.app.foundation import rules_of
+from dogu.app.policy_files import rules_of
 from dogu.commands.running import tell
 from dogu.language import say
 from dogu.policy.explain import explain, explain_lines, verdict_json, verdict_text
