@@ -22,7 +22,7 @@ from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.file_attributes import copy_attributes
 from dogu.workspace.openat import Place, is_regular
 from dogu.workspace.pending_writes import PendingWrites, RestoreError, temporary_name
-from dogu.workspace.syscalls import Syscalls, blocks_of, read_all, write_all
+from dogu.workspace.syscalls import Syscalls, blocks_of, kept_xattrs, read_all, write_all
 
 LARGEST_BYTES = 1 << 30
 _LOCK_WAIT_S = 10.0
@@ -54,6 +54,10 @@ class OldFile(msgspec.Struct, frozen=True):
             yield block
         if digest.hexdigest() != self.digest:
             raise _stale(self.path)
+
+    def attributes(self) -> tuple[tuple[str, bytes], ...] | None:
+        """Return its extended attributes, sorted; see `kept_xattrs`."""
+        return kept_xattrs(self.descriptor)
 
     def read(self) -> bytes:
         """Read all of it; see `blocks`."""

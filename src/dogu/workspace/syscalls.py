@@ -11,6 +11,8 @@ from dogu.workspace import fs
 from dogu.workspace.system import IS_LINUX
 
 _BLOCK_BYTES = 1 << 20
+KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
+LAYERS_XATTRS = "user.overlay."
 
 
 class Syscalls:
@@ -135,3 +137,23 @@ def sync_file_system(descriptor: int) -> None:
             os.sync()
     finally:
         os.close(folder)
+
+
+def read_xattrs(folder: int, name: str) -> tuple[tuple[str, bytes], ...] | None:
+    """Return the extended attributes that are kept, ACLs among them, sorted; None where they can't be read."""
+    return kept_xattrs(f"/proc/self/fd/{folder}/{name}")
+
+
+def kept_xattrs(target: int | str) -> tuple[tuple[str, bytes], ...] | None:
+    """Return those of an open file, or of what lies at a path; see `read_xattrs`."""
+    if not IS_LINUX:
+        return None
+    is_open = isinstance(target, int)
+    try:
+        names = fs.listxattr(target, follow_symlinks=is_open)
+        if not names:
+            return ()
+        kept = [each for each in sorted(names) if each.startswith(KEPT_XATTRS) and not each.startswith(LAYERS_XATTRS)]
+        return tuple((each, fs.getxattr(target, each, follow_symlinks=is_open)) for each in kept)
+    except OSError:
+        return None

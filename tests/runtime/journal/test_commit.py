@@ -18,6 +18,7 @@ from dogu.contract.confirmation import Answer, CallContext, Confirmation
 from dogu.runtime.journal import Journal, Keeping
 from dogu.runtime.journal.choice import Consent, Wanted
 from dogu.tools.run_shell_command import ApprovedCommand, RunShellCommand, RunShellCommandArgs, ShellLimits
+from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.command import CommandLayers
 from dogu.workspace.layer.make import make
 from dogu.workspace.layer.running import How
@@ -69,9 +70,9 @@ class Place:
     def use(self, journal: Journal) -> None:
         """Have what is run from now on kept in this journal."""
         self.journal = journal
-        layers = CommandLayers(journal, str(self.session / "layers"), self._processes)
+        self.layers = CommandLayers(journal, str(self.session / "layers"), self._processes)
         environment = {"PATH": os.environ["PATH"], "HOME": self._home}
-        limits = ShellLimits(layers=layers, idle_timeout_s=20)
+        limits = ShellLimits(layers=self.layers, idle_timeout_s=20)
         sandbox, root = self._sandbox, Roots(str(self.root))
         self._tool = RunShellCommand(root, self._processes, lambda: environment, limits, lambda: sandbox)
 
@@ -129,14 +130,34 @@ async def test_what_a_command_did_is_undone_and_redone(command: str, place: Plac
     if not place.journal.entries():
         assert before == after
         return
-    report = await to_thread.run_sync(place.journal.undo)
+    consent = Consent(unsure="rename" in command and not holds_renames())  # what no layer can is only watched
+    report = await to_thread.run_sync(lambda: place.journal.undo(consent=consent))
     assert report.refused == ()
     assert place.tree() == before
     report = await to_thread.run_sync(place.journal.redo)
     assert report.refused == ()
     assert place.tree() == after
-    assert (await to_thread.run_sync(lambda: place.journal.undo(consent=Consent()))).done
+    assert (await to_thread.run_sync(lambda: place.journal.undo(consent=consent))).done
     assert place.tree() == before
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in {**CASES, **MORE_CASES} if name not in ("nothing", "made and removed")]
+)
+async def test_what_a_command_without_a_layer_did_is_undone_and_redone(name: str, place: Place):
+    command = {**CASES, **MORE_CASES}[name]
+    place.layers.can = False
+    before = place.tree()
+    await place.run(command)
+    after = place.tree()
+    if before == after:
+        return
+    report = await to_thread.run_sync(lambda: place.journal.undo(consent=Consent(unsure=True)))
+    assert report.refused == ()
+    assert place.tree() == before
+    report = await to_thread.run_sync(place.journal.redo)
+    assert report.refused == ()
+    assert place.tree() == after
 
 
 async def test_very_many_files_come_back_and_go_again_also_those_that_hold_the_same(place: Place):

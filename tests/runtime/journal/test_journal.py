@@ -78,6 +78,28 @@ class Session:
         return Journal(str(self.folder), self.roots)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="attributes are kept on Linux")
+@pytest.mark.parametrize("act", ["write", "remove"])
+async def test_a_tool_s_undo_brings_back_owner_and_attributes(session: Session, act: str):
+    file = session.path("f")
+    file.write_bytes(b"old")
+    try:
+        os.setxattr(file, "user.note", b"kept")
+    except OSError:
+        pytest.skip("no attributes on this file system")
+    os.chown(file, os.getuid(), os.getgroups()[-1] if os.getgroups() else -1)
+    owner = file.stat().st_gid
+    async with session.journal.call("c", "c", snapshot=False):
+        if act == "write":
+            await to_thread.run_sync(session.files.write, "f", b"new", None)
+        else:
+            await to_thread.run_sync(session.files.remove, "f", session.files.read("f").digest)
+    assert session.undo().done
+    assert file.read_bytes() == b"old"
+    assert os.getxattr(file, "user.note") == b"kept"
+    assert file.stat().st_gid == owner
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
     return Session(tmp_path)

@@ -384,7 +384,8 @@ class Applier:
             raise ToolError(ErrorKind.NOT_FOUND, told("what it held before wasn't kept"))
 
         def refuse_changed(old: OldFile | None) -> None:
-            if old is None or old.digest != step.now.state.digest:
+            # Another of its names may have brought it there already.
+            if old is None or old.digest not in (step.now.state.digest, step.target.digest):
                 raise _changed_now()
 
         self._writer.write(place, data, refuse_changed)

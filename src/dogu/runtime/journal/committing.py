@@ -273,7 +273,7 @@ class Stager:
         if status is None or step.now.state.kind != "file" or status.st_nlink < 2 or step.is_in_place:
             return ()
         if self._names is None:
-            self._names = _names_of_linked(self._roots)
+            self._names = names_of_linked(self._roots)
         return tuple(os.fsencode(path) for path in self._names.get(status.st_ino, ()) if path != step.path)
 
     def _expanded(self, changes: Sequence[StagedChange]) -> list[StagedChange]:
@@ -371,7 +371,7 @@ def _conflict(change: StagedChange, seen: Seen, began_ns: int) -> str:
     return ""
 
 
-def _names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
+def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
     """Return the paths of the files with several names, by their inode."""
     found: dict[int, list[str]] = {}
     count = 0

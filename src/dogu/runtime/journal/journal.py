@@ -15,6 +15,7 @@ from anyio import to_thread
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import Message, told
 from dogu.runtime.journal.choice import Consent, Wanted
+from dogu.runtime.journal.committing import Stager, lost_notes, names_of_linked
 from dogu.runtime.journal.entries import Entries, Entry, net_changes
 from dogu.runtime.journal.kept import KeepBudget, Kept
 from dogu.runtime.journal.log import FILE_NAME, ChangeRecord, Damage, JournalLog, Record, RecordKind
@@ -33,6 +34,7 @@ from dogu.runtime.journal.undo import (
     undo_title,
 )
 from dogu.runtime.journal.watch import ChangeWatch, UnwatchedError
+from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.os_errors import explain
@@ -120,8 +122,6 @@ class Journal:
         self, changes: Sequence[StagedChange], began_ns: int, *, force: Collection[str] = (), beside: str = ""
     ) -> CommitReport:
         """Put there what a command left in its layer; see `CommandChanges`."""
-        from dogu.runtime.journal.committing import Stager
-
         with self._lock:
             self._catch_up()
             reach = self._reach(change.path for change in changes if not self._is_inside(change.path))
@@ -208,8 +208,19 @@ class Journal:
             old, kept_bytes = MISSING, 0
             if change.old is not None:
                 status = change.old.status
-                old = State("file", change.old_mode or 0, status.st_size, change.old.digest, where=0)
-                old = msgspec.structs.replace(old, mtime_ns=status.st_mtime_ns, links=status.st_nlink)
+                old = State(
+                    "file",
+                    change.old_mode or 0,
+                    status.st_size,
+                    change.old.digest,
+                    where=0,
+                    owner=(status.st_uid, status.st_gid),
+                    xattrs=change.old.attributes(),
+                    mtime_ns=status.st_mtime_ns,
+                    peers=self._peers_of(change.path, status) if change.new is None else (),
+                    links=status.st_nlink,
+                    is_sparse=fs.is_sparse(status),
+                )
                 if self.kept.take_room(old.size):
                     kept_bytes = old.size
                 else:
@@ -417,6 +428,14 @@ class Journal:
             left=left,
         )
 
+    def _peers_of(self, path: str, status: os.stat_result) -> tuple[bytes, ...]:
+        """Return the other names of a file, where the tree isn't too large to look for them."""
+        if status.st_nlink < 2:
+            return ()
+        return tuple(
+            os.fsencode(each) for each in names_of_linked(self._roots.all).get(status.st_ino, ()) if each != path
+        )
+
     def _is_inside(self, path: str) -> bool:
         return any(path.startswith(f"{root.rstrip('/')}/") for root in self._roots.all)
 
@@ -438,8 +457,6 @@ def _done_ones(known: Entries) -> list[Entry]:
 
 
 def _lost(path: str, size: int) -> tuple[str, ...]:
-    from dogu.runtime.journal.committing import lost_notes
-
     return lost_notes([(path, size)])
 
 

@@ -11,6 +11,7 @@ import msgspec
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.openat import Place
+from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
 from dogu.workspace.system import IS_LINUX
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
@@ -23,8 +24,6 @@ _STAMP = "stamp:"
 _BLOCK_BYTES = 1 << 20
 _BLOCK = 512  # what `st_blocks` counts
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
-_KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
-_LAYERS_XATTRS = "user.overlay."
 
 
 class State(msgspec.Struct, frozen=True, array_like=True):
@@ -60,6 +59,17 @@ class State(msgspec.Struct, frozen=True, array_like=True):
             return True
         is_known_by_time = is_stamp(self.digest) or is_stamp(other.digest)
         return is_known_by_time and (self.size, time_of(self)) == (other.size, time_of(other))
+
+    def completed_by(self, now: State) -> State:
+        """Return this state with what nobody has looked at taken from what is there now, where that is of its kind."""
+        if self.kind != now.kind:
+            return self
+        return msgspec.structs.replace(
+            self,
+            mode=now.mode if self.mode == UNKNOWN_MODE else self.mode,
+            owner=now.owner if self.owner == UNKNOWN_OWNER else self.owner,
+            xattrs=now.xattrs if self.xattrs is None else self.xattrs,
+        )
 
     def differs_in_time(self, other: State) -> bool:
         """Whether both hold the same file or folder, written at different times, as far as both know when."""
@@ -157,21 +167,6 @@ def is_stamp(digest: str) -> bool:
     return digest.startswith(_STAMP)
 
 
-def read_xattrs(folder: int, name: str) -> tuple[tuple[str, bytes], ...] | None:
-    """Return the extended attributes that are kept, ACLs among them, sorted; None where they can't be read."""
-    if not IS_LINUX:
-        return None
-    path = f"/proc/self/fd/{folder}/{name}"
-    try:
-        names = fs.listxattr(path, follow_symlinks=False)
-        if not names:
-            return ()
-        kept = [each for each in sorted(names) if each.startswith(_KEPT_XATTRS) and not each.startswith(_LAYERS_XATTRS)]
-        return tuple((each, fs.getxattr(path, each, follow_symlinks=False)) for each in kept)
-    except OSError:
-        return None
-
-
 def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, *, has_marks: bool = False) -> None:
     """Give an open file these attributes and no others of those that are kept, nor those of a layer. Raises OSError."""
     if not IS_LINUX or wanted is None:
@@ -182,7 +177,7 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
         return
     values = dict(wanted)
     for name in present - values.keys():
-        if name.startswith(_KEPT_XATTRS) or (has_marks and name.startswith((_LAYERS_XATTRS, "trusted.overlay."))):
+        if name.startswith(KEPT_XATTRS) or (has_marks and name.startswith((LAYERS_XATTRS, "trusted.overlay."))):
             fs.removexattr(descriptor, name)
     for name, value in wanted:
         if name not in present or fs.getxattr(descriptor, name) != value:

@@ -97,7 +97,8 @@ class Restorer:
             try:
                 seen = look_at(reach, path, change.after)
                 sets_time = change.sets_time and seen.state.differs_in_time(change.before)
-                step = Step(number, path, seen, change.before, peers=change.after.peers, sets_time=sets_time)
+                target = change.before.completed_by(seen.state)
+                step = Step(number, path, seen, target, peers=change.after.peers, sets_time=sets_time)
             except ToolError as error:
                 refused.append(UndoRefusal(path, error.message))
                 continue

@@ -17,9 +17,9 @@ import msgspec
 from dogu.language import told
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
-from dogu.runtime.journal.states import KEPT_APART, MISSING, State, digest_by_stamp, state_of_file
+from dogu.runtime.journal.states import KEPT_APART, MISSING, State, digest_by_stamp
 from dogu.workspace import fs
-from dogu.workspace.digest import digest_of_blocks
+from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.snapshot.rows import BY_LINK
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ class ChangeWatch:
         records: list[ChangeRecord] = []
         contents: list[bytes] = []
         size = 0
+        names = self._names(changes)
         for change in changes:
             before, after = self._state(change.before), self._state(change.after)
             if change.path in already:
@@ -145,9 +146,12 @@ class ChangeWatch:
             elif self._is_large_object(change.before):
                 before = self._adopted(change.before, before, kept)
             elif (data := self._content(change.before)) is not None:
-                before = state_of_file(data, before.mode, size)
+                before = msgspec.structs.replace(before, digest=digest_of(data), size=len(data), where=size)
                 contents.append(data)
                 size += len(data)
+            before, after = (
+                _with_peers(*each, change.path, names) for each in ((before, change.before), (after, change.after))
+            )
             outside = not is_inside(change.path)
             records.append(ChangeRecord(os.fsencode(change.path), before, after, outside, is_unsure=True))
         return records, contents
@@ -175,6 +179,19 @@ class ChangeWatch:
             return msgspec.structs.replace(state, where=KEPT_APART)
         return state
 
+    def _names(self, changes: Sequence[TreeChange]) -> dict[int, list[str]]:
+        """Return all names, by inode, that the changed files had of which there were several."""
+        rows = [
+            (change.path, row) for change in changes for row in (change.before, change.after) if row and row.links > 1
+        ]
+        if self._snapshots is None or not rows:
+            return {}
+        names = self._snapshots.names_of({row.stamp[2] for _, row in rows})
+        for path, row in rows:
+            if path not in names.setdefault(row.stamp[2], []):
+                names[row.stamp[2]].append(path)
+        return names
+
     def _content(self, row: SnapshotRow | None) -> bytes | None:
         return self._snapshots.content(row) if row is not None and self._snapshots is not None else None
 
@@ -182,15 +199,24 @@ class ChangeWatch:
         if row is None:
             return MISSING
         mode = stat.S_IMODE(row.mode)
+        known = State(row.kind, mode, owner=row.owner, xattrs=row.xattrs, links=row.links, is_sparse=row.is_sparse)
         if row.kind != "file":
-            return State(row.kind, 0 if row.kind == "link" else mode, 0, "", row.target)
+            return msgspec.structs.replace(known, mode=0 if row.kind == "link" else mode, target=row.target)
+        known = msgspec.structs.replace(known, size=row.size, mtime_ns=row.stamp[0])
         if self._is_large_object(row) and self._snapshots is not None:
             with open(self._snapshots.file_of(row), "rb") as file:
-                return State("file", mode, row.size, digest_of_blocks(iter(lambda: file.read(1 << 20), b"")))
-        data = self._content(row)
-        if data is None:
-            return State("file", mode, row.size, digest_by_stamp(row.size, row.stamp[0]))
-        return state_of_file(data, mode)
+                digest = digest_of_blocks(iter(lambda: file.read(1 << 20), b""))
+        else:
+            data = self._content(row)
+            digest = digest_by_stamp(row.size, row.stamp[0]) if data is None else digest_of(data)
+        return msgspec.structs.replace(known, digest=digest)
+
+
+def _with_peers(state: State, row: SnapshotRow | None, path: str, names: Mapping[int, Sequence[str]]) -> State:
+    if row is None or row.links < 2:
+        return state
+    others = tuple(os.fsencode(other) for other in names.get(row.stamp[2], ()) if other != path)
+    return msgspec.structs.replace(state, peers=others)
 
 
 def has_remains(folder: str) -> bool:

@@ -14,7 +14,8 @@ RowKind = Literal["file", "link", "folder", "fifo", "other"]
 
 class SnapshotRow(NamedTuple):
     """One entry as last seen. `stamp` is mtime, ctime and inode; `where` the content's place, -1 when not kept,
-    `BY_LINK` when the file has a second name instead.
+    `BY_LINK` when the file has a second name instead. `links` counts a file's names; attributes are those that undo
+    keeps, None where they can't be read.
 
     `is_fresh`: it changed so shortly before the look that the same stamp may yet come to mean another content.
     """
@@ -26,6 +27,10 @@ class SnapshotRow(NamedTuple):
     where: int = -1
     target: bytes = b""
     is_fresh: bool = False
+    owner: tuple[int, int] = (0, 0)
+    links: int = 1
+    is_sparse: bool = False
+    xattrs: tuple[tuple[str, bytes], ...] | None = ()
 
     @property
     def is_lost(self) -> bool:

@@ -14,7 +14,7 @@ import shutil
 import stat
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -26,6 +26,7 @@ from dogu.workspace.snapshot.index import Index
 from dogu.workspace.snapshot.limits import SnapshotLimits
 from dogu.workspace.snapshot.pack import Pack
 from dogu.workspace.snapshot.rows import BY_LINK, SnapshotRow, packed, unpacked
+from dogu.workspace.syscalls import read_xattrs
 
 _COMES_LAST = frozenset(
     ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor")
@@ -159,6 +160,15 @@ class TreeSnapshots:
             for name, row in unpacked(rows).items():
                 yield _join(folder, name), row
 
+    def names_of(self, inodes: Collection[int]) -> dict[int, list[str]]:
+        """Return the paths at which files lie now, by inode."""
+        found: dict[int, list[str]] = {}
+        if inodes:
+            for path, row in self.rows():
+                if row.kind == "file" and row.stamp[2] in inodes:
+                    found.setdefault(row.stamp[2], []).append(path)
+        return found
+
     def content(self, row: SnapshotRow) -> bytes | None:
         """Return the content of a file as it was when `row` was taken, or None when it wasn't kept."""
         if row.where == BY_LINK:
@@ -270,9 +280,12 @@ class TreeSnapshots:
         is_folder = stat.S_ISDIR(status.st_mode)
         stamp = _stamp(status)
         if old is not None and (old.stamp, old.mode, old.is_fresh) == (stamp, status.st_mode, False):
-            row = old
+            row = _with_attributes(old, folder, name, status) if is_folder else old
+            if row != old:
+                found.note(_join(path, name), old, row)
         else:
             row = self._linked(path, name, folder, status) or self._new_row(name, folder, status, old, found)
+            row = _with_attributes(row, folder, name, status)
             if stamp[1] > found.now_ns - _RACY_NS:
                 row = row._replace(is_fresh=True)
             found.note(_join(path, name), old, row)
@@ -356,13 +369,24 @@ class TreeSnapshots:
 def _differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
     if old is None or new is None:
         return old is not new
-    if (old.kind, old.mode, old.size, old.target) != (new.kind, new.mode, new.size, new.target):
+    if (old.kind, old.mode, old.size, old.target, old.owner) != (new.kind, new.mode, new.size, new.target, new.owner):
+        return True
+    if None not in (old.xattrs, new.xattrs) and old.xattrs != new.xattrs:
         return True
     if new.kind != "file":
         return False
     if old.where == BY_LINK:
         return old.stamp[2] != new.stamp[2]
     return old.where != new.where or (new.where < 0 and old.stamp != new.stamp)
+
+
+def _with_attributes(row: SnapshotRow, folder: int, name: str, status: os.stat_result) -> SnapshotRow:
+    return row._replace(
+        owner=(status.st_uid, status.st_gid),
+        links=1 if row.kind == "folder" else status.st_nlink - (row.where == BY_LINK),
+        is_sparse=row.kind == "file" and fs.is_sparse(status),
+        xattrs=() if row.kind == "link" else read_xattrs(folder, name),
+    )
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:
