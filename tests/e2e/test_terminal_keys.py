@@ -38,6 +38,10 @@ def answer(request: GeminiRequest) -> Turn:
             return Turn(calls=[call("run_shell_command", command="seq -f line-%g 40; sleep 1000")])
         case "write":
             return Turn(calls=[call("write_file", file_path="a.txt", content="written\n")])
+        case "job":
+            return Turn(calls=[call("run_shell_command", command="sleep 1000 & echo started")])
+        case "hang":
+            return Turn(hangs=True)
         case "plan":
             todos = [{"description": "look", "status": "completed"}, {"description": "mend", "status": "in_progress"}]
             return Turn(calls=[call("write_todos", todos=todos)])
@@ -85,6 +89,49 @@ def test_a_question_is_answered_by_arrows_enter_and_digits(
         terminal.send(keys)
         terminal.until("Done.")
     assert (program.root / "a.txt").exists() == is_written
+
+
+@pytest.mark.parametrize("keys", ["n\r", "4\r", "r\r", "ny", "no way", "no\ry", "\x1b[200~y\x1b[201~", "\x1by"])
+def test_the_first_answer_is_the_answer_and_a_text_is_none(program: Program, terminals: Open, keys: str):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("write")
+        terminal.until("(s)")
+        terminal.send(keys)
+        box = "".join(key for key in keys if key.isalpha() or key == " ")
+        terminal.until(lambda: "(s)" not in "\n".join(terminal.lines[-30:]) or f"› {box}" in terminal.lines)
+        terminal.send("\x1b[B\x1b")
+        terminal.until(lambda: "❯" not in terminal.text)
+        terminal.say("and on")
+        terminal.until("and on")
+    assert not (program.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize("key", ["\x04", "\x03\x03"])
+def test_leaving_with_a_job_that_runs_asks_first(program: Program, terminals: Open, key: str):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, "--approval-mode", "yolo")
+        terminal.say("job")
+        terminal.until("Done.")
+        terminal.until(lambda: any(line == "›" for line in terminal.lines))
+        terminal.send(key)
+        terminal.until("Keep it running?")
+        terminal.until("Enter picks")
+        terminal.send("n")
+        assert terminal.ended() == 0
+    assert not (program.root / "left").exists()
+
+
+def test_a_text_typed_right_after_esc_is_typed_and_the_turn_is_cancelled(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("hang")
+        terminal.until("Waiting")
+        terminal.send("\x1btyped")
+        terminal.until("Cancelled.")
+        terminal.until("› typed")
+        terminal.send("\x1bb\x1b[1;3D\x1b[99~\x17")
+        terminal.until("› typed")
 
 
 def test_esc_twice_edits_the_last_prompt_and_its_files_may_go_back(program: Program, terminals: Open):

@@ -82,11 +82,17 @@ def test_keys_typed_before_a_question_was_drawn_do_not_answer_it(program: Progra
         terminal.send("yes yes")  # meant for the input box
         terminal.until("(s)")
         assert "› yes yes" in terminal.lines
+        terminal.until("Keys go into the box")
+        terminal.send("y")
+        terminal.until(lambda: "› yes yesy" in terminal.lines)
+        terminal.until("Keys go into the box")
         assert not (program.root / "done").exists()
+        terminal.send("\x1b[B")
+        terminal.until("Enter picks")
         terminal.send("n")
         terminal.until("Over.")
         assert not (program.root / "done").exists()
-        terminal.until(lambda: "› yes yes" in terminal.lines)  # what was typed ahead is still there
+        terminal.until(lambda: "› yes yesy" in terminal.lines)  # what was typed ahead is still there
 
 
 def test_the_terminal_is_told_that_a_question_waits(program: Program, terminals: Open):

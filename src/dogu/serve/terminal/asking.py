@@ -1,12 +1,15 @@
 """The question at the bottom of the screen: keys that answer it count only from when it was drawn.
 
-Esc closes it, and never waits for a further key: Alt-y is no answer, and what follows an Esc is typed.
+The first answer closes it: no further key of the same read counts. A text is none, and goes into the input box; where a
+draft stands there, it has the keys until an arrow turns to the question. Esc closes the question, and never waits for a
+further key: what follows it is typed.
 """
 
 from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,7 @@ from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     BufferControl,
@@ -40,13 +44,22 @@ if TYPE_CHECKING:
 _MOVES = {"up c-p s-tab": -1, "down c-n tab": 1, "pageup": -8, "pagedown": 8, "home": -10_000, "end": 10_000}
 _CLICK = re.compile("\x1b\\[<(\\d{1,3});(\\d{1,4});(\\d{1,4})([Mm])")
 _WHEEL = {64: -1, 65: 1}
+_UNKNOWN = re.compile(r"\[[0-?]*[ -/]*[@-~]|O[@-~]$")
 _QUIET_S = 0.6  # so long nobody must have typed before a question takes a key as its answer
 
 
 class Asking:
-    """Choices and lines asked for, one at a time, in a window above the input box."""
+    """Choices and lines asked for, one at a time, in a window above the input box; `draft` is what stands there."""
 
-    def __init__(self, style: Style, size: Callable[[], Size], redraw: Callable[[], None], probes: SizeProbes) -> None:
+    def __init__(
+        self,
+        style: Style,
+        size: Callable[[], Size],
+        redraw: Callable[[], None],
+        probes: SizeProbes,
+        draft: Callable[[], str] = str,
+    ) -> None:
+        self._draft = draft
         self._probes = probes
         self._pressed_at = -1
         self._style = style
@@ -54,11 +67,12 @@ class Asking:
         self._size = size
         self._lock = anyio.Lock()
         self._menu: OpenMenu | None = None
-        self._is_armed = self._has_mouse = False
+        self._is_armed = self._has_mouse = self._is_turned_to = self._is_closed = False
         self._label = ""
         self._is_secret = False
         self._answer: list[str] | None = None
-        self._answered = anyio.Event()
+        self._is_answered = True
+        self._stirred = anyio.Event()
         self.typed_at = 0.0
         self.app: Application[None] | None = None
         self._line = Buffer(multiline=False, accept_handler=self._accept)
@@ -102,18 +116,21 @@ class Asking:
 
         @keys.add(Keys.Any, filter=self.is_choosing, eager=True)
         def _(event: KeyPressEvent) -> None:
-            if not self._typed(event.data) and self._yields:
+            is_text = is_typed_text(event) and not (self._menu is not None and self._menu.menu.filters)
+            if not (is_text or self._has_draft()) and self._typed(event.data):
+                return
+            if self._yields:
                 self._yield(event)
+            elif is_text or self._has_draft():
+                self._to_box(event)
 
         self._moving(keys)
         keys.add(Keys.Vt100MouseEvent, filter=self.is_choosing, eager=True)(self._click)
 
         @keys.add("escape", filter=self.is_choosing | self.is_reading, eager=True)
         def _(event: KeyPressEvent) -> None:
-            following = event.app.key_processor.input_queue
-            if all(press.key is Keys.Escape for press in following):
+            if not drop_alt(event.app.key_processor.input_queue):
                 self._give(None)
-            following.clear()  # Alt and a key, or a sequence that nobody knows: no part of it is an answer
 
         @keys.add("c-c", filter=self.is_choosing | self.is_reading, eager=True)
         @keys.add("c-d", filter=self.is_choosing & Condition(lambda: not self._yields), eager=True)
@@ -128,14 +145,22 @@ class Asking:
             for name in names.split():
                 keys.add(name, filter=self.is_choosing, eager=True)(self._move(by))
 
-        @keys.add("enter", filter=self.is_choosing, eager=True)
-        def _(_event: KeyPressEvent) -> None:
-            self._take_highlighted()
+        keys.add("enter", filter=self.is_choosing, eager=True)(self._enter)
 
         @keys.add("backspace", filter=self.is_choosing, eager=True)
-        def _(_event: KeyPressEvent) -> None:
-            if self._menu is not None:
+        def _(event: KeyPressEvent) -> None:
+            if self._has_draft():
+                self._to_box(event)
+            elif self._menu is not None:
                 self._menu.widen()
+
+    def _enter(self, event: KeyPressEvent) -> None:
+        if not self._has_draft():
+            self._take_highlighted()
+        elif self._yields:
+            self._yield(event)
+        else:
+            self._to_box(event)
 
     def _click(self, event: KeyPressEvent) -> None:
         """Take what the mouse did to a choice.
@@ -175,7 +200,9 @@ class Asking:
 
     def _move(self, by: int) -> Callable[[KeyPressEvent], None]:
         def move(_event: KeyPressEvent) -> None:
-            if self._menu is not None:
+            if self._has_draft():
+                self._is_turned_to = True
+            elif self._menu is not None:
                 self._menu.move(by)
 
         return move
@@ -187,9 +214,18 @@ class Asking:
     def _yield(self, event: KeyPressEvent) -> None:
         """Close the menu, and give the key to the input box."""
         self._give(None)
-        self._menu = None
-        event.app.layout.focus("input")
         event.app.key_processor.feed(event.key_sequence[-1], first=True)
+
+    def _has_draft(self) -> bool:
+        """Whether the input box has the keys: a draft stands there, and no arrow has turned to the question."""
+        return bool(self._draft()) and not self._is_turned_to
+
+    def _to_box(self, event: KeyPressEvent) -> None:
+        """Give the key to the input box; the question waits until the user has stopped typing."""
+        self._is_armed = False
+        self._focus(None)
+        event.app.key_processor.feed(event.key_sequence[-1], first=True)
+        self._stirred.set()
 
     def _typed(self, text: str) -> bool:
         """Take what was typed into a menu; False when it means nothing there."""
@@ -219,35 +255,61 @@ class Asking:
     async def choose(self, menu: Menu) -> list[str] | None:
         """Wait until something is picked; None when it was closed."""
         async with self._lock:
-            self._menu, self._is_armed, self._has_mouse = OpenMenu(menu), False, self._probes.answers
+            self._begin()
+            if self._is_closed:
+                return None
+            self._menu, self._has_mouse = OpenMenu(menu), self._probes.answers
             self._redraw()
+            counts_at_once = menu.is_own
             try:
-                if not menu.is_own:
-                    await self._until_quiet()
-                self._is_armed = True
-                self._focus(self._choice_window)
-                return await self._wait()
+                while not self._is_answered:
+                    if not counts_at_once:
+                        await self._until_quiet()
+                    counts_at_once = False
+                    await self._armed()
             finally:
-                self._menu, self._is_armed = None, False
-                self._focus(None)
+                self._shut()
+            return self._answer
+
+    async def _armed(self) -> None:
+        """Take keys as the answer, until there is one or the user types on."""
+        if self._is_answered:
+            return
+        self._stirred = anyio.Event()
+        self._is_armed, self._is_turned_to = True, False
+        self._focus(self._choice_window)
+        await self._stirred.wait()
 
     async def read_line(self, label: str, *, is_secret: bool) -> str | None:
         """Wait for a line."""
         async with self._lock:
+            self._begin()
+            if self._is_closed:
+                return None
             self._label, self._is_secret = label, is_secret
-            self._line.reset()
+            self._stirred = anyio.Event()
             self._focus(self._line_window)
             try:
-                given = await self._wait()
-                return given[0] if given else None
+                await self._stirred.wait()
             finally:
-                self._label, self._is_secret = "", False
-                self._line.reset()
-                self._focus(None)
+                self._shut()
+            return self._answer[0] if self._answer else None
 
     def close(self) -> None:
-        """Answer what is asked with nothing: the terminal is gone."""
+        """Answer what is asked with nothing, and all that will be: the terminal is gone."""
+        self._is_closed = True
         self._give(None)
+
+    def _begin(self) -> None:
+        self._answer, self._is_answered = None, False
+
+    def _shut(self) -> None:
+        """Take the question away: whatever key comes next is none of its answers."""
+        self._is_answered = True
+        self._menu, self._is_armed = None, False
+        self._label, self._is_secret = "", False
+        self._line.reset()
+        self._focus(None)
 
     async def _until_quiet(self) -> None:
         """Let the user finish what they are typing: it goes into the input box."""
@@ -261,18 +323,16 @@ class Asking:
             self.app.key_processor.feed_multiple(self.app.input.read_keys())
             self.app.key_processor.process_keys()
 
-    async def _wait(self) -> list[str] | None:
-        self._answered = anyio.Event()
-        await self._answered.wait()
-        return self._answer
-
     def _accept(self, buffer: Buffer) -> bool:
         self._give([buffer.text])
         return True
 
     def _give(self, answer: list[str] | None) -> None:
-        self._answer = answer
-        self._answered.set()
+        """Take the first answer, which closes the question at once."""
+        if not self._is_answered:
+            self._answer = answer
+            self._shut()
+            self._stirred.set()
 
     def _focus(self, window: Window | None) -> None:
         if self.app is not None:
@@ -301,10 +361,35 @@ class Asking:
         columns, rows = self._columns(), self._size().rows
         if not self._is_armed:
             return [("", wrapped(say("A question is waiting until you stop typing."), columns - 1))]
-        lines, at = self._menu.lines(self._style, columns, rows // 2)
+        lines, at = self._menu.lines(self._style, columns, rows // 2, is_beside_draft=self._has_draft())
         before, after = lines[:at], lines[at:]
         above = ANSI("".join(f"{line}\n" for line in before)).__pt_formatted_text__()
         return [*above, ("[SetCursorPosition]", ""), *ANSI("\n".join(after)).__pt_formatted_text__()]
+
+
+def is_typed_text(event: KeyPressEvent) -> bool:
+    """Whether a key came as part of a text: with another that types in the same read, or in a paste."""
+    following = event.app.key_processor.input_queue
+    press = event.key_sequence[-1]
+    return press.key is Keys.BracketedPaste or (_types(press) and bool(following) and _types(following[0]))
+
+
+def _types(press: KeyPress) -> bool:
+    return not isinstance(press.key, Keys) and press.data.isprintable()
+
+
+def drop_alt(following: deque[KeyPress]) -> bool:
+    """Drop what follows an Esc where it isn't typed: a key held with Alt, a sequence that nobody knows. Say whether."""
+    keys = "".join(str(press.data) for press in following)
+    if following and not following[0].data:  # the terminal has one sequence for both
+        count = 1
+    elif match := _UNKNOWN.match(keys):
+        count = len(match[0])
+    else:
+        return False
+    for _ in range(count):
+        following.popleft()
+    return True
 
 
 class _MenuControl(FormattedTextControl):

@@ -112,7 +112,7 @@ class OpenMenu:
             return self.menu.choices[int(typed) - 1].key
         return ""
 
-    def lines(self, style: Style, columns: int, rows: int) -> tuple[list[str], int]:
+    def lines(self, style: Style, columns: int, rows: int, *, is_beside_draft: bool = False) -> tuple[list[str], int]:
         """Return the painted lines, the choices around the highlighted one and what keys do; and its own row."""
         shown = self.shown
         most = max(3, min(_MOST_ROWS, rows)) if len(shown) > _MOST_ROWS or self.menu.filters else len(shown)
@@ -132,7 +132,10 @@ class OpenMenu:
             lines.append(style.paint("  " + say("Nothing fits."), "dim"))
         elif len(shown) > most:
             lines.append(style.paint(f"  {at + 1}/{len(shown)}", "dim"))
-        return [*lines, *(style.paint(line, "dim") for line in self._help(columns))], row
+        return [
+            *lines,
+            *(style.paint(line, "dim") for line in self._help(columns, is_beside_draft=is_beside_draft)),
+        ], row
 
     def _choice(self, number: int, each: Choice, style: Style, columns: int, widest: int, *, is_at: bool) -> list[str]:
         mark = style.paint("❯", "cyan", "bold") if is_at else " "
@@ -165,8 +168,10 @@ class OpenMenu:
         is_letter = len(each.key) == 1 and not each.key.isdigit() and not self.menu.filters
         return f" ({each.key})" if is_letter else ""
 
-    def _help(self, columns: int) -> list[str]:
-        if self.menu.takes_some:
+    def _help(self, columns: int, *, is_beside_draft: bool) -> list[str]:
+        if is_beside_draft and not self.menu.yields:
+            words = say("Keys go into the box; ↑ or ↓ turns to these choices, Esc cancels")
+        elif self.menu.takes_some:
             words = say("↑↓ move, Space picks, Enter is done, Esc cancels")
         elif self.menu.filters:
             words = say("↑↓ move, typing searches, Enter picks, Esc cancels")

@@ -1,7 +1,7 @@
 """What keys do at the input box; the rest is emacs' keys, as in a shell. The settings may give an action other keys.
 
-Esc closes what is open, else cancels what runs; twice, it edits the last prompt. It never waits for a further key: Alt
-and a key come together, so that an Esc that came alone is meant.
+Esc closes what is open, else cancels what runs; twice, it edits the last prompt. It never waits for a further key. Alt
+and a key come as an Esc and that key: where the two mean nothing here, it was an Esc, and then the key.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from prompt_toolkit.keys import ALL_KEYS, Keys
 from prompt_toolkit.search import SearchDirection, accept_search, start_search, stop_search
 
 from dogu.language import say, sentence
+from dogu.serve.terminal.asking import drop_alt
 from dogu.serve.terminal.message import Draft, clipboard_image
 from dogu.serve.terminal.screen import Doings
 
 _TWICE_WITHIN_S = 2.0
 _ESC_TWICE_WITHIN_S = 1.0
+_WORD_KEYS = frozenset("bfdulcy.<>")  # Alt and these do what they do in a shell, where there is a draft
 
 
 class KeyAction(msgspec.Struct, frozen=True):
@@ -133,9 +135,6 @@ class InputBox(Protocol):
     def say_below(self, hint: str) -> None:
         """Show a hint until the next key."""
 
-    def end(self) -> None:
-        """Leave."""
-
 
 class InputKeys:
     """The keys of a screen's input box; `chosen` are the settings' keys by action."""
@@ -146,6 +145,8 @@ class InputKeys:
         self._at_input = has_focus("input")
         self._chosen = chosen
         self._keys = KeyBindings()
+        sequences = [key_sequence(each) for each in (keys_of(action, chosen) for action in KEY_ACTIONS) if each]
+        self._with_alt = {Keys.ControlM, *(sequence[1] for sequence in sequences if len(sequence) > 1)}
 
     def bindings(self) -> KeyBindings:
         """Bind them all."""
@@ -242,10 +243,11 @@ class InputKeys:
 
     def _bind_escaping(self) -> None:
         pressed_at = [0.0]
-        is_alone = Condition(lambda: not get_app().key_processor.input_queue)
 
-        @self._keys.add("escape", filter=self._at_input & ~is_searching & is_alone, eager=True)
-        def _(_event: KeyPressEvent) -> None:
+        @self._keys.add("escape", filter=self._at_input & ~is_searching & Condition(self._is_esc_meant), eager=True)
+        def _(event: KeyPressEvent) -> None:
+            if drop_alt(event.app.key_processor.input_queue):
+                return
             now = time.monotonic()
             is_second, pressed_at[0] = now - pressed_at[0] < _ESC_TWICE_WITHIN_S, now
             if self._buffer.complete_state is not None:
@@ -263,6 +265,16 @@ class InputKeys:
                 else:
                     self._screen.doings.edit_last()
 
+    def _is_esc_meant(self) -> bool:
+        """Whether an Esc is one: with a key that came behind it, it's Alt only where that means something here."""
+        following = get_app().key_processor.input_queue
+        if not following:
+            return True
+        key = following[0].key
+        is_text = len(following) > 1 and len(following[1].key) == 1
+        is_word_key = key is Keys.Backspace or (bool(self._buffer.text) and key in _WORD_KEYS and not is_text)
+        return bool(following[0].data) and key not in self._with_alt and not is_word_key
+
     def _bind_leaving(self) -> None:
         pressed_at = [0.0]
 
@@ -276,14 +288,14 @@ class InputKeys:
             if self._buffer.text:
                 self._clear()
             elif now - pressed_at[0] < _TWICE_WITHIN_S:
-                self._screen.end()
+                self._screen.doings.leave()
             else:
                 pressed_at[0] = now
                 self._screen.say_below(say("Ctrl-C again leaves, and so does Ctrl-D."))
 
         @self._keys.add("c-d", filter=self._at_input & Condition(lambda: not self._buffer.text))
         def _(_event: KeyPressEvent) -> None:
-            self._screen.end()
+            self._screen.doings.leave()
 
     def _clear(self) -> None:
         self._buffer.append_to_history()

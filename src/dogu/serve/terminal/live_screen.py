@@ -88,7 +88,7 @@ class LiveScreen:
         self._live_frame: object = None
         self._live: StyleAndTextTuples = []
         self._output = FrameOutput(sys.stdout, self.end)
-        self._asking = Asking(style, self._size, self._draw_anew, self._output.size_probes)
+        self._asking = Asking(style, self._size, self._draw_anew, self._output.size_probes, lambda: self.buffer.text)
         self.buffer = Buffer(
             name="input",
             multiline=True,
