@@ -108,7 +108,7 @@ async def add_tools(base: Foundation, services: SessionServices, more: Iterable[
             RememberedHosts(os.path.join(options.state_folder, "reachable_hosts.json"), options.root_key),
         ),
         options.environment,
-        workspace.layers,
+        workspace.layers if options.undoes else None,
     )
     for tool in built_in_tools(settings, parts):
         registry.register_unless(why_missing(rules, tool.name), tool)

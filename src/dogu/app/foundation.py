@@ -95,7 +95,8 @@ class Foundation(msgspec.Struct, frozen=True):
                 )
             except ToolError:
                 pass
-            workspace.journal.prepare()
+            if self.start.options.undoes:
+                workspace.journal.prepare()
 
         notes, record = self.start.notes, self.session.event
         commands = Commands(prepare, workspace.processes, self.start.settings.shell.keeps_jobs)
@@ -135,7 +136,7 @@ def lay_foundation(start: Start, opened: OpenedSession, model: Model | None = No
         executor = Executor(
             ToolRegistry(),
             approval,
-            changes=workspace.journal,
+            changes=workspace.journal if options.undoes else None,
             bounds=ResultBounds(opened.folder.keep_output),
             hooks=extras.hooks,
             traced=extras.tracing,
@@ -180,14 +181,14 @@ def jobs_folder(options: Options) -> str:
 
 
 def _files_of(options: Options, settings: Settings, roots: Roots, journal: Journal) -> LocalFiles:
-    pending = _pending(options)
+    pending, observers = _pending(options), [journal] if options.undoes else []
     freed = settings.tools.writable_protected_paths
     if options.editor is not None:
         from dogu.workspace.editor_files import EditorFiles
 
-        return EditorFiles(options.editor, roots, [journal], pending=pending, unprotected=freed)
+        return EditorFiles(options.editor, roots, observers, pending=pending, unprotected=freed)
 
-    return LocalFiles(roots, [journal], pending=pending, unprotected=freed)
+    return LocalFiles(roots, observers, pending=pending, unprotected=freed)
 
 
 def _policy_of(start: Start, restored: Restored | None) -> Policy:

@@ -46,7 +46,8 @@ class Options(msgspec.Struct, frozen=True):
     `settings_files` are those of `root`, where they were read already. `settings_home` is where the user's settings,
     trust and keys are, if not in `home`. Commands have `environment` above what is let in of ours, and may read and
     write `also_readable` and `also_writable` (absolute) in the sandbox.
-    `commands` says what becomes of what they change: `keep`, the default, `ask` or `discard`.
+    `commands` says what becomes of what they change: `keep`, the default, `ask` or `discard`. Without `undoes`
+    nothing is kept to undo what calls do, which most of a command's cost is for: in folders that are thrown away.
     """
 
     root: str = ""
@@ -77,6 +78,7 @@ class Options(msgspec.Struct, frozen=True):
     also_readable: tuple[str, ...] = ()
     also_writable: tuple[str, ...] = ()
     commands: str | None = None
+    undoes: bool = True
 
     @property
     def absolute_root(self) -> str:

@@ -205,7 +205,7 @@ async def _until_stopped(driver: Driver, engine: Engine) -> Report:
 
 
 def _told(fleet: Fleet, report: Report, space: Namespace) -> int:
-    page = write_report(fleet)
+    page = _page(fleet)
     counts = report.counts
     if space.json:
         _print_json({**msgspec.to_builtins(report), "page": page})
@@ -224,8 +224,19 @@ def _told(fleet: Fleet, report: Report, space: Namespace) -> int:
         if report.stopped:
             go_on = say("`dogu fleet resume {folder}` goes on.", folder=fleet.folder)
             print(f"{say('Stopped: {why}.', why=said(report.stopped))} {go_on}")
-        print(say("Report: {page}", page=page))
+        if page:
+            print(say("Report: {page}", page=page))
     return _STOPPED if report.stopped else _FAILED if counts.failed else 0
+
+
+def _page(fleet: Fleet, file: str = "") -> str:
+    """Write the report and return its path; where it can't be written, say so and return nothing."""
+    try:
+        return write_report(fleet, file)
+    except OSError as error:
+        why = error.strerror or str(error)
+        sys.stderr.write(say("{path} can't be written: {why}", path=file or fleet.folder, why=why) + "\n")
+        return ""
 
 
 def _status(options: Options, space: Namespace) -> int:
@@ -296,8 +307,10 @@ def _export(options: Options, space: Namespace) -> int:
 
 def _report(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
-        print(write_report(fleet, space.output or ""))
-        return 0
+        page = _page(fleet, space.output or "")
+        if page:
+            print(page)
+        return 0 if page else _FAILED
 
 
 def _compare(options: Options, space: Namespace) -> int:

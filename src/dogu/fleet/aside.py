@@ -132,8 +132,7 @@ class Aside:
             self._git("read-tree", commit)
             self._add(os.fsencode(name) for name in given)
         else:
-            self._git("read-tree", "--empty")
-            self._add(self._found(""))
+            self._add(self._found(""))  # there is no index yet
         return self._git("write-tree").decode().strip()
 
     def patch(self, base: str, file: str) -> Changes:
@@ -149,13 +148,17 @@ class Aside:
             wanted.update(self._found(os.fsdecode(path)) if self._is_folder(path) else ())
         self._git("read-tree", "--empty")
         kept = [path for path in links if self._is_folder(path) and not _any_below(path, wanted)]
-        self._git("update-index", "-z", "--index-info", given=b"".join(b"%s\t%s\0" % (_info(rows[p]), p) for p in kept))
+        infos = b"".join(b"%s\t%s\0" % (_info(rows[path]), path) for path in kept)
+        if infos:
+            self._git("update-index", "-z", "--index-info", given=infos)
         self._add(wanted)
         self._diff(base, "--binary", f"--output={file}")
         if not _is_text(file):
             with open(os.path.join(self._place, "info", "attributes"), "ab") as attributes:
                 attributes.writelines(b'"/%s" -diff\n' % _quoted(path) for path in self._not_text(base))
             self._diff(base, "--binary", f"--output={file}")
+        if not os.path.getsize(file):
+            return Changes(0, 0, 0)
         counts = self._diff(base, "--shortstat").decode()
         return Changes(*(_count(counts, what) for what in ("file", "insertion", "deletion")))
 
@@ -200,7 +203,9 @@ class Aside:
             for path in sorted(paths)
             if is_reached(os.path.dirname(path)) and _mode(os.path.join(root, path), _is_file_or_link)
         ]
-        self._git("update-index", "-z", "--add", "--replace", "--stdin", given=b"".join(path + b"\0" for path in there))
+        if there:
+            words = ("update-index", "-z", "--add", "--replace", "--stdin")
+            self._git(*words, given=b"".join(path + b"\0" for path in there))
 
     def _not_text(self, base: str) -> Iterator[bytes]:
         """Name the changed files that aren't UTF-8 before or after."""

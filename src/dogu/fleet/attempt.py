@@ -105,10 +105,10 @@ class Attempts:
         try:
             await self._in_world(task, world, found)
         except _NoPatchError as error:
-            is_kept = True
-            message = told(
-                "no patch could be made: {why}; the folder is kept: {folder}", why=str(error), folder=world.root
-            )
+            is_kept = is_kept or world.has_room()
+            message = told("no patch could be made: {why}", why=str(error))
+            if is_kept:
+                message = f"{message}; {told('the folder is kept: {folder}', folder=world.root)}"
             raise WorldError(message) from error
         finally:
             shutil.rmtree(os.path.join(place, "tmp"), ignore_errors=True)
@@ -204,6 +204,7 @@ class Attempts:
             allowed_tools=plan.allowed_tools,
             retry_for_s=plan.retry_for_s,
             commands=plan.commands,
+            undoes=plan.commands not in (None, "keep"),  # its world is thrown away
             is_container=plan.is_container,
             environment=_environment(world),
             also_readable=(world.borrowed,) if world.borrowed else (),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import msgspec
@@ -112,13 +113,23 @@ class Driver:
         """Begin no other task."""
         self._stopped = self._stopped or told("stopped at your word")
 
+    @contextmanager
+    def _stopping(self) -> Generator[None]:
+        """Stop when what is noted can't be written; what runs then runs once more after `resume`."""
+        try:
+            yield
+        except ToolError as error:
+            self._stopped = self._stopped or error.message
+
     def take(self) -> Work | None:
         """Begin the next task; see `Tasks`."""
         if self.limits.is_spent:
             self._stopped = told("the fleet has spent its {limit:.2f} USD", limit=self._plan.max_cost)
         if self._stopped:
             return None
-        begun = self._fleet.next_task()
+        begun = None
+        with self._stopping():
+            begun = self._fleet.next_task()
         if begun is None:
             return None
         self._moves += 1
@@ -128,8 +139,14 @@ class Driver:
 
     def finish(self, row: Row) -> None:
         """Record a row; see `Tasks`."""
-        self._fleet.finish(row)
         self._running.pop(row.id, None)
+        is_kept = False
+        with self._stopping():
+            self._fleet.finish(row)
+            is_kept = True
+        if not is_kept:  # it runs once more, as after a power cut
+            self._watch(PutBack(row.id, self._stopped))
+            return
         self._failures += row.passed is False
         most = self._plan.max_failures
         if most is not None and self._failures >= most:
@@ -138,8 +155,9 @@ class Driver:
 
     def put_back(self, work: Work) -> None:
         """Queue a task again; see `Tasks`."""
-        self._fleet.put_back(work.task.id)
         self._running.pop(work.task.id, None)
+        with self._stopping():
+            self._fleet.put_back(work.task.id)
         self._watch(PutBack(work.task.id, self._stopped))
 
     def lost(self, work: Work) -> None:

@@ -7,10 +7,11 @@ process at a time drives a fleet; any number may look.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 
 import msgspec
 
@@ -24,6 +25,8 @@ from dogu.workspace import fs
 _FILE = "fleet.sqlite"
 _SPENT = "spent"
 _UNFINISHED = f"{_FILE}.new"
+_ROOM_BYTES = 8 * 1024 * 1024  # twice what SQLite's log grows to before it is written from its beginning again
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tasks (
@@ -94,9 +97,13 @@ class Fleet:
         if not os.path.isfile(path):
             message = told("{folder} holds no fleet: `dogu fleet run TASKS --out {folder}` begins one.", folder=folder)
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
-        database = _connect(path)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
+        try:
+            database = _connect(path)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error as error:
+            message = told("{path} can't be read: {why}", path=path, why=str(error))
+            raise ToolError(ErrorKind.IO_ERROR, message) from error
         return cls(folder, database)
 
     def close(self) -> None:
@@ -120,8 +127,8 @@ class Fleet:
 
     def change_plan(self, plan: Plan) -> None:
         """Have it run otherwise from now on."""
-        with self._database:
-            self._database.execute("UPDATE meta SET value = ? WHERE name = 'plan'", (msgspec.json.encode(plan),))
+        with self._writing() as database:
+            database.execute("UPDATE meta SET value = ? WHERE name = 'plan'", (msgspec.json.encode(plan),))
 
     def drive(self) -> None:
         """Take the fleet for this process. Raises `ToolError` when another process drives it."""
@@ -135,13 +142,38 @@ class Fleet:
             message = told("{folder} is being run by another process.", folder=self.folder)
             raise ToolError(ErrorKind.IO_ERROR, message) from None
         self._lock = lock
+        with suppress(sqlite3.Error, OSError):
+            self._hold_room()
+
+    def _hold_room(self) -> None:
+        """Have the file and its log as large as they may become, so that rows can be written on a disk that is full."""
+        free = shutil.disk_usage(self.folder).free
+        with self._database:
+            self._database.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('room', zeroblob(?))", (min(_ROOM_BYTES, free // 20),)
+            )
+        with self._database:
+            self._database.execute("DELETE FROM meta WHERE name = 'room'")
+        self._database.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        """One transaction. Raises `ToolError` (IO_ERROR) on a disk that is full; then nothing is written."""
+        try:
+            with self._database:
+                yield self._database
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _FULL:
+                raise
+            message = told("{folder} can't be written: {why}", folder=self.folder, why=str(error))
+            raise ToolError(ErrorKind.IO_ERROR, message) from error
 
     def take_back(self) -> list[str]:
         """Drive it, and queue again what a driver that died had begun; return those ids. Raises `ToolError`."""
         self.drive()
-        with self._database:
+        with self._writing() as database:
             cut_short = "UPDATE tasks SET state = 'queued' WHERE state = 'running' RETURNING id"
-            return sorted(task_id for (task_id,) in self._database.execute(cut_short).fetchall())
+            return sorted(task_id for (task_id,) in database.execute(cut_short).fetchall())
 
     def spent_usd(self) -> float:
         """What was last kept as spent: also by attempts that were cut short, and have no row."""
@@ -153,8 +185,12 @@ class Fleet:
 
     def keep_spent(self, usd: float) -> None:
         """Keep what has been spent, for each request: not synced, so a power cut may forget the last ones."""
-        with open(self.place(_SPENT), "w", encoding="ascii") as file:
-            file.write(f"{usd:.9f}")
+        with suppress(OSError):  # on a disk that is full, which a number as long as the last isn't hindered by
+            file = fs.open(self.place(_SPENT), os.O_WRONLY | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+            try:
+                os.write(file, f"{usd:<32.9f}".encode())
+            finally:
+                os.close(file)
 
     def former_cost_usd(self) -> float:
         """What earlier tries of tasks cost that were run once more."""
@@ -163,8 +199,8 @@ class Fleet:
 
     def next_task(self) -> tuple[Task, int] | None:
         """Begin the first task that waits, and return it with the number of its attempt; None when none waits."""
-        with self._database:
-            begun = self._database.execute(
+        with self._writing() as database:
+            begun = database.execute(
                 "UPDATE tasks SET state = 'running', attempt = attempt + 1, begun = ? WHERE number ="
                 " (SELECT number FROM tasks WHERE state = 'queued' ORDER BY number LIMIT 1) RETURNING task, attempt",
                 (time.time(),),
@@ -173,30 +209,30 @@ class Fleet:
 
     def put_back(self, task_id: str) -> None:
         """Queue a task again that was begun and cut short."""
-        with self._database:
-            self._database.execute("UPDATE tasks SET state = 'queued' WHERE id = ? AND state = 'running'", (task_id,))
+        with self._writing() as database:
+            database.execute("UPDATE tasks SET state = 'queued' WHERE id = ? AND state = 'running'", (task_id,))
 
     def finish(self, row: Row) -> None:
         """Record what came of a task that was begun; from here on it is never run again. Once a task."""
         passed = None if row.passed is None else int(row.passed)
         values = (row.id, msgspec.json.encode(row, enc_hook=plain), passed, str(row.reason), row.cost_usd)
-        with self._database:
+        with self._writing() as database:
             done = "UPDATE tasks SET state = 'done' WHERE id = ? AND state = 'running'"
-            if self._database.execute(done, (row.id,)).rowcount != 1:
+            if database.execute(done, (row.id,)).rowcount != 1:
                 return
-            self._database.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", values)
+            database.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", values)
 
     def retry(self, ids: Sequence[str] = ()) -> int:
         """Queue again what is done and named, else all that failed; their rows become former ones. Return how many."""
         chosen = (
             "SELECT id FROM rows WHERE passed = 0" if not ids else f"SELECT id FROM rows WHERE id IN ({_marks(ids)})"
         )
-        with self._database:
-            found = [task_id for (task_id,) in self._database.execute(chosen, ids).fetchall()]
+        with self._writing() as database:
+            found = [task_id for (task_id,) in database.execute(chosen, ids).fetchall()]
             for task_id in found:
-                self._database.execute("INSERT INTO former SELECT id, row FROM rows WHERE id = ?", (task_id,))
-                self._database.execute("DELETE FROM rows WHERE id = ?", (task_id,))
-                self._database.execute("UPDATE tasks SET state = 'queued' WHERE id = ?", (task_id,))
+                database.execute("INSERT INTO former SELECT id, row FROM rows WHERE id = ?", (task_id,))
+                database.execute("DELETE FROM rows WHERE id = ?", (task_id,))
+                database.execute("UPDATE tasks SET state = 'queued' WHERE id = ?", (task_id,))
         return len(found)
 
     def counts(self) -> Counts:

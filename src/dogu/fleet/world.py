@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 
 import msgspec
@@ -25,6 +26,7 @@ from dogu.workspace.system import IS_LINUX
 
 _CLONE_TAKES_S = 1800.0
 _LARGEST_PATCH_BYTES = 256 * 1024 * 1024
+_ROOM_BYTES = 4 * 1024 * 1024
 
 
 class World(msgspec.Struct, frozen=True):
@@ -60,6 +62,15 @@ class World(msgspec.Struct, frozen=True):
         except OSError as error:
             raise WorldError(f"{error.filename or file}: {error.strerror or error}") from error
         return Patch(file, changes.files, changes.added, changes.removed)
+
+    def has_room(self) -> bool:
+        """Whether its disk isn't full: a world kept there would take the others' room."""
+        try:
+            with tempfile.TemporaryFile(dir=self.place) as file:
+                file.write(bytes(_ROOM_BYTES))
+        except OSError:
+            return False
+        return True
 
     def remove(self) -> None:
         """Take away the folder; the home with the record stays."""

@@ -1,0 +1,133 @@
+"""What goes wrong around tasks costs those that it meets, with the reason in their rows; the rest goes on."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dogu.contract import ErrorKind, ToolError
+from dogu.fleet.driver import resume, run
+from dogu.fleet.plan import Plan
+from dogu.fleet.rows import Reason, Row
+from dogu.fleet.store import Fleet
+from dogu.fleet.tasks import Task
+from dogu.testing import FakeGemini, Turn, call
+from dogu.testing.fake_gemini import GeminiRequest
+
+_UNSHARE = shutil.which("unshare")
+
+
+class Model:
+    """Runs the prompt as a command; `refusals` requests are refused first."""
+
+    def __init__(self) -> None:
+        self.refusals = 0
+
+    def __call__(self, request: GeminiRequest) -> Turn:
+        if self.refusals:
+            self.refusals -= 1
+            return Turn(fault="e429")
+        if len(request.contents) > 1:
+            return Turn(text="done")
+        return Turn(calls=(call("run_shell_command", command=str(request.contents[0]["parts"][0]["text"])),))
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[Model, FakeGemini]]:
+    model = Model()
+    with FakeGemini(model) as fake:
+        yield model, fake
+
+
+@pytest.fixture
+def model(served: tuple[Model, FakeGemini], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("GEMINI_API_KEY", "key")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", served[1].base_url)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return served[0]
+
+
+def rows_of(folder: Path) -> dict[str, Row]:
+    with Fleet.open(str(folder)) as fleet:
+        return {row.id: row for row in fleet.rows()}
+
+
+def test_a_disk_that_is_full_costs_those_whom_it_meets(model: Model, tmp_path: Path) -> None:
+    if _UNSHARE is None or subprocess.run([_UNSHARE, "-rm", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespace here")
+    lines = [Task("fills", "dd if=/dev/zero of=big bs=1M count=60", check="true")]
+    lines += [Task(f"small{number}", "echo x > a.txt", check="test -f a.txt") for number in range(3)]
+    (tmp_path / "t.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    (tmp_path / "disk").mkdir()
+    words = f"{sys.executable} -m dogu fleet"
+    script = (
+        f"mount -t tmpfs -o size=24m none disk || exit 99; {words} run t.jsonl --out disk/out --jobs 1; echo $?; "
+        f"{words} export disk/out --output rows.jsonl"
+    )
+    done = subprocess.run(
+        [_UNSHARE, "-rm", "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    if done.returncode == 99:
+        pytest.skip("no mounting here")
+    assert done.stdout.splitlines()[-1] == "1", done.stderr
+    lines_out = (tmp_path / "rows.jsonl").read_bytes().splitlines()
+    rows = {row.id: row for row in (msgspec.json.decode(line, type=Row) for line in lines_out)}
+    assert (rows["fills"].passed, rows["fills"].reason) == (False, Reason.WORLD)
+    assert "space" in rows["fills"].message
+    assert [rows[f"small{number}"].passed for number in range(3)] == [True] * 3
+
+
+@pytest.mark.anyio
+async def test_refusals_of_a_server_are_waited_out(model: Model, tmp_path: Path) -> None:
+    model.refusals = 2
+    report = await run([Task(f"t{n}", "echo x", check="true") for n in range(4)], str(tmp_path / "out"), Plan(jobs=4))
+    assert (report.passed, model.refusals) == (4, 0)
+
+
+@pytest.mark.anyio
+async def test_a_server_that_refuses_for_longer_than_the_patience_is_the_rows_reason(
+    model: Model, tmp_path: Path
+) -> None:
+    model.refusals = 10_000
+    tasks = [Task(f"t{number}", "echo x", check="true") for number in range(3)]
+    await run(tasks, str(tmp_path / "out"), Plan(jobs=3, retry_for_s=0.3))
+    model.refusals = 0
+    rows = rows_of(tmp_path / "out")
+    assert {row.reason for row in rows.values()} == {Reason.MODEL}
+    assert all(row.message for row in rows.values())
+    assert len(rows) == 3
+
+
+def test_a_file_that_is_no_fleet_is_told(tmp_path: Path) -> None:
+    (tmp_path / "fleet.sqlite").write_bytes(b"no database" * 1000)
+    with pytest.raises(ToolError, match="can't be read"):
+        Fleet.open(str(tmp_path))
+
+
+class Full(Fleet):
+    """A fleet whose disk is full when the second row comes."""
+
+    def finish(self, row: Row) -> None:
+        if row.id == "t1":
+            raise ToolError(ErrorKind.IO_ERROR, "no space left")
+        super().finish(row)
+
+
+@pytest.mark.anyio
+async def test_a_fleet_that_cant_be_written_stops_and_goes_on_later(model: Model, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    tasks = [Task(f"t{number}", "echo x", check="true") for number in range(3)]
+    with Full.create(out, Plan(jobs=1), tasks) as fleet:
+        report = await resume(fleet)
+        assert (report.stopped, report.counts.done) == ("no space left", 1)
+    with Fleet.open(out) as fleet:
+        report = await resume(fleet)
+        assert (report.passed, report.stopped) == (3, "")
+    assert {row.id: row.attempt for row in rows_of(tmp_path / "out").values()} == {"t0": 1, "t1": 2, "t2": 1}
