@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dogu.contract.errors import ToolError
 from dogu.workspace.glob import GlobPattern, GlobQuery, PathFilter
-from dogu.workspace.glob.braces import expand_braces
+from dogu.workspace.glob.pattern import expand_braces
 
 
 @contextlib.contextmanager

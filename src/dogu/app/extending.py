@@ -112,7 +112,7 @@ class Extras(msgspec.Struct, frozen=True):
 
         if self.hooks is None or all(hook.moment is not Moment.NOTIFICATION for hook in self.hooks.hooks):
             return confirm
-        from dogu.runtime.hooks.notify import notifying
+        from dogu.runtime.hooks import notifying
 
         return notifying(confirm, self.hooks)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dogu.contract.declaration import FunctionDeclaration
@@ -19,6 +20,7 @@ _MOST_FOUND = 10
 
 # Names other generations of the documents and of models use; accepted, never published.
 _OTHER_NAMES = {"search_file_content": "grep_search", "read_folder": "list_directory", "edit": "replace"}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 
 class ToolRegistry:
@@ -85,7 +87,6 @@ class ToolRegistry:
 
     def find(self, words: str) -> list[tuple[str, str]]:
         """Return (name, description) of up to ten discovered tools that fit the words, declared from now on."""
-        from dogu.runtime.tool_search import best_fitting
 
         rows = [(tool.name, tool.description) for tool in self._tools.values() if tool.name in self._discovered]
         found = [rows[index] for index in best_fitting(rows, words, _MOST_FOUND)]
@@ -179,3 +180,42 @@ class ToolRegistry:
     @property
     def _declared_names(self) -> str:
         return ", ".join(declaration.name for declaration in self.declarations)
+
+
+def best_fitting(rows: Sequence[tuple[str, str]], words: str, limit: int) -> list[int]:
+    """Return the indices of the (name, description) rows that fit the words, best first.
+
+    A word of the name counts more than one of the description, a whole word more than a part of one; a word that is
+    nearly one of a name counts a little, for slips of the pen.
+    """
+    wanted = _words(words)
+    scores = [(_score(name, description, wanted, words), index) for index, (name, description) in enumerate(rows)]
+    fitting = sorted((-score, index) for score, index in scores if score > 0)
+    return [index for _, index in fitting[:limit]]
+
+
+def _score(name: str, description: str, wanted: Iterable[str], words: str) -> float:
+    if name in words.split():
+        return 1_000
+    in_name, text = _words(name), description.casefold()
+    in_text = frozenset(_words(description))
+    return sum(_score_of(word, in_name, in_text, text) for word in wanted)
+
+
+def _score_of(word: str, in_name: Sequence[str], in_text: frozenset[str], text: str) -> float:
+    if word in in_name:
+        return 6
+    if any(part.startswith(word) or (len(part) > 2 and word.startswith(part)) for part in in_name):
+        return 4
+    if word in in_text:
+        return 2
+    if word in text:
+        return 1
+
+    from rapidfuzz.distance import OSA
+
+    return 2 if len(word) > 3 and any(OSA.distance(word, part, score_cutoff=1) <= 1 for part in in_name) else 0
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]

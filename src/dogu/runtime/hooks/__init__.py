@@ -21,14 +21,17 @@ from dogu.contract.result import ToolFailure, ToolResult
 from dogu.language import told
 from dogu.runtime.approval import TurnStoppedError
 from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallEvent, Emit, Noted
+from dogu.runtime.events import CallEvent, Emit, Noted, emit_nothing
 from dogu.runtime.hooks.answer import HookAnswer, read_answer
 from dogu.runtime.hooks.config import Hook, Moment
+from dogu.runtime.questions import Confirm, Outcome, Question
 from dogu.runtime.registry import AnyTool
 from dogu.workspace.patterns import compile_pattern
 from dogu.workspace.process.command import Processes, ShellCommand
 
 _END_TAKES_S = 5.0
+_AFTER_THE_ANSWER_S = 2.0
+_QUESTION_KIND = "ToolPermission"
 
 
 class HookPlace(msgspec.Struct, frozen=True):
@@ -250,3 +253,32 @@ def _with_context(result: ToolResult, context: Sequence[str]) -> ToolResult:
     if isinstance(result.llm_content, str):
         content = f"{result.llm_content}\n[Hook] {added}"
     return ToolResult(content, result.return_display, result.error)
+
+
+def notifying(confirm: Confirm, hooks: Hooks) -> Confirm:
+    """Return a `confirm` that runs the hooks beside each question; 2 s after the answer they are ended."""
+
+    async def notify(question: Question) -> None:
+        details = {"type": "exec", "tool_name": question.call.name, "title": question.description}
+        message = question.confirmation.title
+        for hook in hooks.at(Moment.NOTIFICATION, _QUESTION_KIND):
+            await hooks.run(
+                hook, {"notification_type": _QUESTION_KIND, "message": message, "details": details}, emit_nothing
+            )
+
+    async def ask(question: Question) -> Outcome:
+        answers: list[Outcome] = []
+
+        async def answered() -> None:
+            answers.append(await confirm(question))
+            group.cancel_scope.deadline = anyio.current_time() + _AFTER_THE_ANSWER_S
+
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(notify, question)
+                await answered()
+        except BaseExceptionGroup as error:
+            raise error.exceptions[0] from None  # what `confirm` raised: hooks raise nothing
+        return answers[0]
+
+    return ask

@@ -6,14 +6,14 @@ Above: the tools that write text. Below: `files` (bytes and digests), `text` (en
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
 from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
-from dogu.workspace.diff import unified_diff
-from dogu.workspace.diff.merging import carry_over
+from dogu.workspace.diff import Change, changed_ranges, unified_diff
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.text import DecodedText, decode
 from dogu.workspace.text.detect import Encoding
@@ -183,3 +183,34 @@ def stale_error(path: str, meanwhile: str) -> ToolError:
     """Make the error of a file that changed while the edit was ... (`meanwhile`)."""
     message = f"File has changed while the edit was {meanwhile}: {path}. Nothing was written; read the file again."
     return ToolError(ErrorKind.STALE, message)
+
+
+def carry_over(base: str, ours: str, theirs: str) -> list[tuple[int, int, str]] | None:
+    """Return what to put for which characters of `theirs`, to make the change from `base` to `ours` there.
+
+    None where `theirs` changed the same place.
+
+    Changes are of whole lines (ending at newlines); ones that touch count as the same place.
+    """
+    base_lines, our_lines, their_lines = (text.splitlines(keepends=True) for text in (base, ours, theirs))
+    our_changes, their_changes = changed_ranges(base_lines, our_lines), changed_ranges(base_lines, their_lines)
+    starts = [0, *accumulate(map(len, their_lines))]
+    out: list[tuple[int, int, str]] = []
+    for change in our_changes:
+        shift = _shift(change, their_changes)
+        if shift is None:
+            return None
+        first, last = change.old_start + shift, change.old_end + shift
+        out.append((starts[first], starts[last], "".join(our_lines[change.new_start : change.new_end])))
+    return out
+
+
+def _shift(ours: Change, theirs: list[Change]) -> int | None:
+    """Return by how many lines the place of our change has moved; None when one of theirs touches it."""
+    shift = 0
+    for change in theirs:
+        if change.old_end < ours.old_start:
+            shift += (change.new_end - change.new_start) - (change.old_end - change.old_start)
+        elif change.old_start <= ours.old_end:
+            return None
+    return shift
