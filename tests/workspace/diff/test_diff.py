@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dogu.workspace.diff import changed_ranges, myers, regions, unified_diff
+from dogu.workspace.diff import changed_ranges, differing_regions, myers, unified_diff
 
 line_lists = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=30)
 texts = st.lists(
@@ -124,7 +124,7 @@ def test_a_change_in_a_large_file_costs_little_to_show() -> None:
 def rebuilt(old: str, new: str) -> str:
     result = ""
     at = 0
-    for region in regions.differing_regions(old, new):
+    for region in differing_regions(old, new):
         result += old[at : region.old_start] + new[region.new_start : region.new_end]
         at = region.old_end
     return result + old[at:]
@@ -133,9 +133,9 @@ def rebuilt(old: str, new: str) -> str:
 @given(texts, texts, texts, texts)
 def test_regions_far_apart_are_told_apart_and_right(head: str, old: str, new: str, tail: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regions, "_LARGE_CHARS", 8)
-        patch.setattr(regions, "_PROBE_CHARS", 5)
-        patch.setattr(regions, "_PROBE_DISTANCES", (2, 8))
+        patch.setattr("dogu.workspace.diff._LARGE_CHARS", 8)
+        patch.setattr("dogu.workspace.diff._PROBE_CHARS", 5)
+        patch.setattr("dogu.workspace.diff._PROBE_DISTANCES", (2, 8))
         before, after = head + old + "\n" + tail + old, head + new + "\n" + tail + new
         assert rebuilt(before, after) == after
 
@@ -146,9 +146,9 @@ def test_a_diff_of_several_regions_applies(
     tmp_path_factory: pytest.TempPathFactory, old: str, new: str, tail: str, context: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regions, "_LARGE_CHARS", 8)
-        patch.setattr(regions, "_PROBE_CHARS", 5)
-        patch.setattr(regions, "_PROBE_DISTANCES", (2, 8))
+        patch.setattr("dogu.workspace.diff._LARGE_CHARS", 8)
+        patch.setattr("dogu.workspace.diff._PROBE_CHARS", 5)
+        patch.setattr("dogu.workspace.diff._PROBE_DISTANCES", (2, 8))
         before, after = old + "\n" + tail * 3 + old, new + "\n" + tail * 3 + new
         diff = unified_diff(before, after, "f", context)
         if before != after:
@@ -159,6 +159,6 @@ def test_two_edits_at_the_ends_of_a_large_file_make_two_hunks() -> None:
     old = "".join(f"line {number}\n" for number in range(300_000))
     new = "first\n" + old[:-2] + "!\n"
     diff = unified_diff(old, new, "big.txt")
-    assert len(regions.differing_regions(old, new)) == 2
+    assert len(differing_regions(old, new)) == 2
     assert diff.count("@@ -") == 2
     assert "@@ -299997,4 +299998,4 @@\n" in diff
