@@ -16,7 +16,7 @@ import pytest
 import dogu
 from dogu.agent.at_paths import PromptReader
 from dogu.agent.slash import Said, Send, SlashCommands
-from dogu.app.mcp_servers import add_prompt_commands, prompt_resources
+from dogu.app.mcp_servers import offer_in_prompts
 from dogu.contract import Blob, text_of
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample, Sampled, SamplingRequest, ask_nobody
@@ -144,11 +144,10 @@ class Opened:
         self.runtime = runtime
         self.servers = servers
         self.slash = SlashCommands()
-        resources = prompt_resources(servers, runtime.run_tool)
+        resources = offer_in_prompts(servers, self.slash, runtime.run_tool)
         self.reader = PromptReader(
             runtime.run, lambda path: os.path.lexists(os.path.join(runtime.roots[0], path)), resources
         )
-        add_prompt_commands(servers, self.slash)
 
     async def call(self, tool: str, **args: Any) -> str:
         return str((await self.runtime.call(f"whole__{tool}", args)).result.llm_content)
