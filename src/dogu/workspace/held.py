@@ -26,11 +26,11 @@ Head = Callable[[str], bytes | None]
 def held(paths: Collection[str], roots: Sequence[str], head: Head | None = None) -> set[str]:
     """Return those of `paths` (absolute, below `roots`) that another process holds, and those that belong to them.
 
-    An empty file that is locked guards the folder it lies in, any other itself. Files of other users that are open and
-    not locked can't be told. Blocks.
+    An empty file that is locked guards the folder it lies in, any other itself; git's locks are files that are there.
+    Files of other users that are open and not locked can't be told. Blocks.
     """
     head = head or head_of
-    found = _guarded(paths, roots)
+    found = _guarded(paths, roots, head) | _locked_by_git(paths)
     for path in paths:
         if path not in found and fs.is_open_for_writing(path) and _is_data(path, head):
             found.add(path)
@@ -52,6 +52,12 @@ def related(paths: Collection[str], touched: Collection[str], head: Head | None 
         if beside and path not in touched and any(_belong(path, other, head) for other in beside):
             found.add(path)
     return found
+
+
+def git_folder(path: str) -> str:
+    """Return the repository's folder that a path lies in, by its name; "" for none."""
+    above, found, _ = path.partition("/.git/")
+    return f"{above}/.git" if found else ""
 
 
 def head_of(path: str) -> bytes | None:
@@ -80,8 +86,16 @@ def _is_data(path: str, head: Head) -> bool:
     return b"\0" in data and sniff(data, path) is None
 
 
-def _guarded(paths: Iterable[str], roots: Sequence[str]) -> set[str]:
-    """Return the paths that are locked, or lie in a folder with an empty file that is."""
+def _locked_by_git(paths: Collection[str]) -> set[str]:
+    """Return what lies in repositories of which git has locked something: `index.lock` beside `index`."""
+    inside = {path: folder for path in paths if (folder := git_folder(path))}
+    places = {f"{folder}/index": folder for folder in inside.values()} | inside
+    locked = {folder for path, folder in places.items() if os.path.lexists(f"{path}.lock")}
+    return {path for path, folder in inside.items() if folder in locked}
+
+
+def _guarded(paths: Iterable[str], roots: Sequence[str], head: Head) -> set[str]:
+    """Return the paths that are locked, or lie in a folder with an empty file that is: in a root, what is no text."""
     locked = _locked()
     if not locked:
         return set()
@@ -89,12 +103,13 @@ def _guarded(paths: Iterable[str], roots: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for folder, within in _by_folder(paths, roots).items():
         for guard in _locked_in(folder, locked):
-            if folder not in roots and head_of(guard) == b"":
-                found.update(within)
+            if head_of(guard) == b"":
+                beside = (path for path in within if os.path.dirname(path) == folder and _is_data(path, head))
+                found.update(beside if folder in roots else within)
             elif guard in within:
                 found.add(guard)
             else:
-                found |= related(within, [guard])
+                found |= related(within, [guard], head)
     return found
 
 

@@ -333,6 +333,15 @@ class Holder:
         return self._process.communicate("\n", timeout=30)[0].rstrip("\n")
 
 
+_HOLDERS["a lock file in the root itself"] = (
+    "import fcntl, os; os.mkdir('db'); f = open('LOCK', 'w'); fcntl.lockf(f, fcntl.LOCK_EX); open('CURRENT', 'w').write('1')",
+    "print(open('CURRENT').read(), os.path.exists('data'))",
+    "import fcntl\ntry: fcntl.lockf(open('LOCK', 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+    "except BlockingIOError: raise SystemExit\nopen('data', 'wb').write(bytes(9)); open('CURRENT', 'w').write('2')",
+    "1 False",
+)
+
+
 @pytest.mark.parametrize("kind", _HOLDERS)
 async def test_what_another_program_has_open_or_locked_is_changed_beside_it_and_not_in_a_layer(kind: str, place: Place):
     begin, then, code, expected = _HOLDERS[kind]
@@ -450,3 +459,54 @@ async def test_what_the_system_refuses_is_told_as_that(place: Place) -> None:
     assert "Not changed: a (Operation not permitted" in told
     assert "Changed by somebody else" not in told
     assert (place.root / "b").exists()
+
+
+async def test_who_waits_at_a_pipe_is_answered(place: Place) -> None:
+    reader = await to_thread.run_sync(lambda: subprocess.Popen(["cat", place.root / "pipe"], stdout=subprocess.PIPE))
+    await place.run("echo hello > pipe")
+    assert (await to_thread.run_sync(lambda: reader.communicate(timeout=30)))[0] == b"hello\n"
+
+
+_IN_GIT = "git -c user.name=a -c user.email=b"
+
+
+async def test_a_commit_meanwhile_leaves_the_repository_as_one(place: Place) -> None:
+    await place.run(f"git init -q . && git add a && {_IN_GIT} commit -qm 1")
+    mine = place.root / "mine"
+    staged: list[str] = []
+
+    def stage(_text: str) -> None:
+        if not staged:
+            mine.write_text("mine")
+            staged.append(subprocess.run(["git", "add", "mine"], cwd=place.root, check=True, text=True).args[1])
+
+    told = await place.run(f"echo b > b; git add b; {_IN_GIT} commit -qm 2; echo said; sleep 0.5", stage)
+    assert staged == ["add"], told
+    done = await anyio.run_process(["git", "status", "--short", "mine", "b"], cwd=str(place.root))
+    assert sorted(done.stdout.splitlines()) == [b"?? b", b"A  mine"]
+    log = await anyio.run_process(["git", "log", "--format=%s"], cwd=str(place.root))
+    assert log.stdout == b"1\n"
+    assert "left as they left it" in told
+
+
+async def test_git_s_own_lock_holds_a_command_and_an_undo(place: Place) -> None:
+    await place.run(f"git init -q . && git add a && {_IN_GIT} commit -qm 1")
+    await place.run(f"{_IN_GIT} commit -q --allow-empty -m 2; echo b > b")
+    lock = place.root / ".git/index.lock"
+    lock.touch()
+    report = await to_thread.run_sync(lambda: place.journal.undo(consent=Consent(force=True)))
+    assert [os.path.basename(path) for path, _ in report.restored] == ["b"]
+    assert {each.needs for each in report.refused} == {""}
+    lock.unlink()
+    assert (await to_thread.run_sync(lambda: place.journal.undo(consent=Consent(force=True)))).done
+    log = await anyio.run_process(["git", "log", "--format=%s"], cwd=str(place.root))
+    assert log.stdout == b"1\n"
+
+
+async def test_the_time_of_a_folder_stands_in_nobody_s_way(place: Place) -> None:
+    await place.run("touch -d 2001-02-03 d/e")
+    await place.run("rm d/e/f; echo x > d/e/x")
+    (place.root / "d/e/theirs").write_text("theirs")
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert sorted(os.listdir(place.root / "d/e")) == ["f", "theirs"]

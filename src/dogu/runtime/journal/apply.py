@@ -30,6 +30,7 @@ from dogu.runtime.journal.states import (
 )
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
+from dogu.workspace.held import git_folder
 from dogu.workspace.openat import LastFolder, Place, is_there
 from dogu.workspace.os_errors import explain
 from dogu.workspace.syscalls import Syscalls, sync_file_system
@@ -281,7 +282,9 @@ class Applier:
 
     def _fill(self, step: Step, place: Place, name: str) -> None:
         # One known by its stamp is known by its time; and what comes back whole needn't be built again.
-        has_time = is_stamp(step.target.digest) or (step.now.state.kind == "missing" and step.target.mtime_ns >= 0)
+        # So has what git keeps: by its time it is known whether somebody has written it since.
+        is_as_before = step.now.state.kind == "missing" or git_folder(step.path)
+        has_time = is_stamp(step.target.digest) or (is_as_before and step.target.mtime_ns >= 0)
         times = (time_of(step.target), time_of(step.target)) if has_time else None
         if self._kept.give_back(step.target, step.path, place.parent, name):
             if times is None:

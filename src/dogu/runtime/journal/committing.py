@@ -22,7 +22,7 @@ from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, Seen, State, digest_by_stamp, see
 from dogu.runtime.journal.undo import MANY, look_at
 from dogu.workspace import fs
-from dogu.workspace.held import head_of, held, related
+from dogu.workspace.held import git_folder, head_of, held, related
 from dogu.workspace.openat import LastFolder, identity_of, open_long
 from dogu.workspace.staged import StagedChange
 
@@ -155,10 +155,14 @@ class Stager:
         self._found.conflicts += touched.items()
         sources = {change.path: change.source for change in changes}
         mine = [path for path in seen if path not in self._moved]
-        others = held(mine, self._roots, lambda path: head_of(path) or head_of(sources[path]))
+        others = held(mine, self._roots, lambda path: head_of(path) or head_of(sources.get(path, path)))
         self._leave_out(seen, others, told("another program has it open or locked"))
         self._found.final = others
-        kin = related(seen, touched.keys() | others, head_of).difference(force)
+        kin = related(seen, touched.keys() | others, head_of)
+        # One who has an index of his own now would take back with it what this commits.
+        repositories = {git_folder(path) for path in touched} - {""}
+        kin |= {path for path in seen if git_folder(path) in repositories and "/objects/" not in path}
+        kin -= self._moved.union(force)
         self._leave_out(seen, kin, told("it belongs with another file in its folder that stays as it is"))
         return seen
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from dogu.language import told
 from dogu.runtime.journal.apply import Step, UndoRefusal
+from dogu.workspace.held import git_folder
 
 _REFS = ("HEAD", "packed-refs", "refs", "worktrees")
 
@@ -37,14 +38,11 @@ def as_units(
     return left, more
 
 
-def git_folder(path: str) -> str:
-    """Return the repository's folder that a path lies in, by its name; '' for none."""
-    head, found, _ = path.partition("/.git/")
-    return f"{head}/.git" if found else ""
-
-
 def _newer_refs(folder: str, since_s: float) -> Iterator[str]:
-    """Give the files that say where branches stand and that were changed after a time (POSIX)."""
+    """Give the files that say where branches stand and that were written after a time (POSIX).
+
+    Git writes each anew; an undo, which may be another session's, gives them their time back.
+    """
     for name in _REFS:
         path = os.path.join(folder, name)
         for base, _, names in [("", [], [path]), *os.walk(path)]:
@@ -53,5 +51,5 @@ def _newer_refs(folder: str, since_s: float) -> Iterator[str]:
                     status = os.lstat(each)
                 except OSError:
                     continue
-                if not os.path.isdir(each) and status.st_ctime > since_s:
+                if not os.path.isdir(each) and status.st_mtime > since_s:
                     yield each

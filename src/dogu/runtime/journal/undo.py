@@ -191,7 +191,8 @@ class Restorer:
             return UndoRefusal(path, broken, needs=FORCE)
         if not change.may_have_left(seen.state):
             return UndoRefusal(path, difference(seen.state), needs=FORCE)
-        if change.is_time_only and not _has_a_known_time(change, seen.state):
+        # A folder's time changes with all that is in it, and says nothing of anybody.
+        if change.is_time_only and change.before.kind == "file" and not _has_a_known_time(change, seen.state):
             return UndoRefusal(path, told("its time was changed since"), needs=FORCE)
         if change.is_unsure and not is_named:
             why = told("it changed while the command ran, and may be somebody else's doing")

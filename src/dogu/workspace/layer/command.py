@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from glob import escape as glob_escape
@@ -36,6 +37,11 @@ _WAITS = re.compile(
     r"|--(?:watch|reload|serve)\b|\b(?:http\.server|runserver|uvicorn|gunicorn|vite|webpack-dev-server|live-server)\b"
     r"|\b(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve)\b|\b(?:serve_forever|inf(?:inity)?)\b"
 )
+_BETWEEN_PARTS = re.compile(r"[;&|\n()]+")
+_BETWEEN_WORDS = re.compile(r"""[\s'"<>=`]+""")
+_ONLY_NAMES = re.compile(
+    r"\s*(?:rm|mv|ln|ls|stat|find|test|\[|chmod|chown|touch|unlink|mkfifo)\s[^<>]*$"
+)  # opens nothing
 _RENAMES = re.compile(r"\bgit\b[^|;&\n]*\s(?:mv|worktree\s+move|submodule)\b|\brename\w*\b")  # where `mv` would copy
 
 
@@ -61,7 +67,7 @@ class CommandLayers:
 
         What isn't kept at once needn't be seen by processes that live on: those are ended. Blocks.
         """
-        if not self.can or (is_kept and (self._must_be_seen(command) or self._has_jobs())):
+        if not self.can or (is_kept and (self._must_be_seen(command, roots) or self._has_jobs())):
             return None
         self._clear_up(roots)
         return make([*roots, *repositories(roots)], self._folder)
@@ -74,8 +80,10 @@ class CommandLayers:
         """Return why no layers are made for this command any more; "" where they are."""
         return self._without.get(command, "")
 
-    def _must_be_seen(self, command: str) -> bool:
+    def _must_be_seen(self, command: str, roots: Sequence[str]) -> bool:
         if self.goes_without(command) or _GOES_ON.search(command) or _WAITS.search(command):
+            return True
+        if _opens_pipe(command, roots):
             return True
         return not holds_renames() and _RENAMES.search(command) is not None
 
@@ -109,7 +117,7 @@ class CommandLayers:
         """Whether another program holds what is changed: neither saw anything of the other's locks. Blocks."""
         sources = {change.path: change.source for change in changes if not change.comes_along}
         roots = [layer.root for layer in layers.all]
-        return bool(held(sources, roots, lambda path: head_of(path) or head_of(sources[path])))
+        return bool(held(sources, roots, lambda path: head_of(path) or head_of(sources.get(path, path))))
 
     def set_aside(self, changes: Sequence[StagedChange], paths: Collection[str]) -> str:
         """Move the command's versions of paths to where they can be read; "" where there are none. Raises OSError."""
@@ -167,6 +175,20 @@ class CommandLayers:
         for folder in {self._folder, *others, *map(shared_place, roots)}:
             clear_dead(folder)
         self._has_cleared = True
+
+
+def _opens_pipe(command: str, roots: Sequence[str]) -> bool:
+    """Whether a FIFO is named to be opened: in a layer it is another one, and nobody is at its other end."""
+    parts = (part for part in _BETWEEN_PARTS.split(command) if not _ONLY_NAMES.match(part))
+    words = {word for part in parts for word in _BETWEEN_WORDS.split(part) if word}
+    return any(_is_fifo(os.path.join(root, word)) for root in roots for word in words)
+
+
+def _is_fifo(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _sessions(folder: str) -> str:
