@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,3 +132,49 @@ async def test_a_fleet_that_cant_be_written_stops_and_goes_on_later(model: Model
         report = await resume(fleet)
         assert (report.passed, report.stopped) == (3, "")
     assert {row.id: row.attempt for row in rows_of(tmp_path / "out").values()} == {"t0": 1, "t1": 2, "t2": 1}
+
+
+class Steps:
+    """Makes three commands of a task, one after the other, and remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def __call__(self, request: GeminiRequest) -> Turn:
+        texts = [part["text"] for content in request.contents for part in content["parts"] if "text" in part]
+        self.prompts = [text for text in texts if "text" not in text]
+        done = sum("functionResponse" in part for content in request.contents for part in content["parts"])
+        if done >= 3:
+            return Turn(text="done")
+        return Turn(calls=(call("run_shell_command", command=f"echo {done} >> steps.txt; sleep 0.3"),))
+
+
+def test_a_task_goes_on_from_its_record_when_the_driver_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "t.jsonl").write_text(
+        '{"id": "t", "prompt": "count", "setup": "echo set >> up.txt", "check": "true"}\n'
+    )
+    monkeypatch.setenv("GEMINI_API_KEY", "key")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with FakeGemini(steps := Steps()) as fake:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.base_url)
+        words = [sys.executable, "-m", "dogu", "fleet"]
+        driver = subprocess.Popen([*words, "run", "t.jsonl", "--out", "out"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+        second = tmp_path / "out/tasks/t/work/steps.txt"
+        while not second.exists() or second.read_text() != "0\n1\n":
+            assert driver.poll() is None
+            time.sleep(0.02)
+        driver.kill()
+        driver.wait()
+        done = subprocess.run([*words, "resume", "out"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    row = rows_of(tmp_path / "out")["t"]
+    assert (row.passed, row.attempt, row.continued) == (True, 2, True)
+    assert row.requests >= 4
+    patch = (tmp_path / "out/tasks/t/patch.diff").read_text()
+    assert patch.count("+set\n") == 1  # it wasn't set up again
+    assert "+0\n" in patch
+    assert any("cut short" in prompt for prompt in steps.prompts)
+    assert not list((tmp_path / "out/tasks").glob("*/begun.json"))

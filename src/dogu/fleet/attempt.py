@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -12,18 +11,20 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from dogu.agent.events import EndReason, Event, TurnEnd
+from dogu.agent.events import EndReason, PromptGiven, RecordedEvent, TurnEnd
+from dogu.agent.session.record import read_record
 from dogu.app import Opened, Options, Start, agent_of, read_settings
 from dogu.app.conversation import budget_of
 from dogu.app.model_choice import open_model
 from dogu.app.sandboxed import command_surroundings, open_sandbox
+from dogu.app.sessions import check_record
 from dogu.contract import ToolError
 from dogu.fleet.aside import WorldError
 from dogu.fleet.limits import FleetSpentError, LimitedModel, Limits
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Checked, Reason, Row, errors_of
 from dogu.fleet.tasks import Bounds, Task
-from dogu.fleet.world import World, make_world, write_files
+from dogu.fleet.world import Begun, World, make_world, write_files
 from dogu.language import told
 from dogu.models.events import ModelError, Usage
 from dogu.runtime.calls import ToolAnswer
@@ -38,6 +39,7 @@ from dogu.workspace.sandbox.ladder import Confined
 
 _KEPT_OUTPUT_CHARS = 20_000
 _KEPT_TEXT_CHARS = 20_000
+_GO_ON = "You were cut short, and what you had running has ended. Look how far it is, and go on with the task above."
 _REASONS = {
     EndReason.DONE: Reason.DONE,
     EndReason.STOPPED: Reason.STOPPED,
@@ -100,10 +102,14 @@ class Attempts:
     async def _run(self, work: Work, found: _Found) -> None:
         task = work.task
         place = os.path.join(self._folder, "tasks", task.id)
-        world = await to_thread.run_sync(make_world, task, place, self._folder)
-        is_kept = self._plan.keep_worlds
+        begun = await to_thread.run_sync(_begun, task, place) if work.attempt > 1 else None
+        world = begun.world if begun else await to_thread.run_sync(make_world, task, place, self._folder)
+        is_kept, is_over = self._plan.keep_worlds, True
         try:
-            await self._in_world(task, world, found)
+            await self._in_world(task, world, begun, found)
+        except (FleetSpentError, anyio.get_cancelled_exc_class()):
+            is_over = False  # an attempt that goes on finds it as it is
+            raise
         except _NoPatchError as error:
             is_kept = is_kept or world.has_room()
             message = told("no patch could be made: {why}", why=str(error))
@@ -111,33 +117,36 @@ class Attempts:
                 message = f"{message}; {told('the folder is kept: {folder}', folder=world.root)}"
             raise WorldError(message) from error
         finally:
-            shutil.rmtree(os.path.join(place, "tmp"), ignore_errors=True)
-            if not is_kept:
+            if is_over:
                 with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(world.remove)
+                    await to_thread.run_sync(world.clear if is_kept else world.remove)
 
-    async def _in_world(self, task: Task, world: World, found: _Found) -> None:
+    async def _in_world(self, task: Task, world: World, begun: Begun | None, found: _Found) -> None:
         bounds = self._plan.bounds_of(task.budget)
         options = self._options(task, world, bounds)
+        if begun is not None:
+            options = msgspec.structs.replace(options, resume=os.path.basename(begun.session))
+            await to_thread.run_sync(found.go_on, begun)
         start = Start(options, read_settings(options))
-        if task.setup:
+        if task.setup and begun is None:
             setup = await self._command(task.setup, world, start.settings)
             found.row = msgspec.structs.replace(found.row, setup=setup)
             if setup.exit_code != 0:
                 found.ended(Reason.SETUP, setup.error or f"exit code {setup.exit_code}")
                 return
-        await self._agent(start, bounds, found)
+        await self._agent(start, bounds, found, world)
         file = os.path.join(world.place, "patch.diff")
         try:
+            await to_thread.run_sync(world.close)
             patch = await to_thread.run_sync(world.patch, file)
-        except WorldError as error:
+        except (OSError, WorldError) as error:
             raise _NoPatchError(str(error)) from error
         patch = msgspec.structs.replace(patch, file=file.removeprefix(f"{self._folder}/"))
         found.row = msgspec.structs.replace(found.row, patch=patch)
         if task.check:
             await self._check(task, world, start.settings, found)
 
-    async def _agent(self, start: Start, bounds: Bounds, found: _Found) -> None:
+    async def _agent(self, start: Start, bounds: Bounds, found: _Found, world: World) -> None:
         """Have the agent work on it; whatever it comes to, what it did is in the world."""
         model = start.settings.model
         inner = open_model(model)
@@ -150,6 +159,7 @@ class Attempts:
         limited = LimitedModel(inner, self._limits, cost_of)
         with anyio.move_on_after(bounds.timeout_s) as scope:
             async with agent_of(start, limited) as opened:
+                await to_thread.run_sync(Begun.of(found.task, world, opened.session.path).keep)
                 await found.watch(opened, self._folder)
         if found.row.session:
             await to_thread.run_sync(_write_page, self._folder, found.row)
@@ -217,7 +227,8 @@ class _Found:
 
     def __init__(self, task: Task) -> None:
         passed = False if task.check else None
-        self.prompt = task.prompt
+        self.task = task
+        self._prompt = task.prompt
         self.row = Row(task.id, passed, Reason.DONE, group=task.group)
         self._answers: list[ToolAnswer] = []
         self._requests = 0
@@ -228,11 +239,18 @@ class _Found:
         passed = False if reason in (Reason.WORLD, Reason.SETUP, Reason.DEFECT) else self.row.passed
         self.row = msgspec.structs.replace(self.row, reason=reason, message=message, passed=passed)
 
+    def go_on(self, begun: Begun) -> None:
+        """Count what the attempt before did, which was cut short, and have the agent go on."""
+        self._prompt = _GO_ON
+        self.row = msgspec.structs.replace(self.row, continued=True)
+        for recorded in read_record(begun.session):
+            self._event(recorded.event)
+
     async def watch(self, opened: Opened, folder: str) -> None:
         """Run the agent's one turn, and keep what it came to, also when it is cut short."""
         session = opened.session.path.removeprefix(f"{folder}/")
         self.row = msgspec.structs.replace(self.row, model=opened.agent.model.name, session=session)
-        prompt = await opened.read_prompt(self.prompt)
+        prompt = await opened.read_prompt(self._prompt)
         try:
             self._end(await opened.agent.run(prompt, self._event))
         except FleetSpentError:
@@ -249,7 +267,7 @@ class _Found:
                 errors=errors_of(self._answers),
             )
 
-    def _event(self, event: Event) -> None:
+    def _event(self, event: RecordedEvent) -> None:
         match event:
             case CallFinished(call=call, result=result):
                 self._answers.append(ToolAnswer(call, result))
@@ -296,6 +314,19 @@ class _Shares:
         for number in self._running:
             self._running[number] += (now - self._seen) / len(self._running)
         self._seen = now
+
+
+def _begun(task: Task, place: str) -> Begun | None:
+    """Find what an attempt that was cut short left, if its record is as it was written and has the prompt."""
+    begun = Begun.left(task, place)
+    if begun is None:
+        return None
+    try:
+        check_record(StoredSession(begun.session, read_facts(begun.session)), is_unverified=False)
+        has_prompt = any(isinstance(recorded.event, PromptGiven) for recorded in read_record(begun.session))
+    except (OSError, ToolError):
+        return None
+    return begun if has_prompt else None
 
 
 def _write_page(folder: str, row: Row) -> None:

@@ -88,7 +88,7 @@ class Driver:
     async def run(self, engine: Engine) -> Report:
         """Run the fleet; what was begun and cut short is begun anew, in a clean world. Raises `ToolError`."""
         for task_id in self._fleet.take_back():
-            self._watch(PutBack(task_id, told("it was cut short, and begins anew")))
+            self._watch(PutBack(task_id, told("it was cut short, and is run again")))
         try:
             while not self._stopped and self._fleet.counts().queued:
                 moves = self._moves

@@ -51,7 +51,8 @@ class Row(msgspec.Struct, frozen=True):
 
     `session` is the folder of the record, relative to the fleet's. `errors` counts calls that failed, by tool and kind
     (`replace: edit_not_found`). `cpu_s` is the worker's, shared out among what ran in it at the same time. `attempt`
-    counts how often the task was begun: an attempt that was cut short leaves nothing but its number.
+    counts how often the task was begun; `continued` says that the last attempt went on in the world and from the record
+    of one that was cut short. Otherwise it began anew, and what had been cut short left nothing but its number.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Row(msgspec.Struct, frozen=True):
     wall_s: float = 0.0
     cpu_s: float = 0.0
     attempt: int = 1
+    continued: bool = False
     finished: float = 0.0
 
 

@@ -24,8 +24,10 @@ from dogu.workspace import fs
 
 _FILE = "fleet.sqlite"
 _SPENT = "spent"
+WORKERS_LOCK = "workers.lock"  # shared by all workers while they live
 _UNFINISHED = f"{_FILE}.new"
 _ROOM_BYTES = 8 * 1024 * 1024  # twice what SQLite's log grows to before it is written from its beginning again
+_WORKERS_TAKE_S = 30.0
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -142,6 +144,7 @@ class Fleet:
             message = told("{folder} is being run by another process.", folder=self.folder)
             raise ToolError(ErrorKind.IO_ERROR, message) from None
         self._lock = lock
+        _await_workers(self.place(WORKERS_LOCK), self.folder)
         with suppress(sqlite3.Error, OSError):
             self._hold_room()
 
@@ -262,6 +265,24 @@ class Fleet:
     def place(self, *names: str) -> str:
         """Return the path of something in the fleet's folder."""
         return os.path.join(self.folder, *names)
+
+
+def _await_workers(path: str, folder: str) -> None:
+    """Wait until the workers of a driver that died have ended: they may still be in the tasks' folders."""
+    lock = fs.open(path, os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+    until = time.monotonic() + _WORKERS_TAKE_S
+    try:
+        while True:
+            try:
+                fs.flock(lock, fs.LOCK_EX | fs.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    message = told("{folder} still has workers of a run that ended.", folder=folder)
+                    raise ToolError(ErrorKind.IO_ERROR, message) from None
+                time.sleep(0.05)
+    finally:
+        os.close(lock)
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -11,9 +11,11 @@ from anyio.abc import TaskGroup
 
 from dogu.fleet.attempt import Attempts, Work
 from dogu.fleet.limits import Spent
+from dogu.fleet.store import WORKERS_LOCK
 from dogu.fleet.wire import Begin, Done, FromWorker, Granted, Run, ToWorker, Used, Wants, line_of
 from dogu.language import speak
 from dogu.serve.private_streams import lines_of, private_input, private_output
+from dogu.workspace import fs
 
 
 class _DriversLimits:
@@ -65,6 +67,8 @@ class _Worker:
         match message:
             case Begin(folder=folder, plan=plan, home=home, language=language):
                 speak(language)
+                lock = fs.open(os.path.join(folder, WORKERS_LOCK), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+                fs.flock(lock, fs.LOCK_SH)  # until this process ends: who drives next waits for that
                 self._attempts = Attempts(folder, plan, self._limits, home)
             case Run(work=work):
                 self._group.start_soon(self._attempt, work)

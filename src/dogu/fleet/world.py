@@ -74,8 +74,70 @@ class World(msgspec.Struct, frozen=True):
 
     def remove(self) -> None:
         """Take away the folder; the home with the record stays."""
+        self.clear()
         _remove(self.root)
         _remove(_aside(self.place))
+
+    def clear(self) -> None:
+        """Take away what no attempt needs any more; its folder stays."""
+        self.close()
+        _remove(os.path.join(self.place, "tmp"))
+
+    def close(self) -> None:
+        """Let no other attempt go on in it: what the check brings is in it soon. Raises OSError."""
+        _remove(_begun(self.place))
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """That the agent works in a world: kept beside it while it does.
+
+    `boot` says which start of the machine it was, `session` is the record's folder.
+    """
+
+    task: str
+    boot: str
+    session: str
+    world: World
+
+    @classmethod
+    def of(cls, task: Task, world: World, session: str) -> Begun:
+        """Say so of a task."""
+        return cls(_digest(task), _boot(), session, world)
+
+    @classmethod
+    def left(cls, task: Task, place: str) -> Begun | None:
+        """Find what an attempt that was cut short left, of this very task, since the machine was started.
+
+        A machine that went down may have lost what was written last.
+        """
+        try:
+            with open(_begun(place), "rb") as file:
+                found = msgspec.json.decode(file.read(), type=cls)
+        except (OSError, msgspec.DecodeError):
+            return None
+        is_it = found.task == _digest(task) and found.boot == _boot() != "" and found.world.place == place
+        return found if is_it and os.path.isdir(found.world.root) else None
+
+    def keep(self) -> None:
+        """Note it. Raises OSError."""
+        with open(_begun(self.world.place), "wb") as file:
+            file.write(msgspec.json.encode(self))
+
+
+def _begun(place: str) -> str:
+    return os.path.join(place, "begun.json")
+
+
+def _digest(task: Task) -> str:
+    return hashlib.sha256(msgspec.json.encode(task)).hexdigest()
+
+
+def _boot() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def make_world(task: Task, place: str, fleet: str) -> World:
