@@ -8,14 +8,27 @@ import pytest
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.anthropic import AnthropicAnswer
 from dogu.models.call_arguments import read_arguments
-from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, TextDelta, ThoughtDelta, Usage
+from dogu.models.events import (
+    Finished,
+    FunctionCallEvent,
+    ModelError,
+    ModelErrorKind,
+    ModelEvent,
+    TextDelta,
+    ThoughtDelta,
+    Usage,
+)
 from dogu.models.gemini import GeminiAnswer
 from dogu.models.openai_answer import OpenAIAnswer
 from dogu.models.openai_compatible import OpenAICompatible
 from dogu.models.options import ModelOptions
 from dogu.models.prices import ANTHROPIC, price_of
+from dogu.models.reading import Mending
+from dogu.models.responses import ResponsesAnswer
+from dogu.models.retry import RetryPolicy
 from dogu.models.schemas import PLAIN
 from dogu.models.translation import Tools
+from dogu.models.transport_errors import Timeouts
 from dogu.testing.wire_server import Reply, WireRequest, WireServer
 
 GLOB = FunctionDeclaration("glob", "Finds files.", {"type": "object", "properties": {"pattern": {"type": "string"}}})
@@ -203,3 +216,156 @@ def test_a_call_said_in_both_generations_words_at_once_is_one_call() -> None:
         for part in arguments
     ]
     assert calls_in(read(*chunks)) == [("glob", {"pattern": "*"})]
+
+
+def begun(block: dict[str, Any], *deltas: dict[str, Any]) -> list[ModelEvent]:
+    """Return the events of an answer of Claude whose first block begins as `block`."""
+    answer = AnthropicAnswer("here", Tools(PLAIN))
+    events: list[dict[str, Any]] = [{"type": "content_block_start", "index": 0, "content_block": block}]
+    events += [{"type": "content_block_delta", "index": 0, "delta": each} for each in deltas]
+    events += [{"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "."}}]
+    events += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}]
+    return [*answer.absorb([msgspec.json.encode(event) for event in events]), *answer.finish()]
+
+
+@pytest.mark.parametrize("odd", [None, 3, [], {}])
+def test_a_block_begins_with_any_value_in_its_fields(odd: object) -> None:
+    assert text_in(begun({"type": "text", "text": odd}, {"type": "text_delta", "text": "hi"})) == "hi."
+    thought = ({"type": "thinking_delta", "thinking": "m"}, {"type": "signature_delta", "signature": "S"})
+    for block in ({"type": "thinking", "thinking": odd, "signature": odd}, {"type": odd, "citations": odd}):
+        finished = begun(block, *thought)[-1]
+        assert isinstance(finished, Finished)
+        first = msgspec.json.decode(finished.content)["parts"][0]
+        assert (first["text"], first["wire"].get("signature") or first["wire"]["block"]["signature"]) == ("m", "S")
+    used = begun({"type": "tool_use", "id": odd, "name": odd, "input": odd})
+    assert calls_in(used)[0][0] == "unnamed_function"
+
+
+@pytest.mark.parametrize("bad", [b"\xc4", b"\\ud83d"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        b'{"functionCall":{"name":"gl@ob","args":{}}}',
+        b'{"functionCall":{"name":"glob","args":{"pattern":"@"}}}',
+        b'{"functionCall":{"name":"glob","id":"@","args":{"@":1}},"x":"@"}',
+        b'{"text":"hi","thoughtSignature":"S@"}',
+        b'{"text":"hi","thought":true,"x@":"@"}',
+        b'{"executableCode":{"code":"@"}}',
+    ],
+)
+def test_nothing_that_is_no_character_passes_a_gemini_answer(part: bytes, bad: bytes) -> None:
+    answer = GeminiAnswer()
+    answer.absorb([b'{"candidates":[{"content":{"parts":[' + part.replace(b"@", bad) + b"]}}]}"])
+    answer.absorb([b'{"candidates":[{"content":{"parts":[{"text":"end"}]},"finishReason":"STOP"}]}'])
+    finished = answer.finish()[-1]
+    assert isinstance(finished, Finished)
+    assert "end" in msgspec.json.encode(msgspec.json.decode(finished.content)).decode()
+
+
+def test_a_character_in_two_events_is_one() -> None:
+    mending = Mending()
+    first, second = b'{"text":"a\\ud83d","x":1}', b'{"text":"\\ude00b \\ud83d\\ude00 \\\\ud83d"}'
+    said = [msgspec.json.decode(mending.mend(payload))["text"] for payload in (first, second)]
+    assert "".join(said) == "a\U0001f600b \U0001f600 \\ud83d"
+    assert msgspec.json.decode(mending.mend(b'["\\ude00","\\ud83dx","\\ud83d"]')) == ["\ufffd", "\ufffdx", ""]
+
+
+def feed(answer: Any, payload: bytes, times: int) -> None:
+    for _ in range(times):
+        answer.absorb([payload])
+
+
+@pytest.mark.parametrize("piece_of_it", ["  \n", "\\\\n", "0,"])
+@pytest.mark.parametrize("wire", [OpenAIAnswer, AnthropicAnswer, ResponsesAnswer])
+def test_arguments_without_end_are_left_and_the_model_is_told(wire: type[Any], piece_of_it: str) -> None:
+    events = {
+        OpenAIAnswer: piece(0, "glob", piece_of_it),
+        AnthropicAnswer: {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": piece_of_it},
+        },
+        ResponsesAnswer: {"type": "response.function_call_arguments.delta", "delta": piece_of_it},
+    }
+    answer, payload = wire(), msgspec.json.encode(events[wire])
+    with pytest.raises(ModelError, match="without end") as caught:
+        feed(answer, payload, 10_000)
+    assert caught.value.kind is ModelErrorKind.MALFORMED
+    assert "repeated" in caught.value.hint
+    assert caught.value.is_retryable
+
+
+def test_long_arguments_that_come_whole_or_do_not_repeat_are_taken() -> None:
+    answer = OpenAIAnswer()
+    answer.absorb([msgspec.json.encode(piece(0, "glob", '{"pattern": "' + "x" * 20_000 + '"}'))])
+    for number in range(4_000):
+        answer.absorb([msgspec.json.encode(piece(1, "glob", f"{number},"))])
+
+
+KEPT_ALIVE: list[tuple[type[Any], dict[str, Any], dict[str, Any]]] = [
+    (OpenAIAnswer, delta(content="", role="assistant"), delta(content="x")),
+    (OpenAIAnswer, delta(tool_calls=[{"index": 0, "id": "c", "function": {"arguments": ""}}]), piece(0, "glob")),
+    (AnthropicAnswer, {"type": "ping"}, {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "x"}}),
+    (
+        ResponsesAnswer,
+        {"type": "response.in_progress", "response": {"status": "in_progress"}},
+        {"type": "response.output_text.delta", "delta": "x"},
+    ),
+    (
+        GeminiAnswer,
+        {"candidates": [{"content": {"parts": [{"text": ""}]}}], "usageMetadata": {"promptTokenCount": 3}},
+        {"candidates": [{"content": {"parts": [{"text": "x"}]}}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("wire", "silent", "saying"), KEPT_ALIVE)
+def test_only_an_event_that_says_something_new_is_heard(
+    wire: type[Any], silent: dict[str, Any], saying: dict[str, Any]
+) -> None:
+    answer = wire()
+    answer.absorb([msgspec.json.encode(silent)] * 3)
+    assert answer.heard == 0
+    answer.absorb([msgspec.json.encode(saying)])
+    assert answer.heard == 1
+
+
+async def drained(model: OpenAICompatible) -> None:
+    async with model.stream("", [b'{"role":"user","parts":[{"text":"hi"}]}'], []) as events:
+        async for _ in events:
+            pass
+
+
+@pytest.mark.anyio
+async def test_a_stream_that_is_only_kept_alive_ends() -> None:
+    def serve(_request: WireRequest, reply: Reply) -> None:
+        reply.begin()
+        while True:
+            reply.chunk(b'data: {"choices":[{"delta":{"content":""}}]}\n\n')
+            reply.wait(0.02)
+
+    server = WireServer(serve)
+    server.start()
+    options = ModelOptions(retry=RetryPolicy(tries=1), timeouts=Timeouts(silent_s=0.2))
+    try:
+        model = OpenAICompatible("qwen", server.url, options=options)
+        with pytest.raises(ModelError, match="no data for"):
+            await drained(model)
+        await model.aclose()
+    finally:
+        server.close()
+
+
+def test_a_call_whose_arguments_are_counted_as_the_next_one_is_one_call() -> None:
+    parts = [
+        delta(tool_calls=[{"index": 1, "id": None, "function": {"name": None, "arguments": text}}])
+        for text in ('{"pat', 'tern": "*"}')
+    ]
+    assert calls_in(read(piece(0, "glob", id="c1"), *parts)) == [("glob", {"pattern": "*"})]
+
+
+def test_what_arrived_with_an_error_is_said_before_it() -> None:
+    payloads = [delta(content="half"), {"error": {"code": 500, "message": "x"}}]
+    with pytest.raises(ModelError) as caught:
+        OpenAIAnswer().absorb([msgspec.json.encode(payload) for payload in payloads])
+    assert caught.value.said == [TextDelta("half")]

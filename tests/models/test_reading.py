@@ -281,3 +281,73 @@ def test_a_name_said_again_at_the_end_is_no_second_call() -> None:
 def test_only_the_first_of_several_choices_is_the_answer() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}]}
     assert text_in(events_of(OpenAIAnswer(), [other, *CHAT])) == "hi"
+
+
+def thought_back(*deltas: dict[str, Any]) -> dict[str, Any]:
+    """Return the model's message as it goes back to a chat server that answered so."""
+    call = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "glob", "arguments": "{}"}}]}
+    chunks = [{"choices": [{"delta": each}]} for each in (*deltas, call)]
+    content = content_of(events_of(OpenAIAnswer("here"), [*chunks, CHAT[1]]))
+    return messages_of(content, "here", Echo())[0]
+
+
+def test_thinking_blocks_in_pieces_without_an_index_are_one_until_the_signature() -> None:
+    def block(thinking: str, signature: str = "") -> dict[str, Any]:
+        return {"type": "thinking", "thinking": thinking, "signature": signature}
+
+    message = thought_back(
+        {"thinking_blocks": [block("a")]},
+        {"thinking_blocks": [block("b")]},
+        {"thinking_blocks": [block("", "S1")]},
+        {"thinking_blocks": [block("c"), {"type": "redacted_thinking", "data": "D"}]},
+        {"thinking_blocks": [{"type": "redacted_thinking", "data": "E"}]},
+    )
+    assert message["thinking_blocks"] == [
+        block("ab", "S1"),
+        block("c"),
+        {"type": "redacted_thinking", "data": "D"},
+        {"type": "redacted_thinking", "data": "E"},
+    ]
+
+
+def test_mistrals_thoughts_go_back_within_the_content() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    text = {"type": "text", "text": "Look."}
+    assert thought_back({"content": [thought]}, {"content": [text]})["content"] == [thought, text]
+
+
+@pytest.mark.parametrize("has_calls", [True, False])
+def test_a_server_that_wants_thoughts_gets_them_with_every_message_of_the_models(has_calls: bool) -> None:
+    echo = Echo()
+    said = '{"error":{"message":"The `reasoning_content` in the thinking mode must be passed back to the API."}}'
+    assert echo.learns(said, list[None]().clear)
+    call: list[Any] = [{"functionCall": {"name": "glob", "args": {}}}] if has_calls else []
+    said_before = msgspec.json.encode({"role": "model", "parts": [{"text": "hi"}, *call]})
+    content = msgspec.json.decode(said_before, type=HistoryContent)
+    assert messages_of(content, "here", echo)[0]["reasoning_content"].strip() == ""
+    assert messages_of(content, "here", echo)[0]["reasoning_content"]
+
+
+def test_a_foreign_refusal_teaches_nothing_about_thoughts() -> None:
+    echo = Echo()
+    for said in (
+        '{"error":{"message":"Unsupported parameter: \'temperature\' is not supported with reasoning models."}}',
+        '{"error":{"message":"no reasoning_effort here", "param":"reasoning_effort"}}',
+        "reasoning models cost more",
+    ):
+        assert not echo.learns(said, list[None]().clear)
+    assert echo.learns('{"error":{"message":"property \'reasoning\' is unsupported"}}', list[None]().clear)
+    assert not echo.gives_thoughts_back
+
+
+def test_reasoning_that_led_to_nothing_stays_behind() -> None:
+    reasoning = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "E"}
+    events = [
+        {"type": "response.output_item.done", "output_index": 0, "item": reasoning},
+        {
+            "type": "response.incomplete",
+            "response": {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+        },
+    ]
+    content = content_of(events_of(ResponsesAnswer("here"), events))
+    assert items_of(content, "here") == []

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
 from dogu.models.anthropic import AnthropicAnswer
+from dogu.models.delays import delay_told
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.gemini import GeminiAnswer
 from dogu.models.openai_answer import OpenAIAnswer
-from dogu.models.refusals import refusal_of, stream_error_of
+from dogu.models.refusals import refusal_of, refused_field, stream_error_of
 from dogu.models.responses import ResponsesAnswer
 from dogu.models.transport_errors import HttpRefusal
 
@@ -93,3 +96,97 @@ def test_an_error_in_a_stream_is_told_apart_on_every_wire(told: object, kind: Mo
 def test_the_delay_of_a_limit_is_read_wherever_it_stands() -> None:
     body = error("slow", details=[{"violations": "no"}, {"retryDelay": "1.2s"}])
     assert refusal_of(HttpRefusal(429, {"retry-after": "9"}, msgspec.json.encode(body))).retry_after_s == 1.2
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"retry-after": "3"}, {}),
+        ({"retry-after": "3s"}, {}),
+        ({"retry-after": "3, 3"}, {}),
+        ({"retry-after": "3; x"}, {}),
+        ({"retry-after": "PT3S"}, {}),
+        ({"retry-after": "9", "retry-after-ms": "3000"}, {}),
+        ({"x-ms-retry-after-ms": "3000"}, {}),
+        ({"retry-after": "soon", "x-ratelimit-reset-requests": "3s"}, {}),
+        ({"x-ratelimit-reset-requests": "1d", "x-ratelimit-reset-tokens": "2.5s500ms"}, {}),
+        (
+            {
+                "x-ratelimit-reset-requests": "3000ms",
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-tokens": "1ms",
+                "x-ratelimit-remaining-tokens": "99",
+            },
+            {},
+        ),
+        ({}, error("Rate limit reached. Please retry after 3 seconds.")),
+        ({}, error("Limit 30000, Used 29000. Please try again in 0m3s. Visit https://x/7s")),
+        ({}, error("Please try again in 3000ms.")),
+        ({}, error("x", retry_after=3)),
+        ({}, error("x", retry_after_seconds="3")),
+        ({}, error("x", metadata={"headers": {"Retry-After": "3"}})),
+        ({}, error("x", details=[{"retryDelay": "3s"}])),
+    ],
+)
+def test_a_delay_is_read_in_every_form(headers: dict[str, str], body: object) -> None:
+    assert refusal_of(HttpRefusal(429, headers, msgspec.json.encode(body))).retry_after_s == 3.0
+    if not headers:
+        assert stream_error_of(msgspec.json.encode(body)).retry_after_s == 3.0
+
+
+@pytest.mark.parametrize("scale", [1, 1000])
+def test_a_time_at_which_a_limit_is_renewed_is_the_time_until_then(scale: int) -> None:
+    at = str(int((time.time() + 30) * scale))
+    nested = error("x", code=429, metadata={"headers": {"X-RateLimit-Reset": at}})
+    told_s = refusal_of(HttpRefusal(429, {}, msgspec.json.encode(nested))).retry_after_s
+    assert told_s is not None
+    assert 25 < told_s <= 30
+    in_iso = (datetime.now(UTC) + timedelta(seconds=30)).isoformat()
+    told_s = delay_told({"anthropic-ratelimit-requests-reset": in_iso}, [], "")
+    assert told_s is not None
+    assert 25 < told_s <= 30
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1e400",
+        "nan",
+        "1_0",
+        "\u0662",
+        "Wed, 21 Oct 2015 07:28:00 +99999999999999",
+        "Wed, 21 Oct 99999 07:28:00 GMT",
+        "Mon, 01 Jan 0001 00:00:00 +2359",
+        "9999-12-31T23:59:59-23:59:59",
+        "0x2",
+        "PT",
+        "",
+    ],
+)
+def test_a_delay_that_makes_no_sense_is_none_and_never_fails(value: str) -> None:
+    headers = {"retry-after": value, "retry-after-ms": value, "x-ratelimit-reset": value}
+    body = msgspec.json.encode(error("wait " + value, retry_after=value, details=[{"retryDelay": value}]))
+    assert refusal_of(HttpRefusal(429, headers, body)).retry_after_s in (None, 0.0) or value.startswith("9999")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (error("'temperature' is not supported with reasoning models.", param="temperature"), "temperature"),
+        (error("'temperature' is not supported with reasoning models."), "temperature"),
+        (error("temperature is not supported with reasoning models."), "temperature"),
+        (error("Use 'seed' instead of reasoning.", param="temperature"), "temperature"),
+        (error("no reasoning today, the temperature and the seed are fine"), ""),
+        (error("Invalid value: 'seed'", param="model"), ""),
+        (error("Extra inputs are not permitted", param="messages.[2].temperature"), ""),
+        ({"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs"}]}, "seed"),
+        ({"detail": [{"loc": ["body", "messages", 1, "assistant", "reasoning"], "msg": "seed"}]}, ""),
+        (error("Unrecognized request argument supplied: reasoning_effort"), "reasoning_effort"),
+        (error("[{'type': 'extra_forbidden', 'loc': ('body', 'seed')}]"), "seed"),
+        (error("output.temperature: Extra inputs are not permitted"), "temperature"),
+        ("seed is unsupported", "seed"),
+    ],
+)
+def test_the_field_that_a_server_refuses_is_told_from_its_prose(body: object, field: str) -> None:
+    said = body if isinstance(body, str) else msgspec.json.encode(body).decode()
+    assert refused_field(said, ("temperature", "seed", "reasoning", "reasoning_effort")) == field

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dogu.models.delays import delay_told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind, ModelEvent, Retrying, TextDelta
 from dogu.models.retry import RetryPolicy, with_retries
-from dogu.models.transport_errors import HttpRefusal, told_by_header
 
 POLICY = RetryPolicy(tries=4, first_delay_s=0.0)
 
@@ -43,11 +43,11 @@ def test_a_wait_that_was_told_is_never_shortened(told_s: float, chance: float) -
     ],
 )
 def test_retry_after_is_seconds_or_a_date(value: str, seconds: float | None) -> None:
-    assert told_by_header(HttpRefusal(429, {"retry-after": value}, b"")) == seconds
+    assert delay_told({"retry-after": value}, [], "") == seconds
 
 
 def test_a_date_in_the_future_is_the_time_until_then() -> None:
-    told_s = told_by_header(HttpRefusal(429, {"retry-after": "Wed, 21 Oct 2065 07:28:00 GMT"}, b""))
+    told_s = delay_told({"retry-after": "Wed, 21 Oct 2065 07:28:00 GMT"}, [], "")
     assert told_s
     assert told_s > 1e6
 

@@ -26,7 +26,7 @@ from dogu.agent.events import (
 )
 from dogu.agent.history import History
 from dogu.agent.housekeeping import AgentServices, with_note
-from dogu.agent.loop_detection import EndlessText, LoopDetection
+from dogu.agent.loop_detection import LoopDetection
 from dogu.agent.stream import TurnStream, fairly
 from dogu.agent.system_prompt import Instructions
 from dogu.contract.content import Content
@@ -47,6 +47,7 @@ from dogu.models.events import (
     Usage,
 )
 from dogu.models.model import Model
+from dogu.models.reading import EndlessText
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted, Within, emit_nothing, recording
 from dogu.runtime.executor import Executor

@@ -48,36 +48,6 @@ class LoopDetection:
         self._recent.clear()
 
 
-class EndlessText:
-    """Watches an answer as it streams; a stretch that is one piece over and over has no end of its own.
-
-    What comes whole, in one or a few deltas, has ended already, whatever it says.
-    """
-
-    _LONGEST_PIECE = 1_000
-    _STRETCH = 4_000
-    _LOOKS_EVERY = 500
-    _FEWEST_DELTAS = 4
-
-    def __init__(self) -> None:
-        self._tail = ""
-        self._unseen = self._deltas = 0
-
-    def add(self, text: str) -> bool:
-        """Take more of the answer; whether its last 4,000 characters are one piece of at most 1,000, repeated."""
-        self._tail = (self._tail + text)[-self._STRETCH - self._LONGEST_PIECE :]
-        self._unseen += len(text)
-        self._deltas += 1
-        is_short = self._deltas < self._FEWEST_DELTAS or len(self._tail) <= self._STRETCH
-        if is_short or self._unseen < self._LOOKS_EVERY:
-            return False
-        self._unseen = 0
-        tail = self._tail
-        before = tail.rfind(tail[-40:], -self._LONGEST_PIECE - 40, -1)
-        period = len(tail) - 40 - before
-        return before >= 0 and tail[-self._STRETCH :] == tail[-self._STRETCH - period : -period]
-
-
 def _signature(answer: ToolAnswer) -> int:
     """What makes a call with its answer the same as another: of a failure, the numbers in it don't count."""
     said = _ONLY_SAID.get(answer.call.name)

@@ -74,7 +74,18 @@ def _validator(schema: JsonObject) -> Any:
 
 def _linear(schema: JsonObject) -> Any:
     options = jsonschema_rs.RegexOptions()  # a linear-time engine
-    return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=options)
+    try:
+        return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=options)
+    except jsonschema_rs.ValidationError:
+        if "$schema" in schema:
+            raise
+        # Of a draft that it doesn't name: `exclusiveMinimum: true`, lists of `items`.
+        for draft in (jsonschema_rs.Draft7Validator, jsonschema_rs.Draft4Validator):
+            try:
+                return draft(schema, retriever=_refuse, pattern_options=options)
+            except (jsonschema_rs.ValidationError, ValueError):
+                continue
+        raise
 
 
 def _runnable(node: object, left_out: list[str]) -> object:

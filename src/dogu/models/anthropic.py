@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -34,8 +34,8 @@ from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
 from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.options import ModelOptions, merged
-from dogu.models.reading import decoded, events_of
-from dogu.models.refusals import is_error
+from dogu.models.reading import Arguments, decoded, events_of, says_something
+from dogu.models.refusals import is_error, refused_field
 from dogu.models.schemas import ANTHROPIC as DIALECT
 from dogu.models.translation import (
     HistoryAnswer,
@@ -100,6 +100,7 @@ def _medium(blob: HistoryBlob) -> dict[str, Any] | None:
 
 _TEXT = frozenset(("type", "text"))
 _THINKING = frozenset(("type", "thinking", "signature"))
+_WORDS = frozenset(("type", "text", "thinking", "signature", "data", "id", "name"))  # of a block: texts, or not there
 
 
 class WireMessage(msgspec.Struct):
@@ -126,7 +127,8 @@ class _Block:
     """A block that grows."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        self.fields = fields
+        is_odd = {name: name in _WORDS and not isinstance(value, str) for name, value in fields.items()}
+        self.fields = {name: value for name, value in fields.items() if not is_odd[name]}
         self.json = ""
 
     def add(self, delta: dict[str, Any]) -> ModelEvent | None:
@@ -136,15 +138,18 @@ class _Block:
                 self.fields["text"] = self.fields.get("text", "") + text
                 return TextDelta(text) if text else None
             case {"type": "thinking_delta", "thinking": str(thought)}:
+                self.fields.setdefault("type", "thinking")
                 self.fields["thinking"] = self.fields.get("thinking", "") + thought
                 return ThoughtDelta(thought) if thought else None
             case {"type": "signature_delta", "signature": str(signature)}:
+                self.fields.setdefault("type", "thinking")
                 self.fields["signature"] = self.fields.get("signature", "") + signature
             case {"type": "input_json_delta", "partial_json": str(piece)}:
                 self.fields.setdefault("type", "tool_use")
                 self.json += piece
             case {"type": "citations_delta", "citation": citation}:
-                self.fields["citations"] = [*(self.fields.get("citations") or ()), citation]
+                cited: object = self.fields.get("citations")
+                self.fields["citations"] = [*(cast("list[object]", cited) if isinstance(cited, list) else ()), citation]
             case _:
                 pass
         return None
@@ -182,6 +187,8 @@ class AnthropicAnswer:
         self._counts = Counts()
         self._stop = ""
         self._is_done = False
+        self._arguments = Arguments()
+        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether the message has stopped, or its reason has come."""
@@ -223,8 +230,11 @@ class AnthropicAnswer:
         self._counts.take(event.message and event.message.usage)
         match event.type:
             case "content_block_start" if event.content_block is not None:
+                self.heard += 1
                 return self._begin(event.index, event.content_block).shown()
             case "content_block_delta" if event.delta is not None:
+                self.heard += says_something(event.delta)
+                self._arguments.watch(event.delta.get("partial_json"))
                 block = self._at.get(event.index) or self._begin(event.index, {})
                 shown = block.add(event.delta)
                 return [shown] if shown is not None else []
@@ -234,6 +244,7 @@ class AnthropicAnswer:
                 self._is_done = True
             case "message":
                 self._is_done, self._stop = True, event.stop_reason or ""
+                self.heard += 1
                 blocks = [self._begin(None, fields) for fields in event.content or ()]
                 return [shown for block in blocks for shown in block.shown()]
             case _:
@@ -277,6 +288,8 @@ _ASSISTANT = b'{"role":"assistant"'
 _CACHED = {"type": "ephemeral"}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _ADAPTIVE_FROM = (4, 6)
+_THOUGHT_FIELDS = ("thinking", "adaptive", "display", "budget_tokens", "output_config", "effort")
+_SAMPLED_BY_ONE_FROM = (4, 1)  # temperature and top_p together are refused
 _UNSAMPLED_FROM = (4, 7)  # temperature and top_p are refused
 
 
@@ -308,6 +321,8 @@ class MessagesWire:
         self._tools = Tools(DIALECT, _tool)
         self._most_tokens = 0
         self._thinks_as_told = True
+        self._leaves_top_p_out = False
+        self._has_told = False
         self._said = ""
 
     def url(self) -> str:
@@ -356,11 +371,14 @@ class MessagesWire:
         said, self._said = self._said, ""
         if error.kind is not ModelErrorKind.BAD_REQUEST:
             return False
+        if "temperature" in said and "top_p" in said and not self._leaves_top_p_out:
+            self._leaves_top_p_out = True
+            return True
         most = re.search(r"max_tokens: \d+ > (\d+)", said)
         if most and not self._most_tokens:
             self._most_tokens = int(most[1])
             return True
-        if ("thinking" in said or "output_config" in said or "effort" in said) and self._thinks_as_told:
+        if refused_field(said, _THOUGHT_FIELDS) and self._thinks_as_told:
             self._thinks_as_told = False
             return True
         return False
@@ -371,7 +389,9 @@ class MessagesWire:
         thinking = self._thinking(history)
         fields |= thinking
         if "thinking" not in thinking and _version(self._name) < _UNSAMPLED_FROM:
-            sampling = {"temperature": options.temperature, "top_p": options.top_p}
+            is_one = self._leaves_top_p_out or _version(self._name) >= _SAMPLED_BY_ONE_FROM
+            top_p = None if is_one and options.temperature is not None else options.top_p
+            sampling = {"temperature": options.temperature, "top_p": top_p}
             fields |= {name: value for name, value in sampling.items() if value is not None}
         return {**fields, "stream": True} if options.streams else fields
 
@@ -391,7 +411,13 @@ class MessagesWire:
             thinking: dict[str, Any] = {"thinking": {"type": "adaptive", "display": "summarized"}}
             return {**thinking, "output_config": {"effort": effort}} if effort else thinking
         budget = min(self._budget(), self._max_tokens() - 1_024)
-        if budget < 1_024 or not _may_think(history, self._origin):
+        if budget < 1_024:
+            if self._budget() and not self._has_told:
+                self._has_told = True
+                words = "model.maxOutputTokens leaves no room to think (--effort {effort}): the model answers without."
+                self._tools.tell(told(words, effort=effort))
+            return {}
+        if not _may_think(history, self._origin):
             return {}
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 

@@ -69,6 +69,10 @@ _HINT = (
     "[Your last answer was dropped: {why} Call only the declared functions, with arguments that are one JSON object "
     "fitting the parameters; keep long text inside JSON strings, escaped.]"
 )
+_ENDLESS = (
+    "[Your last answer was dropped: the arguments of its call repeated the same piece without end. Make the call "
+    "shorter, or in several steps, and end it.]"
+)
 
 
 def is_length(finish: str) -> bool:
@@ -122,6 +126,12 @@ def calls_missing() -> ModelError:
     """Explain an answer that ends with calls, and has none."""
     message = told("The server said that the model calls tools, and sent no call.")
     return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=3)
+
+
+def endless_call() -> ModelError:
+    """Explain a call whose arguments are one piece over and over."""
+    message = told("The model wrote a call whose arguments repeat themselves without end.")
+    return ModelError(ModelErrorKind.MALFORMED, message, most_tries=2, hint=_ENDLESS)
 
 
 def spent_on_thoughts() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -128,7 +129,7 @@ class ModelError(Exception):
     Whatever could be tried again has been when this reaches the agent; `is_retryable` says that the same request may
     well succeed later. `retry_after_s` is what the server asked for, when it did. `most_tries` bounds the tries that
     make sense for this failure, `hint` is what the model is told with the next one, and `advice` is what the user
-    may do once there is no other; it then stands in `message`.
+    may do once there is no other; it then stands in `message`. `said` is what arrived together with the failure.
     """
 
     def __init__(
@@ -148,6 +149,7 @@ class ModelError(Exception):
         self.retry_after_s = retry_after_s
         self.hint = hint
         self.advice = advice
+        self.said: Sequence[ModelEvent] = ()
 
     @property
     def is_retryable(self) -> bool:

@@ -44,7 +44,7 @@ from dogu.models.gemini_wire import (
 from dogu.models.http_model import read_answer
 from dogu.models.key import Key
 from dogu.models.options import ModelOptions, merged
-from dogu.models.reading import decoded, events_of, loosely
+from dogu.models.reading import Mending, decoded, events_of
 from dogu.models.refusals import is_error
 from dogu.models.retry import with_retries
 from dogu.models.schemas import GEMINI
@@ -65,6 +65,7 @@ class GeminiAnswer:
 
     def __init__(self, tools: Tools | None = None, *, needs_signature: bool = False) -> None:
         self._tools = tools or Tools(GEMINI)
+        self._mending = Mending()
         self._needs_signature = needs_signature
         self._parts: list[bytes] = []  # encoded, as they will stand in the history
         self._plain: list[str] = []  # pieces of the plain text that grows now
@@ -76,6 +77,7 @@ class GeminiAnswer:
         self._finish_message = ""
         self._block = ""
         self._chunks = 0
+        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether a finish reason has come."""
@@ -90,7 +92,7 @@ class GeminiAnswer:
         return events_of(payloads, self.is_complete, self._absorb)
 
     def _absorb(self, payload: bytes) -> list[ModelEvent]:
-        chunk = decoded(payload, WireChunk)
+        chunk = decoded(self._mending.mend(payload), WireChunk)  # its parts stay encoded, whatever is in them
         pieces: list[PlainText] = []
         if chunk is not None:
             self._absorb_chunk(chunk, pieces)
@@ -147,10 +149,7 @@ class GeminiAnswer:
         except msgspec.ValidationError:
             self._absorb_other(raw, pieces)
             return
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            if (whole := loosely(bytes(raw))) is not None:
-                self._absorb_part(msgspec.Raw(msgspec.json.encode(whole)), pieces)
-            return
+        self.heard += bool(plain.text)
         pieces.append(plain)
         if plain.thought != self._plain_is_thought:
             self._end_plain()
@@ -163,6 +162,7 @@ class GeminiAnswer:
         if found is None:
             return
         part, encoded = found
+        self.heard += 1
         self._end_plain()
         if part.text:
             pieces.append(PlainText(part.text, bool(part.thought)))

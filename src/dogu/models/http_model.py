@@ -16,6 +16,7 @@ from dogu.models.contents import RawContent, join_model_contents, with_hint
 from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, ModelEvent, Usage
 from dogu.models.key import Key
 from dogu.models.options import ModelOptions
+from dogu.models.reading import Mending
 from dogu.models.retry import with_retries
 from dogu.models.transport_errors import HttpCall, HttpRefusal, Timeouts
 
@@ -27,7 +28,9 @@ _MOST_PAUSES = 10
 
 
 class Answer(Protocol):
-    """An answer as it grows."""
+    """An answer as it grows. `heard` counts the events that said something new."""
+
+    heard: int
 
     def is_complete(self) -> bool:
         """Whether nothing needful can follow."""
@@ -83,17 +86,18 @@ class Wire(Protocol):
 
 async def read_answer(answer: Answer, payloads: AsyncGenerator[list[bytes], None]) -> AsyncGenerator[ModelEvent, None]:
     """Give the events of an answer as its payloads arrive; one that fails or is cancelled was paid for all the same."""
-    has_begun = False
+    mending = Mending()
     try:
         async with aclosing(payloads) as batches:
             async for batch in batches:
-                for event in answer.absorb(batch):
-                    has_begun = True
+                for event in answer.absorb([mending.mend(payload) for payload in batch]):
                     yield event
         last = answer.finish()
-    except (ModelError, anyio.get_cancelled_exc_class()):
+    except (ModelError, anyio.get_cancelled_exc_class()) as error:
+        for event in error.said if isinstance(error, ModelError) else ():
+            yield event
         spent = answer.usage()
-        if has_begun or not spent.uncounted:
+        if answer.heard or not spent.uncounted:
             yield spent
         raise
     for event in last:

@@ -24,7 +24,7 @@ from dogu.models.events import (
     Usage,
 )
 from dogu.models.openai_errors import stream_error
-from dogu.models.reading import DONE, decoded, events_of, text_in, word_in
+from dogu.models.reading import DONE, Arguments, decoded, events_of, says_something, text_in, word_in
 from dogu.models.refusals import is_error
 from dogu.models.schemas import PLAIN
 from dogu.models.tagged_text import TaggedText
@@ -143,6 +143,9 @@ class OpenAIAnswer:
         self._finish = ""
         self._is_done = False
         self._is_framed = False
+        self._arguments = Arguments()
+        self._thinks_in_content = False
+        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether a finish reason has come; the counts may still follow."""
@@ -204,9 +207,11 @@ class OpenAIAnswer:
         first = next((field for field, thought in fields.items() if thought), next(iter(fields), ""))
         others = {field: thought for field, thought in fields.items() if field != first and thought}
         given = {**others, **self._given_back}
-        wire = {**({"field": first} if first else {}), **({"fields": given} if given else {})}
+        wire: dict[str, Any] = {**({"field": first} if first else {}), **({"fields": given} if given else {})}
         if first and fields[first] != "".join(self._thoughts):
             wire = {"fields": {**fields, **self._given_back}}
+        if self._thinks_in_content:
+            wire["in_content"] = True
         thoughts, text = "".join(self._thoughts), "".join(self._text)
         if thoughts or wire:
             content.thought(thoughts, wire)
@@ -232,6 +237,7 @@ class OpenAIAnswer:
             return []
         self._counts.take(choice.usage)
         message = choice.delta or choice.message or ({"content": choice.text} if choice.text else {})
+        self.heard += says_something(message)
         deltas = self._absorb_message(message)
         self._is_done = self._is_done or choice.message is not None
         self._finish = choice.finish_reason or self._finish
@@ -249,6 +255,7 @@ class OpenAIAnswer:
         for call in dicts(message.get("tool_calls")) or legacy:  # llama.cpp's Python server says each call both ways
             self._habits.calls_natively = self._habits.calls_natively or bool(_name_in(call))
             self._growing(call).add(call)
+            self._arguments.watch(_arguments_in(call))
         return deltas
 
     def _absorb_thoughts(self, message: dict[str, Any]) -> str:
@@ -263,6 +270,7 @@ class OpenAIAnswer:
             if (value := message.get(field)) is not None:
                 self._given_back[field] = _grown(self._given_back.get(field), value)
         for piece in dicts(message.get("content")):  # Mistral's
+            self._thinks_in_content = self._thinks_in_content or "thinking" in piece
             new += text_in(piece.get("thinking"))
         self._thoughts += [new] if new else []
         return new
@@ -307,6 +315,9 @@ class OpenAIAnswer:
             call = call if goes_on and not _arguments_in(piece).startswith("{") else None  # all may have the index 0
         elif call is not None and name and not call_id and is_complete(call.arguments):
             call = None  # the same, without ids: what is whole grows no more
+        last = self._calls[-1] if self._calls else None
+        if call is None and not (name or call_id) and last is not None and not is_complete(last.arguments):
+            call = last  # SGLang counts a call's arguments as the next one
         if call is None:
             call = _GrowingCall(index, call_id)
             self._calls.append(call)
@@ -363,12 +374,17 @@ def _function_in(piece: dict[str, Any]) -> dict[str, Any]:
 
 
 def _grown(before: object, piece: object) -> object:
-    """Join what comes in pieces: lists by the items' index and type, whose texts grow; the rest is as it came last."""
-    items, news = dicts(before), dicts(piece)
-    if not (isinstance(before, list) and isinstance(piece, list) and items and news):
+    """Join what comes in pieces: lists by the items' index and type, whose texts grow; the rest is as it came last.
+
+    Without an index, neighbours of one type are one item until it is signed.
+    """
+    items, news = dicts(cast("object", before)) if isinstance(before, list) else [], dicts(piece)
+    if not isinstance(piece, list) or not news:
         return cast("object", piece)
     for new in news:
         same = next((item for item in items if _place(item) == _place(new) and "index" in new), None)
+        if same is None and items and _goes_on(items[-1], new):
+            same = items[-1]
         if same is None:
             items.append(new)
             continue
@@ -376,6 +392,11 @@ def _grown(before: object, piece: object) -> object:
             grows = key in ("text", "summary", "data", "thinking") and isinstance(value, str)
             same[key] = f"{same.get(key) or ''}{value}" if grows else same.get(key) if value is None else value
     return items
+
+
+def _goes_on(item: dict[str, Any], new: dict[str, Any]) -> bool:
+    is_text = not (item.keys() | new.keys()) & {"index", "id", "data"}
+    return is_text and item.get("type") == new.get("type") and not item.get("signature")
 
 
 def _place(item: dict[str, Any]) -> tuple[object, object]:

@@ -7,7 +7,7 @@ ai.google.dev/gemini-api/docs/openai.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,12 +21,15 @@ from dogu.models.key import Key
 from dogu.models.openai_answer import Habits, OpenAIAnswer
 from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.options import ModelOptions, merged
+from dogu.models.refusals import refused_field
 from dogu.models.schemas import PLAIN
 from dogu.models.translation import HistoryBlob, HistoryContent, HistoryPart, IdRule, Tools, Translation, wire_name
 from dogu.models.transport_errors import HttpRefusal, Timeouts, origin_of
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-_MISSED = ("must be passed", "missing", "required")
+_MISSED = ("must be", "missing", "required")
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "extra_content")
+_FILES = ("file", "file_data")
 
 
 class Echo:
@@ -34,18 +37,19 @@ class Echo:
 
     def __init__(self) -> None:
         self.gives_thoughts_back = True
-        self.wants_thoughts = ""  # a field that each message with calls must have
+        self.wants_thoughts = ""  # a field that each message of the model's must have
         self.takes_files = True
 
     def learns(self, said: str, forget: Callable[[], None]) -> bool:
         """Take a refusal as a lesson; whether it was one."""
         before = (self.gives_thoughts_back, self.wants_thoughts, self.takes_files)
-        if "reasoning_content" in said and any(sign in said for sign in _MISSED):
+        field = refused_field(said, (*_THOUGHTS, *_FILES), in_messages=True)
+        if field == "reasoning_content" and any(sign in said for sign in _MISSED):
             self.wants_thoughts = "reasoning_content"
             self.gives_thoughts_back = True
-        elif "reasoning" in said and not self.wants_thoughts and "reasoning_effort" not in said:
+        elif field in _THOUGHTS and not self.wants_thoughts:
             self.gives_thoughts_back = False
-        elif "'file'" in said or '"file"' in said or "file_data" in said:
+        elif field in _FILES:
             self.takes_files = False
         if before == (self.gives_thoughts_back, self.wants_thoughts, self.takes_files):
             return False
@@ -70,11 +74,14 @@ def _assistant(parts: Sequence[HistoryPart], origin: str, echo: Echo) -> dict[st
             if field := given.get("field"):
                 message[field] = part.text or ""
             message |= given.get("fields") or {}
+            if given.get("in_content"):  # Mistral's way
+                thought = {"type": "thinking", "thinking": [{"type": "text", "text": part.text or ""}]}
+                message["content"] = [thought, *([{"type": "text", "text": text}] if text else [])]
     calls = [_tool_call(part, origin) for part in parts if part.function_call is not None]
     if calls:
         message["tool_calls"] = calls
-        if echo.wants_thoughts:
-            message.setdefault(echo.wants_thoughts, " ")  # Moonshot takes an empty one for a missing one
+    if echo.wants_thoughts and not message.get(echo.wants_thoughts):
+        message[echo.wants_thoughts] = " "  # Moonshot takes an empty one for a missing one
     return message
 
 
@@ -123,14 +130,10 @@ def _medium(blob: HistoryBlob, echo: Echo) -> dict[str, Any] | None:
 
 
 # What a server's refusal says of a field, and what is then sent instead of it (None: nothing).
-_LESSONS: Sequence[tuple[str, dict[str, Any]]] = (
-    ("stream_options", {"stream_options": None}),
-    ("max_completion_tokens", {"max_tokens": "max_completion_tokens"}),
-    ("reasoning_effort", {"reasoning_effort": None}),
-    ("temperature", {"temperature": None}),
-    ("top_p", {"top_p": None}),
-    ("seed", {"seed": None}),
-)
+_LESSONS: Mapping[str, dict[str, Any]] = {
+    "max_tokens": {"max_tokens": "max_completion_tokens"},
+    **{name: {name: None} for name in ("stream_options", "reasoning_effort", "temperature", "top_p", "seed")},
+}
 
 _IDS = IdRule(longest=40, unsound=r"[^!-~]")  # Kimi's have dots and colons in them
 _MISTRALS = IdRule(longest=9, is_exact=True)
@@ -215,11 +218,14 @@ class ChatWire:
         return True
 
     def _learns_field(self, said: str) -> bool:
-        for sign, lesson in _LESSONS:
-            if sign in said and not lesson.items() <= self._left_out.items():
-                self._left_out |= lesson
-                return True
-        return False
+        field = refused_field(said, _LESSONS.keys())
+        lesson = _LESSONS.get(field, {})
+        if field == "max_tokens" and "max_completion_tokens" not in said:  # it is their number that is refused
+            lesson = {}
+        if not lesson or lesson.items() <= self._left_out.items():
+            return False
+        self._left_out |= lesson
+        return True
 
     def _fields(self) -> dict[str, Any]:
         options = self._options

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 import msgspec
 
 from dogu.language import told
+from dogu.models.endings import endless_call
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, TextDelta, ThoughtDelta
 
 T = TypeVar("T")
@@ -18,11 +19,116 @@ DONE = "[done]"
 _SAY_NOTHING = frozenset(("", "null", "ping", "pong", "keepalive", "keep-alive", "heartbeat", DONE))
 _LONGEST_WORD_BYTES = 40
 _MOST_TOKENS = 1_000_000_000  # a larger count is none
+_PLACES = frozenset(("role", "type", "object", "index", "id", "status"))
+_ESCAPES = re.compile(  # a whole pair, half of one, any other
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class _UnfitError(Exception):
     """A value that isn't what its field takes."""
+
+
+class EndlessText:
+    """Watches an answer as it streams; a stretch that is one piece over and over has no end of its own.
+
+    What comes whole, in one or a few deltas, has ended already, whatever it says.
+    """
+
+    _LONGEST_PIECE = 1_000
+    _LOOKS_EVERY = 500
+    _FEWEST_DELTAS = 4
+
+    def __init__(self, stretch_chars: int = 4_000) -> None:
+        self._stretch = stretch_chars
+        self._tail = ""
+        self._unseen = self._deltas = 0
+
+    def add(self, text: str) -> bool:
+        """Take more of the answer; whether a whole stretch of it is one piece of at most 1,000, repeated."""
+        self._tail = (self._tail + text)[-self._stretch - self._LONGEST_PIECE :]
+        self._unseen += len(text)
+        self._deltas += 1
+        is_short = self._deltas < self._FEWEST_DELTAS or len(self._tail) <= self._stretch
+        if is_short or self._unseen < self._LOOKS_EVERY:
+            return False
+        self._unseen = 0
+        tail = self._tail
+        before = tail.rfind(tail[-40:], -self._LONGEST_PIECE - 40, -1)
+        period = len(tail) - 40 - before
+        return before >= 0 and tail[-self._stretch :] == tail[-self._stretch - period : -period]
+
+
+class Arguments(EndlessText):
+    """Watches the arguments of an answer's calls as they stream: what a file is filled with may well repeat longer."""
+
+    def __init__(self) -> None:
+        super().__init__(8_000)
+
+    def watch(self, piece: object) -> None:
+        """Take a piece. Raises `ModelError` (MALFORMED) where they have no end."""
+        if isinstance(piece, str) and self.add(piece):
+            raise endless_call()
+
+
+class Mending:
+    """Makes each payload one that every parser takes: UTF-8, and of whole characters.
+
+    A character outside of the first plane is two escapes, which a server that cuts by them sends apart.
+    """
+
+    def __init__(self) -> None:
+        self._half = b""
+
+    def mend(self, payload: bytes) -> bytes:
+        """Return the payload, the half of a character at its end kept for the next one."""
+        if not payload.isascii():
+            payload = payload if _is_utf8(payload) else payload.decode("utf-8", "replace").encode()
+        halves = _halves_in(payload)
+        if not halves:
+            return payload
+        first = halves[0]
+        if self._half and payload[first - 1 : first] == b'"' and not _is_first_half(payload, first):
+            payload = payload[:first] + self._half + payload[first:]
+            self._half, halves = b"", _halves_in(payload)
+        if halves and _is_first_half(payload, halves[-1]) and payload[halves[-1] + 6 : halves[-1] + 7] == b'"':
+            last = halves.pop()
+            self._half = payload[last : last + 6]
+            payload = payload[:last] + payload[last + 6 :]
+        whole = loosely(payload) if halves else None
+        return payload if whole is None else msgspec.json.encode(whole)
+
+
+def _is_utf8(payload: bytes) -> bool:
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _halves_in(payload: bytes) -> list[int]:
+    """Return where halves of characters stand alone."""
+    if b"\\ud" not in payload and b"\\uD" not in payload:
+        return []
+    return [match.start() for match in _ESCAPES.finditer(payload) if match[1]]
+
+
+def _is_first_half(payload: bytes, start: int) -> bool:
+    return payload[start + 3 : start + 4].lower() in b"89ab"
+
+
+def says_something(value: object) -> bool:
+    """Whether an event's piece of an answer holds any word of it: names of kinds and places are none."""
+    if isinstance(value, str):
+        return bool(value)
+    if isinstance(value, list):
+        return any(map(says_something, cast("list[object]", value)))
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return any(says_something(said) for name, said in fields.items() if name not in _PLACES)
+    return False
 
 
 def word_in(payload: bytes) -> str:
@@ -180,15 +286,16 @@ def events_of(
     """Read payloads that arrived together and return the deltas, neighbours joined; none fails a complete answer.
 
     Raises:
-        ModelError: what `read` raises for an answer that isn't complete.
+        ModelError: what `read` raises for an answer that isn't complete, with the deltas before it.
     """
     deltas: list[ModelEvent] = []
     for payload in payloads:
         was_complete = is_complete()
         try:
             deltas += read(payload)
-        except ModelError:
+        except ModelError as error:
             if not was_complete:
+                error.said = _joined(deltas)
                 raise
     return _joined(deltas)
 

@@ -6,16 +6,25 @@ It looks at the status, at the words a server calls its error by (code, type, st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
 
+from dogu.models.delays import delay_told
 from dogu.models.events import MANY_TRIES, ModelErrorKind
 from dogu.models.reading import loosely, text_in
-from dogu.models.transport_errors import HttpRefusal, seconds_of, told_by_header
+from dogu.models.transport_errors import HttpRefusal
 
 Kind = ModelErrorKind
+_CONVERSATION = frozenset(("messages", "input", "contents", "tools", "system", "instructions"))
+_PLACE = re.compile(r"^([a-z_]+(?:[.\[\]]+\w+)*):\s")  # `output_config.effort: Extra inputs are not permitted`
+_STEP = re.compile(r"[A-Za-z_]\w*")
+_QUOTED = re.compile(r"['\"`]([\w.\[\]]+)['\"`]")
+_NAMED = re.compile(
+    r"\b([a-z]+(?:_[a-z]+)+)\b|(?:parameter|field|argument|property|option|key|supplied|inputs?)s?\W+([a-z]+)\b"
+    r"|\b([a-z]+)(?:\.\w+)* (?:is|are) (?:not|un)|(Encrypted content)|(reasoning summaries)"
+)
 TRIES = {
     Kind.RATE_LIMIT: MANY_TRIES,
     Kind.OVERLOADED: MANY_TRIES,
@@ -46,22 +55,50 @@ class ServerError(msgspec.Struct, frozen=True, kw_only=True):
 def refusal_of(refusal: HttpRefusal) -> ServerError:
     """Read an HTTP answer that is no success."""
     body = _unwrapped(loosely(refusal.body.strip()))
-    error = _read(body, refusal.status)
-    return msgspec.structs.replace(
-        error,
-        retry_after_s=error.retry_after_s if error.retry_after_s is not None else told_by_header(refusal),
-        is_told=body is not None,
-    )
+    return msgspec.structs.replace(_read(body, refusal.status, refusal.headers), is_told=body is not None)
 
 
 def stream_error_of(raw: bytes) -> ServerError:
     """Read an error that came inside a stream: the value of `error`, or an event that is one."""
-    return _read(loosely(raw), 0)
+    return _read(loosely(raw), 0, {})
 
 
 def is_error(value: object) -> bool:
     """Whether a field named `error` tells one: servers also send it empty, null or false beside an answer."""
     return bool(value) and value is not True
+
+
+def refused_field(said: str, known: Collection[str], *, in_messages: bool = False) -> str:
+    """Return which of the known fields a refusal is about, "" for none; a word of its prose is no field.
+
+    What the server names as the field counts before what its sentence puts in quotes, and that before bare names. A
+    place within the conversation is of interest only `in_messages`.
+    """
+    value = _unwrapped(loosely(said.encode()))
+    objects = list(_objects_in(value))
+    paths = [path for fields in objects for path in _paths_in(fields)]
+    sentence = _message_in(value) if objects else said
+    paths += _PLACE.findall(sentence)
+    named = [steps for path in paths if (steps := _STEP.findall(path))]
+    is_place = any(steps[0] in _CONVERSATION for steps in named)
+    names = [step for steps in named for step in reversed(steps)]
+    if is_place and not in_messages:
+        return ""
+    if is_place or not named:
+        names += [step for match in _QUOTED.findall(sentence) for step in _STEP.findall(match)[-1:]]
+        names += [name for match in _NAMED.findall(sentence) for name in match if name]
+    return next((name for name in names if name in known), "")
+
+
+def _paths_in(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Give the places that an error names in fields of its own, as `reasoning.effort`."""
+    for name in ("param", "field", "loc", "path"):
+        place = fields.get(name)
+        if isinstance(place, list):
+            steps = [step for step in cast("list[object]", place) if isinstance(step, str)]
+            yield ".".join(steps[1:] if steps[:1] == ["body"] else steps)
+        elif isinstance(place, str):
+            yield place
 
 
 def _unwrapped(value: object) -> object:
@@ -70,16 +107,16 @@ def _unwrapped(value: object) -> object:
     return items[0] if len(items) == 1 else cast("object", value)
 
 
-def _read(value: object, status: int) -> ServerError:
+def _read(value: object, status: int, headers: Mapping[str, str]) -> ServerError:
     words = {word.strip().casefold() for word in _words_in(value) if word.strip()}
     numbers = [int(word) for word in words if word.isdigit() and 400 <= int(word) < 600]
-    details = [detail for detail in _objects_in(value) if detail.keys() & {"retryDelay", "violations", "quotaId"}]
-    delays = (seconds_of(str(detail["retryDelay"]).removesuffix("s")) for detail in details if "retryDelay" in detail)
+    details = [detail for detail in _objects_in(value) if detail.keys() & {"violations", "quotaId"}]
+    message = _message_in(value)
     return ServerError(
         status=status if status not in (0, 400) else next(iter(numbers), status),
         words=frozenset(words),
-        message=_message_in(value),
-        retry_after_s=next((delay for delay in delays if delay is not None), None),
+        message=message,
+        retry_after_s=delay_told(headers, _objects_in(value), message, is_limit=status in (0, 429, 503, 529)),
         is_used_up=any(
             "PerDay" in str(detail.get("quotaId", "")) or str(detail.get("quotaValue", "")) == "0" for detail in details
         ),

@@ -34,8 +34,8 @@ from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
 from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.options import ModelOptions, merged
-from dogu.models.reading import decoded, events_of, text_in
-from dogu.models.refusals import is_error
+from dogu.models.reading import Arguments, decoded, events_of, says_something, text_in
+from dogu.models.refusals import is_error, refused_field
 from dogu.models.schemas import PLAIN
 from dogu.models.translation import (
     HistoryAnswer,
@@ -56,7 +56,10 @@ def items_of(content: HistoryContent, origin: str, *, gives_reasoning_back: bool
     """Translate one content into items; without `gives_reasoning_back` the model's own are as another's would be."""
     if content.role == "model":
         by = origin if gives_reasoning_back else ""
-        return [item for part in content.parts for item in _said(part, by)]
+        said = [item for part in content.parts for item in _said(part, by)]
+        while said and said[-1].get("type") == "reasoning":  # what it would have led to never came
+            said.pop()
+        return said
     items = [_answer(part.function_response) for part in content.parts if part.function_response is not None]
     said = [_piece(part) for part in content.parts if part.function_response is None]
     return [*items, {"type": "message", "role": "user", "content": said}] if said else items
@@ -105,6 +108,7 @@ def _medium(blob: HistoryBlob) -> dict[str, Any] | None:
 
 _TEXT = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+_ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
 _CALLS = ("function_call", "custom_tool_call")
 _MESSAGE = frozenset(("type", "role", "content"))
@@ -155,6 +159,8 @@ class ResponsesAnswer:
         self._shown = ""
         self._refusal = ""
         self._is_second_thought = False
+        self._arguments = Arguments()
+        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether the response has ended."""
@@ -201,6 +207,7 @@ class ResponsesAnswer:
             return []
         if "error" in (event.type, event.object) or (not event.type and is_error(event.error)):
             raise self._explain(payload)
+        self.heard += event.item is not None or says_something(event.delta)
         if event.object == "response":
             self._end(decoded(payload, WireResponse) or WireResponse())
         elif event.type in _ENDS:
@@ -221,6 +228,8 @@ class ResponsesAnswer:
             text = text_in(event.delta)
             self._shown += text
             return [TextDelta(text)]
+        if event.type in _ARGUMENTS:
+            self._arguments.watch(event.delta)
         return []
 
     def _place_of(self, item: dict[str, Any], index: int | None) -> int:
@@ -282,7 +291,13 @@ def _identity(item: dict[str, Any]) -> tuple[object, ...]:
 
 
 _REASONS = re.compile(r"(?:.*/)?(?:gpt-(?:[5-9]|\d\d)|o\d|codex)(?!.*chat-latest)")
-_LESSONS = ("summary", "encrypted_content", "effort", "reasoning", "temperature", "top_p", "prompt_cache_key")
+_LESSONS = {  # what a refusal is about, and what is left out then
+    **{name: name for name in ("summary", "encrypted_content", "effort", "reasoning", "temperature", "top_p")},
+    "prompt_cache_key": "prompt_cache_key",
+    "include": "encrypted_content",
+    "Encrypted content": "encrypted_content",
+    "reasoning summaries": "summary",
+}
 
 
 class Responses(HttpModel):
@@ -355,10 +370,9 @@ class ResponsesWire:
             self._gives_reasoning_back = False
             self._translation.forget()
             return True
-        lesson = next((field for field in _LESSONS if field in said and field not in self._left_out), "")
-        if not lesson or not any(
-            word in said.lower() for word in ("unsupported", "not supported", "verified", "unknown")
-        ):
+        field = refused_field(said, _LESSONS.keys())
+        lesson = _LESSONS.get(field, "")
+        if not lesson or lesson in self._left_out:
             return False
         self._left_out.add(lesson)
         return True

@@ -229,13 +229,16 @@ class Tools:
         for declaration in declarations:
             name = self._sound(declaration.name)
             try:
-                parameters = parameters_for(self._dialect, declaration.parameters)
+                parameters, has_cut = parameters_for(self._dialect, declaration.parameters)
             except SchemaProblem as problem:
                 reason = told("{name} isn't offered to the model: {reason}.", name=declaration.name, reason=problem)
                 self._problems.append(reason)
                 continue
             if name in self._names:
                 continue
+            if has_cut:
+                words = "The parameters of {name} are too many: the model isn't told all of them."
+                self._problems.append(told(words, name=declaration.name))
             self._names[name] = declaration.name
             self._schemas[declaration.name] = parameters
             tool = self._form(name, declaration.description, parameters)
@@ -300,6 +303,10 @@ class Tools:
         name = min(named, key=text.index, default="")
         call_id = call_id_of("", {call.call_id for call in known})
         return FunctionCallEvent(call_id, self._names.get(name, UNNAMED), None, _CUT if is_cut else problem)
+
+    def tell(self, problem: str) -> None:
+        """Have the user told, with the next answer, of what isn't sent as it was asked for."""
+        self._problems.append(problem)
 
     def problem(self) -> str:
         """Return what is wrong with tools, once."""

@@ -35,7 +35,9 @@ Explain: TypeAlias = Callable[[HttpRefusal], ModelError]
 
 
 class Reader(Protocol):
-    """What reads the events of an answer."""
+    """What reads the events of an answer. `heard` counts those that said something new."""
+
+    heard: int
 
     def is_complete(self) -> bool:
         """Whether nothing needful can follow."""
@@ -79,10 +81,11 @@ class Transport:
                     batch = body.feed(chunk)
                     if body.is_web_page:
                         raise web_page(call.url)
-                    if batch or body.grows:
-                        progress.got_data(anyio.current_time())
+                    before = answer.heard
                     if batch:
                         yield batch
+                    if body.grows or answer.heard != before:
+                        progress.got_data(anyio.current_time())
             answer.ended(is_framed=_is_framed(response))
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, EventTooLargeError) as error:
             if not answer.is_complete():

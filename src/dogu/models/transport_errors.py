@@ -10,7 +10,6 @@ import msgspec
 from dogu.language import told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import EventTooLargeError
-from dogu.workspace.web.http_date import seconds_until
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -36,7 +35,7 @@ _AFTERWARDS_S = 2.0
 
 
 class Progress:
-    """How an answer's stream gets on, and until when it must have got further."""
+    """How an answer's stream gets on, and until when it must have got further: what says nothing new is no data."""
 
     def __init__(self, timeouts: Timeouts, now: float) -> None:
         self._timeouts = timeouts
@@ -59,7 +58,7 @@ class Progress:
         return deadline
 
     def got_data(self, now: float) -> None:
-        """Take note that an event came."""
+        """Take note that the answer has grown."""
         self._data_at = now
 
 
@@ -159,24 +158,6 @@ def unsendable(error: Exception, url: str) -> ModelError:
         "Check the address, model.headers, the proxy (model.proxy, HTTPS_PROXY, ALL_PROXY) and SSL_CERT_FILE."
     )
     return ModelError(ModelErrorKind.BAD_REQUEST, message, advice=advice)
-
-
-def told_by_header(refusal: HttpRefusal) -> float | None:
-    """Return Retry-After in seconds; a date is read as the time until then."""
-    value = refusal.headers.get("retry-after", "")
-    seconds = seconds_of(value)
-    if seconds is not None or not value:
-        return seconds
-    return seconds_until(value)
-
-
-def seconds_of(text: str) -> float | None:
-    """Read a number of seconds; None for what is none, or makes no sense."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value < 1e9 else None
 
 
 def line_of(text: str) -> str:
