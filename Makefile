@@ -1,7 +1,7 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make. `make test-fast` is for each save,
 # `make conformance` and `make foreign` for what speaks to others' programs: npm installs them, once a machine.
 .DELETE_ON_ERROR:
-.PHONY: llama run install release first-hour test test-fast conformance posix windows foreign setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
+.PHONY: platforms llama run install release first-hour test test-fast conformance posix windows foreign setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -57,8 +57,16 @@ lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# What dogu asks of its system, as each has it; `make platforms` checks all of the sources so.
+SEAM := src/dogu/workspace/fs.py src/dogu/workspace/windows_files.py src/dogu/workspace/windows_handles.py \
+	src/dogu/workspace/windows_paths.py src/dogu/workspace/system.py src/dogu/workspace/process/windows.py
 types: setup-dev
 	$(BIN)/pyright
+	$(BIN)/pyright --pythonplatform Windows $(SEAM)
+
+platforms: setup-dev
+	$(BIN)/pyright -p scripts/types/windows.json
+	$(BIN)/pyright -p scripts/types/darwin.json
 
 layers: setup-dev
 	$(BIN)/lint-imports --no-cache

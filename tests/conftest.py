@@ -98,10 +98,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which files this system can't load."""
-    for why, names in on_windows.CANNOT.items() if _ON_WINDOWS else ():
-        for name in names:
-            if "::" not in name:
-                terminalreporter.write_line(f"LEFT OUT {name}: {why}")
+    files = [(name, why) for why, names in on_windows.CANNOT.items() for name in names if "::" not in name]
+    for name, why in files if _ON_WINDOWS else ():
+        terminalreporter.write_line(f"LEFT OUT {name}: {why}")
 
 
 @pytest.fixture
@@ -116,11 +115,20 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let wait what may, and end what a failed test had started."""
     report = yield
+    if _ON_WINDOWS and report.failed and call.excinfo is not None:
+        _skip_without_program(report, call.excinfo.value)
     _let_wait_for_a_release(item, call, report)
     item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
     if call.when == "teardown" and item.stash[_FAILED]:
         _end_what_it_started(item)
     return report
+
+
+def _skip_without_program(report: pytest.TestReport, raised: BaseException) -> None:
+    program = on_windows.missing_program(raised)
+    if program is not None:
+        report.outcome = "skipped"
+        report.longrepr = (*report.location[:1], report.location[1] or 0, f"Skipped: {program} isn't on this machine")
 
 
 def _let_wait_for_a_release(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

@@ -19,6 +19,8 @@ TESTS = Path(__file__).resolve().parent
 CANNOT: dict[str, list[str]] = tomllib.loads((TESTS / "on_windows.toml").read_text("utf-8"))
 """By the reason in words: test files, tests, and tests with one parameter, below `tests`."""
 
+_PROGRAMS = ("git", "bash", "sh", "patch")  # that tests use, and Wine doesn't have
+
 
 class ShownPath(type(Path())):
     """A path that reads with `/`."""
@@ -38,6 +40,17 @@ def reason_for(nodeid: str) -> str | None:
     return next((why for why, tests in CANNOT.items() if any(name in tests for name in names)), None)
 
 
+def missing_program(raised: BaseException) -> str | None:
+    """Return the name of the program that isn't on this machine, where that is what was raised."""
+    frame = raised.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    if not isinstance(raised, FileNotFoundError) or frame is None or frame.tb_frame.f_code.co_name != "_execute_child":
+        return None
+    name = str(frame.tb_frame.f_locals["args"]).split()[0]
+    return name if name in _PROGRAMS else None
+
+
 def prepare() -> None:
     """Let the standard library do what tests ask of it."""
     write_text = Path.write_text
@@ -47,7 +60,13 @@ def prepare() -> None:
     ) -> int:
         return write_text(self, data, encoding, errors, newline)
 
+    make_folder = pytest.TempPathFactory.mktemp
+
+    def make_shown_folder(self: pytest.TempPathFactory, basename: str, numbered: bool = True) -> Path:
+        return shown(make_folder(self, basename, numbered))
+
     Path.write_text = write_as_it_stands
+    pytest.TempPathFactory.mktemp = make_shown_folder
     os.symlink = _make_link
     for name, what in (("mkfifo", "named pipes in folders"), ("mknod", "devices in folders"), ("fork", "fork")):
         setattr(os, name, _lacking(what))

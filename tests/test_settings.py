@@ -80,7 +80,7 @@ class TestFiles:
         assert str(place.load({"model.name": "x"}).origins["model.name"]) == "command line"
 
     def test_a_settings_file_that_was_asked_for_must_be_there(self, place: Place) -> None:
-        with pytest.raises(SettingsError, match=r"missing\.json: can't be read: No such file"):
+        with pytest.raises(SettingsError, match=r"missing\.json: can't be read: (No such f|F)ile"):
             load_settings(str(place.root), str(place.home), str(place.root / "missing.json"))
 
     def test_a_home_that_is_the_workspace_is_read_once_and_as_the_users(self, place: Place) -> None:

@@ -92,6 +92,15 @@ def test_each_file_tool_is_called(dogu: Program, folder: Path) -> None:
     assert (folder / "new" / "b.txt").read_bytes() == b"b\n"
 
 
+def test_a_pattern_may_have_a_drive_and_backslashes(dogu: Program, folder: Path) -> None:
+    (folder / "sub" / "[x]").mkdir(parents=True)
+    (folder / "sub" / "b.txt").write_bytes(b"b")
+    (folder / "sub" / "[x]" / "c.txt").write_bytes(b"c")
+    for pattern in ("sub\\*.txt", f"{folder}\\sub\\*.txt", f"{_path(folder)}/sub/*.txt".replace("\\", "/")):
+        assert "sub/b.txt" in dogu("call", "glob", json.dumps({"pattern": pattern}))
+    assert "[x]/c.txt" in dogu("call", "glob", json.dumps({"pattern": "sub\\\\[x\\]\\*.txt"}))
+
+
 def test_an_edit_keeps_line_endings_and_is_undone_and_redone(dogu: Program, folder: Path) -> None:
     edit = {"file_path": _path(folder / "A.TXT"), "old_string": "one\ntwo", "new_string": "one\n1.5\nTWO"}
     dogu("call", "--approval-mode", "yolo", "replace", json.dumps(edit))

@@ -30,7 +30,7 @@ def test_a_cut_result_says_where_the_whole_is(tmp_path: Path):
     bounds = ResultBounds(folder.keep_output)
     whole = "x" * 100_000
     result = bounds.apply(ToolCall("1", "run_shell_command", {}), ToolResult(whole))
-    path = str(result.llm_content).rsplit("kept in ", 1)[1].split(":")[0]
+    path = str(result.llm_content).rsplit("kept in ", 1)[1].rpartition(".txt:")[0] + ".txt"
     assert Path(path).read_text() == whole
 
 

@@ -211,7 +211,7 @@ def test_a_save_by_an_editor_in_the_last_moment_survives(workspace: Path):
 
     def by_rename() -> None:
         (workspace / "tmp").write_text("editor's")
-        (workspace / "tmp").rename(target)
+        (workspace / "tmp").replace(target)
 
     for save in (in_place, by_rename):
         target.write_text("old")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -56,7 +55,7 @@ class Noted:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return Path(os.path.realpath(tmp_path)) / "a.txt"
+    return tmp_path.resolve() / "a.txt"
 
 
 def files_of(path: Path, editor: Buffers, noted: Noted | None = None) -> EditorFiles:

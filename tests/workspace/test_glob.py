@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogu.contract.errors import ToolError
+from dogu.workspace import fs
 from dogu.workspace.glob import GlobPattern, GlobQuery, PathFilter
 from dogu.workspace.glob.pattern import expand_braces
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Generator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = fs.open(str(path), os.O_RDONLY | fs.O_DIRECTORY)
     try:
         yield descriptor
     finally:

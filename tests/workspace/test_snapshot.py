@@ -34,11 +34,14 @@ def seen(taken: TreeSnapshots, workspace: Path) -> dict[str, str]:
     def word(before: SnapshotRow | None, after: SnapshotRow | None) -> str:
         return "created" if before is None else "deleted" if after is None else "changed"
 
-    return {os.path.relpath(path, workspace): word(before, after) for path, before, after in taken.look()}
+    return {
+        os.path.relpath(path, workspace).replace(os.sep, "/"): word(before, after)
+        for path, before, after in taken.look()
+    }
 
 
 def held(taken: TreeSnapshots, workspace: Path) -> dict[str, SnapshotRow]:
-    return {os.path.relpath(path, workspace): row for path, row in taken.rows()}
+    return {os.path.relpath(path, workspace).replace(os.sep, "/"): row for path, row in taken.rows()}
 
 
 def test_the_first_look_is_what_later_ones_compare_with(workspace: Path):

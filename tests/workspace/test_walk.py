@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from dogu.workspace import fs
 from dogu.workspace.ignore import Ignore
 from dogu.workspace.walk import Walk, WalkCounts
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Generator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = fs.open(str(path), os.O_RDONLY | fs.O_DIRECTORY)
     try:
         yield descriptor
     finally:

@@ -196,7 +196,7 @@ def _store_of(repo: str, ref: str, stores: str) -> str:
     store = os.path.join(stores, f"{name}.git")
     os.makedirs(stores, exist_ok=True)
     with open(os.path.join(stores, f"{name}.lock"), "w", encoding="utf-8") as lock:
-        fs.flock(lock, fs.LOCK_EX)
+        fs.flock(lock.fileno(), fs.LOCK_EX)
         if not os.path.isdir(store):
             unfinished = f"{store}.new"
             _remove(unfinished)

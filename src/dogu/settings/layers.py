@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
@@ -62,6 +63,7 @@ def read_layer(
     One that is no JSON is left out and told, if nothing in it could be a restriction. Raises `SettingsError` for a file
     that can't be read, for one that is no JSON otherwise, and as `_Reading` says.
     """
+    file = file.replace(os.sep, "/")
     layer = Layer(file, is_project)
     text = _read_text(file, must_exist=must_exist)
     if text is None:

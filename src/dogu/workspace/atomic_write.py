@@ -224,6 +224,7 @@ class AtomicWriter:
             except OSError as error:
                 if error.errno not in _CANNOT_EXCHANGE:
                     raise
+                self._check_unchanged(folder, place.name, place, old)  # nothing could be put back afterwards
                 with _in_place_where_refused():
                     self._syscalls.rename(folder, name, place.name)
                 self._sync(folder)

@@ -215,7 +215,7 @@ def _is_text(data: bytes) -> bool:
 @contextmanager
 def _as_old_file(saved: OldFile, edited: bytes, syscalls: Syscalls) -> Generator[OldFile]:
     """What the editor has unsaved, as the file that is about to be overwritten: that is what an undo brings back."""
-    descriptor = os.memfd_create("unsaved", os.MFD_CLOEXEC)
+    descriptor = fs.unnamed("unsaved")
     try:
         write_all(syscalls, descriptor, edited)
         fs.fchmod(descriptor, stat.S_IMODE(saved.status.st_mode))

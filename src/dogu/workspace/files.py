@@ -216,8 +216,11 @@ class LocalFiles:
             digest = digest_of(data)
             place = self._roots.place(located, create=True)
             try:
-                self._refuse_untold(place)
-                self._write_at(place, data, digest, expected, mode)
+                try:
+                    self._refuse_untold(place)
+                    self._write_at(place, data, digest, expected, mode)
+                finally:
+                    openat.close(place.parent)  # Windows may remove no folder that is open
             except BaseException as error:
                 self._roots.remove_folders(place.made)
                 if isinstance(error, RestoreError):
@@ -225,8 +228,6 @@ class LocalFiles:
                 if isinstance(error, OSError):
                     raise explain(error, located) from error
                 raise
-            finally:
-                openat.close(place.parent)
             self._seen[place.path] = digest
 
     def remove(self, path: str, expected: str) -> None:

@@ -62,6 +62,7 @@ __all__ = (
     "stat",
     "symlink",
     "unlink",
+    "unnamed",
     "utime",
 )
 
@@ -263,3 +264,13 @@ else:
 
         def removexattr(path: int | str, attribute: str) -> None:
             """Remove nothing."""
+
+
+def unnamed(name: str) -> int:
+    """Open a file that no folder has and that goes with its last descriptor; `name` is for those who debug."""
+    if sys.platform == "linux" and IS_LINUX:
+        return os.memfd_create(name, os.MFD_CLOEXEC)
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -20,13 +20,14 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from ctypes import c_ulong, c_void_p
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dogu.workspace import windows_handles as win
 from dogu.workspace.windows_paths import is_link, link_target
 
 assert sys.platform == "win32"
 
+_Name = TypeVar("_Name", bound=str)
 O_CLOEXEC = os.O_NOINHERIT
 O_NOCTTY = 0
 O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH = 1 << 24, 1 << 25, 1 << 26, 1 << 27
@@ -264,10 +265,10 @@ def fsync(fd: int) -> None:
         win.kernel.CloseHandle(again)
 
 
-class DirEntry:
+class DirEntry(Generic[_Name]):
     """What `scandir` tells of one name in an open folder, as `os.DirEntry` does."""
 
-    def __init__(self, folder: int, name: str, attributes: int, tag: int, number: int) -> None:
+    def __init__(self, folder: int, name: _Name, attributes: int, tag: int, number: int) -> None:
         self._folder = folder
         self.name = name
         self.path = name
@@ -305,7 +306,7 @@ class DirEntry:
 
 
 @contextmanager
-def scandir(folder: int | str) -> Generator[Iterator[DirEntry]]:
+def scandir(folder: int | str) -> Generator[Iterator[DirEntry[str]]]:
     """Look through an open folder, or one by its path, without `.` and `..`; by a handle of its own, from the start."""
     flags = os.O_RDONLY | O_DIRECTORY
     descriptor = open(folder, flags) if isinstance(folder, str) else open(".", flags, dir_fd=folder)
@@ -441,7 +442,7 @@ def _at(descriptor: int, offset: int) -> Generator[tuple[int, win.Overlapped]]:
         os.lseek(descriptor, position, os.SEEK_SET)
 
 
-def _entries(descriptor: int, folder: int) -> Iterator[DirEntry]:
+def _entries(descriptor: int, folder: int) -> Iterator[DirEntry[str]]:
     handle = win.handle_of(descriptor)
     room = ctypes.create_string_buffer(_FOLDER_BYTES)
     kind = win.FOLDER_FIRST

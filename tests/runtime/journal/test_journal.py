@@ -44,7 +44,7 @@ class Session:
         return self.workspace / name
 
     def name(self, path: str) -> str:
-        return os.path.relpath(path, self.workspace)
+        return os.path.relpath(path, self.workspace).replace(os.sep, "/")
 
     async def write(self, name: str, data: bytes, call_id: str = "w") -> None:
         async with self.journal.call(call_id, f"Writing to {name}", snapshot=False):
@@ -71,7 +71,7 @@ class Session:
                 elif stat.S_ISREG(status.st_mode):
                     held = Path(path).read_bytes()
                 mode = 0 if stat.S_ISLNK(status.st_mode) else status.st_mode
-                found[os.path.relpath(path, self.workspace)] = (mode, held)
+                found[self.name(path)] = (mode, held)
         return found
 
     def reopened(self) -> Journal:

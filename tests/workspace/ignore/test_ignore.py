@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dogu.workspace import fs
 from dogu.workspace.ignore import FolderRules, Ignore
 from dogu.workspace.ignore.lookup import hidden_from_models, why_ignored
 from dogu.workspace.roots import Roots
@@ -80,7 +81,7 @@ def ignored_by_us(root: Path, environ: Mapping[str, str]) -> set[str]:
             finally:
                 os.close(descriptor)
 
-    descriptor = os.open(root, os.O_RDONLY)
+    descriptor = fs.open(str(root), os.O_RDONLY)
     try:
         visit("", ignore.root_rules(descriptor))
     finally:
@@ -170,7 +171,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def reason_of(root: Path, home: Path, path: str, is_folder: bool = False) -> str:
-    descriptor = os.open(root, os.O_RDONLY)
+    descriptor = fs.open(str(root), os.O_RDONLY)
     try:
         return Ignore(str(root), environment(home)).why_ignored(descriptor, path, is_folder)
     finally:

@@ -146,7 +146,7 @@ def see(
         target = os.fsencode(fs.readlink(name, dir_fd=folder))
         return Seen(msgspec.structs.replace(known, kind="link", mode=0, target=target), status)
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        target = b"%c:%d" % (b"c" if stat.S_ISCHR(mode) else b"b", status.st_rdev)
+        target = b"%c:%d" % (b"c" if stat.S_ISCHR(mode) else b"b", getattr(status, "st_rdev", 0))
         return Seen(msgspec.structs.replace(known, kind="device", target=target), status)
     kind = "folder" if stat.S_ISDIR(mode) else "fifo" if stat.S_ISFIFO(mode) else "other"
     return Seen(msgspec.structs.replace(known, kind=kind), status)

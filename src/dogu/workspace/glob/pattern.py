@@ -13,11 +13,14 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.ignore.pattern import NeverMatchesError, has_wildcard, regex_of, tokens_of
+from dogu.workspace.system import IS_WINDOWS
 
 _LONGEST_CHARS = 4_096
 _MOST_EXPANDED = 1_000
 _DEEPEST = 20
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})\Z")
+_DRIVE = re.compile(r"[A-Za-z]:/")
+_BACKSLASH = re.compile(r"\\(?![\[\]{}!])")  # before those it stays what makes them plain
 
 
 class _Segment(msgspec.Struct, frozen=True):
@@ -172,10 +175,13 @@ class PathFilter:
 
 
 def split_base(pattern: str) -> tuple[str, str]:
-    """Split off what must be a folder's path and not a glob: of an absolute pattern or one with `..`, all before the
-    first wildcard. Returns that folder (empty: none) and the glob relative to it."""
+    r"""Split off what must be a folder's path and not a glob: of an absolute pattern or one with `..`, all before the
+    first wildcard. Returns that folder (empty: none) and the glob relative to it. On Windows `\` parts names too."""
+    if IS_WINDOWS:
+        pattern = _BACKSLASH.sub("/", pattern)
     parts = pattern.split("/")
-    if not pattern.startswith("/") and ".." not in parts:
+    is_absolute = pattern.startswith("/") or (IS_WINDOWS and _DRIVE.match(pattern) is not None)
+    if not is_absolute and ".." not in parts:
         return "", pattern
     end = next((at for at, part in enumerate(parts[:-1]) if has_wildcard(part) or "{" in part), len(parts) - 1)
     folder = "/".join(parts[:end])

@@ -7,7 +7,6 @@ import os
 import select
 import socket
 import sys
-import tempfile
 import threading
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace import fs
 from dogu.workspace.launcher import packets, ring
 from dogu.workspace.launcher.descriptors import KEYS, SOCKET_NUMBER
 from dogu.workspace.launcher.job_folder import STREAMS
@@ -340,7 +340,7 @@ def _opened(path: str, flags: int, opened: list[int]) -> int:
 
 
 def _in_memory(data: bytes, opened: list[int]) -> int:
-    descriptor = os.memfd_create("dogu", os.MFD_CLOEXEC) if IS_LINUX else _unnamed_file()
+    descriptor = fs.unnamed("dogu")
     opened.append(descriptor)
     rest = memoryview(data)
     while rest:
@@ -351,8 +351,8 @@ def _in_memory(data: bytes, opened: list[int]) -> int:
 
 def _unnamed_file() -> int:
     """Open a file that has no name and goes with its last descriptor: nothing to clean up, whatever happens."""
-    for folder in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
-        if folder and IS_LINUX:
+    if sys.platform == "linux" and IS_LINUX:
+        for folder in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
             try:
                 descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
             except OSError:
@@ -361,8 +361,4 @@ def _unnamed_file() -> int:
             if free.f_bavail * free.f_frsize >= ring.RING_BYTES:  # on a full disk it would be lost
                 return descriptor
             os.close(descriptor)
-    if IS_LINUX:
-        return os.memfd_create("dogu-output", os.MFD_CLOEXEC)
-    descriptor, name = tempfile.mkstemp()
-    os.unlink(name)
-    return descriptor
+    return fs.unnamed("dogu-output")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 
 import msgspec
 
@@ -105,11 +104,7 @@ def _whole(descriptor: int) -> bytes:
 
 
 def _in_memory(data: bytes) -> int:
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("dogu-text", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+    descriptor = fs.unnamed("dogu-text")
     written = 0
     while written < len(data):
         written += fs.pwrite(descriptor, data[written:], written)
