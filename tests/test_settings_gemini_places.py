@@ -165,7 +165,7 @@ class TestExtensions:
         self, tmp_path: Path, overrides: list[str], is_on: bool
     ):
         extension(tmp_path, "x", {"excludeTools": ["glob"]})
-        rules = [rule.replace("{root}", str(tmp_path / "root")) for rule in overrides]
+        rules = [rule.replace("{root}", "/" + str(tmp_path / "root").lstrip("/")) for rule in overrides]
         put(tmp_path / "home/.gemini/extensions/extension-enablement.json", {"x": {"overrides": rules}})
         assert bool(load(tmp_path).added) == is_on
 

@@ -15,10 +15,10 @@ from dogu.testing.workspace import check_tool, run_tool
 from dogu.tools.grep_search import GrepSearch
 from dogu.workspace.roots import Roots
 from dogu.workspace.search import ContentSearch
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS
 
 pytestmark = pytest.mark.anyio
-by_ripgrep = pytest.mark.skipif(not IS_LINUX, reason="ripgrep is handed open files by /proc")
+by_ripgrep = pytest.mark.skipif(not (IS_LINUX or IS_WINDOWS), reason="ripgrep is handed open files by /proc")
 
 
 def make(root: Path, **files: str) -> None:

@@ -6,14 +6,17 @@ import os
 import selectors
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import IO, NamedTuple
 
 import msgspec
 
 from dogu.workspace.search.query import SearchLimits
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS, path_of
 
 _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.05
@@ -38,7 +41,7 @@ class Outcome(msgspec.Struct):
 
 class Program(msgspec.Struct, frozen=True):
     """What to run: the words, the folder to run in (a descriptor, or None where it doesn't matter), and descriptors
-    that the program is to have."""
+    that the program is to have; on Windows one, as its standard input."""
 
     words: Sequence[str]
     folder: int | None = None
@@ -52,18 +55,30 @@ class Program(msgspec.Struct, frozen=True):
         """
         with subprocess.Popen(
             self.words,
-            stdin=subprocess.DEVNULL,
+            stdin=self._input(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd="/" if self.folder is None else f"/proc/self/fd/{self.folder}",
-            pass_fds=tuple(self.descriptors),
+            cwd=self._place(),
+            pass_fds=() if IS_WINDOWS else tuple(self.descriptors),
             env=self.environ,
             bufsize=0,
         ) as process:
+            follow = _follow_by_threads if IS_WINDOWS else _follow
             try:
-                return _follow(process, take, limits)
+                return follow(process, take, limits)
             finally:
                 process.kill()
+
+    def _input(self) -> int:
+        if not IS_WINDOWS or not self.descriptors:
+            return subprocess.DEVNULL
+        os.lseek(self.descriptors[0], 0, os.SEEK_SET)
+        return self.descriptors[0]
+
+    def _place(self) -> str:
+        if self.folder is None:
+            return os.path.abspath(os.sep)
+        return path_of(self.folder) if IS_WINDOWS else f"/proc/self/fd/{self.folder}"
 
 
 def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: SearchLimits) -> Outcome:
@@ -91,6 +106,51 @@ def _follow(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], lim
     return outcome
 
 
+def _follow_by_threads(
+    process: subprocess.Popen[bytes], take: Callable[[bytes], bool], limits: SearchLimits
+) -> Outcome:
+    """As `_follow`, where pipes can't be waited for together. The threads end with the program."""
+    pieces: SimpleQueue[tuple[bool, bytes]] = SimpleQueue()
+
+    def read(stream: IO[bytes] | None) -> None:
+        while stream is not None and (data := stream.read(_CHUNK_BYTES)):
+            pieces.put((stream is process.stderr, data))
+        pieces.put((False, b""))
+
+    streams = (process.stdout, process.stderr)
+    threads = [threading.Thread(target=read, args=(stream,)) for stream in streams]
+    for thread in threads:
+        thread.start()
+    try:
+        return _taken(process, pieces, take, limits)
+    finally:
+        process.kill()
+        for thread in threads:
+            thread.join()
+
+
+def _taken(
+    process: subprocess.Popen[bytes],
+    pieces: SimpleQueue[tuple[bool, bytes]],
+    take: Callable[[bytes], bool],
+    limits: SearchLimits,
+) -> Outcome:
+    outcome, open_streams = Outcome(), 2
+    while open_streams:
+        if time.monotonic() > limits.deadline or (limits.go_on is not None and not limits.go_on()):
+            return outcome
+        with suppress(Empty):
+            is_error, data = pieces.get(timeout=_POLL_S)
+            if is_error:
+                _note(outcome, data)
+            elif not data:
+                open_streams -= 1
+            elif not take(data):
+                return outcome
+    outcome.exit_code = process.wait()
+    return outcome
+
+
 def _note(outcome: Outcome, data: bytes) -> None:
     outcome.denied += data.count(_DENIED)
     if len(outcome.errors) < _KEPT_ERROR_BYTES:
@@ -99,9 +159,10 @@ def _note(outcome: Outcome, data: bytes) -> None:
 
 def find_program(name: str) -> str | None:
     """Return the path of a program: beside the interpreter (where a wheel puts it), else on PATH's absolute folders."""
-    folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    for folder in folders:
-        path = os.path.join(folder, name)
+    beside = os.path.dirname(sys.executable)
+    folders = [beside, os.path.join(beside, "Scripts")] if IS_WINDOWS else [beside]
+    for folder in (*folders, *os.environ.get("PATH", os.defpath).split(os.pathsep)):
+        path = os.path.join(folder, f"{name}.exe" if IS_WINDOWS else name)
         if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return None
@@ -115,5 +176,5 @@ class Engines(NamedTuple):
 
     @classmethod
     def found(cls) -> Engines:
-        """Return what this machine has, and can be handed open folders by `/proc`: on Linux only."""
-        return cls(find_program("rg")) if IS_LINUX else cls(None, nominates=False)
+        """Return what this machine has, and can be handed open files: by `/proc` on Linux, one by one on Windows."""
+        return cls(find_program("rg") if IS_LINUX or IS_WINDOWS else None, nominates=IS_LINUX)

@@ -18,6 +18,7 @@ from dogu.workspace.ignore import DEFAULT_EXCLUDED
 from dogu.workspace.search.program import Outcome, Program
 from dogu.workspace.search.query import Counted, MatchedLine, SearchLimits, SearchQuery
 from dogu.workspace.search.source import Source, cut_around
+from dogu.workspace.system import IS_WINDOWS
 
 BASE_FLAGS = ("--no-config", "--color=never", "--hidden", "--crlf", "--null", "--with-filename", "--no-ignore-dot")
 """What every run of ripgrep is given."""
@@ -26,8 +27,8 @@ _LONGEST_ARGUMENT_BYTES = 128 * 1024  # MAX_ARG_STRLEN: the system takes none th
 _SHOWN = ("--no-heading", "--line-number", "--column", "--byte-offset", "--no-context-separator", "--text")
 _PREVIEW_BYTES = 16_384
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
-_LINE = re.compile(rb"/proc/self/fd/(\d+)\0(?:(\d+):(\d+):(\d+):|(\d+)-\d+-)([^\n]*)\n")
-_BATCH = 128
+_LINE = re.compile(rb"(?:/proc/self/fd/(\d+)|<stdin>)\0(?:(\d+):(\d+):(\d+):|(\d+)-\d+-)([^\n]*)\n")
+_BATCH = 1 if IS_WINDOWS else 128  # one is handed over there, as standard input
 _LARGEST_OUTPUT_BYTES = 256 << 20
 # Text that isn't ASCII in files that aren't UTF-8: a pattern is widened to the bytes of other encodings.
 _CODECS = ("cp932", "euc_jp", "iso2022_jp", "cp949", "gb18030", "big5", "cp1252")
@@ -65,6 +66,7 @@ class Ripgrep(msgspec.Struct, frozen=True):
         include = [f"--glob={query.include}"] if query.include else []
         excluded = [f"--glob=!{name}" for name in sorted(DEFAULT_EXCLUDED)]
         words = ["--count", *ignoring, *include, *excluded]
+        words += ["--path-separator=/"] if IS_WINDOWS else []
         output, outcome = _Output(), Outcome(exit_code=2)
         for pattern in _nominating(query):
             output = _Output()
@@ -76,13 +78,13 @@ class Ripgrep(msgspec.Struct, frozen=True):
         return Counted(found, outcome.exit_code is not None, outcome.denied)
 
     def count_sources(self, query: SearchQuery, sources: Sequence[Source], limits: SearchLimits) -> Counted:
-        """Count matched lines of open files. Raises `ToolError` (BAD_PATTERN)."""
+        """Count matched lines of open files, on Windows of one. Raises `ToolError` (BAD_PATTERN)."""
         words = ["--count", "--text", *_pattern(query), "--", *map(_name, sources)]
         output = _Output()
         outcome = self._program(words, query, None, sources).run(output.take, limits)
         self._check(query, outcome)
         counts = {os.fsdecode(name): int(count) for name, count in _COUNT.findall(output.joined())}
-        found = {source.path: counts[_name(source)] for source in sources if _name(source) in counts}
+        found = {source.path: counts[_told(source)] for source in sources if _told(source) in counts}
         return Counted(found, outcome.exit_code is not None)
 
     def lines(self, query: SearchQuery, sources: Sequence[Source], limits: SearchLimits) -> list[list[MatchedLine]]:
@@ -101,7 +103,7 @@ class Ripgrep(msgspec.Struct, frozen=True):
         found: dict[int, list[MatchedLine]] = {source.descriptor: [] for source in sources}
         by_descriptor = {source.descriptor: source for source in sources}
         for match in _LINE.finditer(output.joined()):
-            source = by_descriptor[int(match[1])]
+            source = by_descriptor[int(match[1])] if match[1] else sources[0]
             found[source.descriptor].append(_line_of(match, source))
         return list(found.values())
 
@@ -122,7 +124,7 @@ class Ripgrep(msgspec.Struct, frozen=True):
             return
         output = _Output()
         include = [f"--glob={query.include}"] if query.include else []
-        words = [*include, *_pattern(query), "--", "/dev/null"]
+        words = [*include, *_pattern(query), "--", os.devnull]
         trial = self._program(words, query, None).run(output.take, SearchLimits(deadline=float("inf")))
         if trial.exit_code == 2:
             reason = trial.errors.decode("utf-8", "replace").removeprefix("rg: ").rstrip()
@@ -147,7 +149,11 @@ def _nominating(query: SearchQuery) -> list[list[str]]:
 
 
 def _name(source: Source) -> str:
-    return f"/proc/self/fd/{source.descriptor}"
+    return "-" if IS_WINDOWS else f"/proc/self/fd/{source.descriptor}"
+
+
+def _told(source: Source) -> str:
+    return "<stdin>" if IS_WINDOWS else _name(source)
 
 
 def _line_of(match: re.Match[bytes], source: Source) -> MatchedLine:
