@@ -12,13 +12,13 @@ import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import pytest
 
 from dogu.policy.commands.cmd_exe import judge_for_cmd
 from dogu.policy.rules import Rules
-from dogu.workspace.process.windows import SHELL_OPTIONS, cmd_exe
 from policy.judging import entries
 
 pytestmark = [
@@ -129,6 +129,9 @@ def undetected(line: str, ran: set[str]) -> set[str]:
 
 def run(line: str, folder: Path, number: int) -> set[str]:
     """Have cmd.exe run a line as dogu would, and return the programs that said their names."""
+    assert sys.platform == "win32"
+    from dogu.workspace.process.windows import SHELL_OPTIONS, cmd_exe
+
     place = folder / str(number)
     place.mkdir()
     said = folder / f"{number}.said"
@@ -155,7 +158,7 @@ def test_no_program_runs_that_the_judge_did_not_know_of(tmp_path: Path) -> None:
         pytest.skip("needs the programs that say their names: scripts/windows.sh makes them")
     tried = lines(int(os.environ.get("DOGU_CMD_LINES", "1000")), int(os.environ.get("DOGU_CMD_SEED", "18")))
     with ThreadPoolExecutor(2) as pool:
-        ran = list(pool.map(lambda pair: run(pair[1], tmp_path, pair[0]), enumerate(tried)))
+        ran = list(pool.map(run, tried, repeat(tmp_path), range(len(tried))))
     assert sum(map(bool, ran)) > len(tried) // 3, "too few lines ran anything"
     missed = {line: found for line, names in zip(tried, ran, strict=True) if (found := undetected(line, names))}
     print(f"{len(tried)} lines, {sum(map(len, ran))} programs run, {len(missed)} lines with one that was not known of")
