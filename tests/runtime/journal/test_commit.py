@@ -510,3 +510,37 @@ async def test_the_time_of_a_folder_stands_in_nobody_s_way(place: Place) -> None
     assert (await to_thread.run_sync(place.journal.undo)).done
     assert (await to_thread.run_sync(place.journal.undo)).done
     assert sorted(os.listdir(place.root / "d/e")) == ["f", "theirs"]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("mkdir m; cd m; for i in $(seq 2100); do echo $i > $i; done", "sed -i s/7/x/ m/7"),
+        (
+            "mv large larger; head -c 5000000 /dev/zero > largest",
+            "echo more >> largest; echo x | dd of=larger conv=notrunc",
+        ),
+    ],
+)
+async def test_what_was_known_by_its_time_is_known_again_after_an_undo(place: Place, first: str, then: str) -> None:
+    before = place.tree()
+    await place.run(first)
+    await place.run(then)
+    for _ in range(2):
+        assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    assert place.tree() == before
+
+
+async def test_very_large_files_that_hold_the_same_all_come_back(place: Place) -> None:
+    for name in ("one.bin", "two.bin"):
+        with (place.root / name).open("wb") as file:
+            file.write(b"x")
+            file.truncate(65 << 20)
+    await place.run("mv one.bin three.bin; rm two.bin")
+    assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    assert (await to_thread.run_sync(place.journal.redo)).refused == ()
+    assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    for name in ("one.bin", "two.bin"):
+        assert (place.root / name).stat().st_size == 65 << 20
+        assert (place.root / name).read_bytes()[:2] == b"x\0"
+    assert not (place.root / "three.bin").exists()

@@ -22,11 +22,10 @@ from dogu.runtime.journal.states import (
     MISSING,
     Seen,
     State,
-    is_stamp,
     make_device,
     put_attributes,
     see,
-    time_of,
+    times_of,
 )
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
@@ -281,11 +280,9 @@ class Applier:
         return False
 
     def _fill(self, step: Step, place: Place, name: str) -> None:
-        # One known by its stamp is known by its time; and what comes back whole needn't be built again.
-        # So has what git keeps: by its time it is known whether somebody has written it since.
-        is_as_before = step.now.state.kind == "missing" or git_folder(step.path)
-        has_time = is_stamp(step.target.digest) or (is_as_before and step.target.mtime_ns >= 0)
-        times = (time_of(step.target), time_of(step.target)) if has_time else None
+        # What comes back whole needn't be built again; by the time of what git keeps it is known who has written it.
+        has_time = step.now.state.kind == "missing" or bool(git_folder(step.path))
+        times = times_of(step.target) if has_time or step.target.is_known_by_time else None
         if self._kept.give_back(step.target, step.path, place.parent, name):
             if times is None:
                 fs.utime(name, dir_fd=place.parent, follow_symlinks=False)

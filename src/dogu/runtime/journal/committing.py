@@ -19,7 +19,15 @@ from dogu.runtime.journal.apply import Step
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.reach import JournalReach
-from dogu.runtime.journal.states import MISSING, NOT_KEPT, Seen, State, digest_by_stamp, see
+from dogu.runtime.journal.states import (
+    LARGEST_READ_ON_COMMIT_BYTES,
+    MISSING,
+    NOT_KEPT,
+    Seen,
+    State,
+    digest_by_stamp,
+    see,
+)
 from dogu.runtime.journal.undo import MANY, look_at
 from dogu.workspace import fs
 from dogu.workspace.held import git_folder, head_of, held, related
@@ -27,7 +35,6 @@ from dogu.workspace.openat import LastFolder, identity_of, open_long
 from dogu.workspace.staged import StagedChange
 
 _MANY = 2_000  # new files; of so many, the contents aren't read to know them again
-_READ_BYTES = 4 << 20
 _MOST_LOOKED_AT = 50_000  # files, for the other names of one
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC
 _BY_STAMP = State(digest=digest_by_stamp(0, 0))
@@ -124,7 +131,7 @@ class Stager:
             status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
             if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
                 continue
-            state = see(folder, name, most_read=_READ_BYTES).state
+            state = see(folder, name, most_read=LARGEST_READ_ON_COMMIT_BYTES).state
             if change.in_place or look_at(self._reach, change.path, state).state.is_same_as(state):
                 self._leaders.setdefault((status.st_dev, status.st_ino), change.path)
 
@@ -236,7 +243,7 @@ class Stager:
 
     def _see_source(self, source: str) -> Seen:
         folder, name = self._sources.of(source)
-        seen = see(folder, name, _BY_STAMP if self._is_many else MISSING, most_read=_READ_BYTES)
+        seen = see(folder, name, _BY_STAMP if self._is_many else MISSING, most_read=LARGEST_READ_ON_COMMIT_BYTES)
         if seen.status is None:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), source)
         return seen

@@ -9,7 +9,7 @@ import msgspec
 
 from dogu.language import sentence, told
 from dogu.runtime.journal.log import Record
-from dogu.runtime.journal.states import State
+from dogu.runtime.journal.states import State, is_stamp, time_of
 
 _KINDS = {
     "missing": sentence("missing"),
@@ -252,3 +252,23 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, PathChange], dict[s
                 change.before,
             )
     return net, broken
+
+
+def with_digests(net: dict[str, PathChange], entries: Iterable[Entry]) -> dict[str, PathChange]:
+    """Have what is known by its stamp known by its digest, where a later call has found that out.
+
+    An undo of that call brings the content back, and not the time.
+    """
+    if not any(is_stamp(change.after.digest) for change in net.values()):
+        return net
+    digests: dict[tuple[str, int, int], str] = {}
+    for entry in entries:
+        for change in entry.changes:
+            if change.path in net and change.before.digest and not is_stamp(change.before.digest):
+                digests[change.path, change.before.size, change.before.mtime_ns] = change.before.digest
+    return {
+        path: msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, digest=digest))
+        if is_stamp(change.after.digest) and (digest := digests.get((path, change.after.size, time_of(change.after))))
+        else change
+        for path, change in net.items()
+    }

@@ -93,13 +93,13 @@ class Kept:
         return ""
 
     def give_back(self, state: State, path: str, folder: int, name: str) -> bool:
-        """Move a content that only `path` may need again, or a very large one, to a name; False: it must be copied.
+        """Move a content that only `path` may need again to a name; False: it must be copied.
 
         It is kept again when this is undone, so that neither costs more than a name. Raises `ToolError` (STALE).
         """
         kept = self.file_of(state)
         is_sole = self._paths.get(state.digest) == os.fsencode(path)
-        if not kept or not (is_sole or state.size >= _MOVED_BYTES):
+        if not kept or not is_sole:
             return False
         status = os.lstat(kept)
         if status.st_nlink > 1:

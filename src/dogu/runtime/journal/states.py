@@ -20,6 +20,7 @@ UNKNOWN_OWNER = (-1, -1)
 NOT_KEPT = -1
 KEPT_APART = -2
 LARGEST_READ_BYTES = 1 << 30
+LARGEST_READ_ON_COMMIT_BYTES = 4 << 20  # larger ones are known by their stamps
 _STAMP = "stamp:"
 _BLOCK_BYTES = 1 << 20
 _BLOCK = 512  # what `st_blocks` counts
@@ -80,6 +81,11 @@ class State(msgspec.Struct, frozen=True, array_like=True):
             and -1 not in times
             and times[0] != times[1]
         )
+
+    @property
+    def is_known_by_time(self) -> bool:
+        """Whether a file may be known by its size and time, here or in another record: so large ones are."""
+        return is_stamp(self.digest) or self.size > LARGEST_READ_ON_COMMIT_BYTES
 
     def has_same_attributes(self, other: State) -> bool:
         """Whether mode, owner and extended attributes are the same, as far as both know them; a link's mean nothing."""
@@ -258,3 +264,9 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int, int]:
 def time_of(state: State) -> int:
     """Return when a file was written, in nanoseconds; -1 when that isn't known."""
     return int(state.digest.rpartition(":")[2]) if is_stamp(state.digest) else state.mtime_ns
+
+
+def times_of(state: State) -> tuple[int, int] | None:
+    """Return the times to give a file that it holds this again; None where they aren't known."""
+    time_ns = time_of(state)
+    return (time_ns, time_ns) if time_ns >= 0 else None

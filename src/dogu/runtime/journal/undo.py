@@ -14,7 +14,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.apply import Applier, Step, UndoRefusal
 from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_undo, explained, within
-from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes
+from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
 from dogu.runtime.journal.reach import JournalReach
@@ -89,6 +89,7 @@ class Restorer:
         known = self._known
         chosen = [call_to_redo(known, wanted.call_id, consent)] if is_redo else calls_to_undo(known, wanted, consent)
         net, broken = net_changes(chosen)
+        net = with_digests(net, known.with_changes())
         steps: list[Step] = []
         unchanged: list[Step] = []
         refused: list[UndoRefusal] = []
