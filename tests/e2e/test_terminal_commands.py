@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +58,14 @@ def test_settings_are_searched_picked_and_written(program: Program, terminals: O
         terminal.until("❯ 3. off")
         terminal.send("2")
         terminal.until("ui.notify is now bell")
+        for words, problem in (
+            ("ui.theme purple", "It takes one of auto, dark, light"),
+            ('ui.keys {"background": "Ctrl-C"}', "can't be the key"),
+            ('ui.keys {"backgroud": "Ctrl-B"}', "no action backgroud"),
+            ('ui.statusLine ["colour"]', "It takes a list of"),
+        ):
+            terminal.say(f"/settings {words}")
+            terminal.until(problem)
         terminal.say("/settings model.temperature 9")
         terminal.until("takes a number from 0 to 2")
         terminal.say("/settings security.disableYoloMode true")
@@ -66,6 +76,68 @@ def test_settings_are_searched_picked_and_written(program: Program, terminals: O
     assert text.endswith(" // mine")
     settings = {"ui": {"notify": "bell"}, "security": {"disableYoloMode": True}}
     assert json.loads(text.removesuffix(" // mine")) == settings, "what would stop the next start is taken back"
+
+
+def test_a_file_that_is_no_page_of_dogus_is_replaced_only_by_a_yes(program: Program, terminals: Open):
+    (program.root / "a.txt").write_text("mine")
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("hello")
+        terminal.until("Heard: hello")
+        terminal.say("/export a.txt")
+        terminal.until("is there already")
+        terminal.until("❯ 2. No")
+        terminal.send("\r")
+        terminal.until("Nothing was written.")
+        assert (program.root / "a.txt").read_text() == "mine"
+        for count in (1, 2):  # the second one takes the place of the first, unasked
+            terminal.say("/export page.html")
+            terminal.until(lambda: terminal.text.count("Written to") == count)  # noqa: B023  (called at once)
+        terminal.say("/export a.txt")
+        terminal.until(lambda: "❯ 2. No" in "\n".join(terminal.lines[-12:]))
+        terminal.until("Enter picks")
+        terminal.send("y")
+        terminal.until(lambda: terminal.text.count("Written to") == 3)
+        assert "Heard: " in (program.root / "a.txt").read_text()
+
+
+def test_a_session_is_left_only_for_one_that_can_be_opened(program: Program, terminals: Open):
+    broken = program.home / ".dogu" / "sessions" / "20260101-000000-000000-aaaa"
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("hello")
+        terminal.until("Heard: hello")
+        (other,) = (program.home / ".dogu" / "sessions").iterdir()
+        shutil.copytree(other, broken)
+        (broken / "record.jsonl").write_bytes(b"garbage\n\xff{}\n")
+        terminal.say("/resume nope")
+        terminal.until("/resume lists those there are.")
+        terminal.say(f"/resume {broken.name}")
+        terminal.until("--unverified goes on with it")
+        assert terminal.text.count("dogu 0") == 1
+        terminal.say("/fork")
+        terminal.until("/resume 2")
+        terminal.say("/open 99")
+        terminal.until("no result to open yet")
+        terminal.say("and on")
+        terminal.until("Heard: and on")
+        assert len(server.requests[-1].contents) == 3
+
+
+def test_a_folder_is_added_to_the_session(program: Program, terminals: Open, tmp_path: Path):
+    (tmp_path / "other").mkdir()
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("hello")
+        terminal.until("Heard: hello")
+        terminal.say(f"/add-dir {tmp_path / 'other'}")
+        terminal.until(lambda: terminal.text.count("dogu 0") == 2)
+        terminal.until(lambda: terminal.text.count("Heard: hello") == 2)
+        terminal.say("and on")
+        terminal.until("Heard: and on")
+        told = json.dumps(server.requests[-1].body)
+        assert str(tmp_path / "other") in told
+        assert len(server.requests[-1].contents) == 3
 
 
 def test_init_has_the_model_write_a_context_file_that_is_shown_first(program: Program, terminals: Open):

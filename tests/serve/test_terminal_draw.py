@@ -195,7 +195,7 @@ def test_every_color_of_a_theme_can_be_read_on_its_background(theme: str, colors
 
 
 def test_a_retry_and_a_note_are_told():
-    assert "Trying again in 2 s (1 of 5)." in shown(Retrying("Overloaded.", 2.0, 1, 5))
+    assert "Trying again in 2 s (1 of 5): Overloaded." in shown(Retrying("Overloaded.", 2.0, 1, 5))
     assert "cut" in shown(TextDelta("x"), Finished(FinishReason.LENGTH, b"{}", (), "cut at the limit"))
 
 

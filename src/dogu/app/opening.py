@@ -154,7 +154,7 @@ def _slash_commands(
 ) -> list[SlashCommand]:
     """Make the `/` commands of every session. A new family is one line here."""
     from dogu.agent.slash.commands import general_commands, jobs_command, mcp_command
-    from dogu.agent.slash.context import init_command
+    from dogu.agent.slash.context import init_command, review_command
     from dogu.agent.slash.model import model_commands
     from dogu.agent.slash.session import session_commands
     from dogu.app.conversation import keeping_commands
@@ -168,7 +168,11 @@ def _slash_commands(
         *model_commands(connections),
         init_command(lambda: agent.model.name, runtime.roots[0], base.start.settings.context.file_names),
         SettingsCommand(base.start.options).command(),
-        jobs_command(StoredJobs(jobs_folder(base.start.options))),
+        jobs_command(
+            StoredJobs(jobs_folder(base.start.options)),
+            lambda: runtime.commands.jobs.jobs if runtime.commands.jobs is not None else (),
+        ),
+        review_command(lambda: agent.model.name),
         *session_commands(agent, runtime, session, lambda: copy_session(session.path)),
         *keeping_commands(talk.housekeeping, base),
         mcp_command(lambda: states_of(servers)),

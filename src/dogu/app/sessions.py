@@ -148,6 +148,14 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
     return OpenedSession(SessionFolder(options.state_folder, roots), roots, secrets)
 
 
+def check_resumable(options: Options) -> None:
+    """Raise `ToolError` or OSError where the session that `options` wish to go on with couldn't be opened."""
+    if options.resume is not None:
+        stored = find_recorded(options, options.resume)
+        check_record(stored, is_unverified=options.unverified)
+        _restored(stored)
+
+
 def check_record(stored: StoredSession, *, is_unverified: bool) -> None:
     """Refuse a record that isn't as it was written, unless the user said to go on. Raises `ToolError` (STALE)."""
     from dogu.agent.session.lines import verify

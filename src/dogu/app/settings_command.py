@@ -14,6 +14,8 @@ from dogu.app.options import Options, read_settings
 from dogu.app.settings_files import edit_settings_file
 from dogu.contract import ToolError
 from dogu.language import plain, say
+from dogu.serve.terminal.key_names import keys_problem
+from dogu.serve.terminal.status import STATUS_PARTS
 from dogu.settings import SettingsError
 from dogu.settings import values as takes
 from dogu.settings.edit import with_setting
@@ -125,6 +127,8 @@ class SettingsCommand:
                 key.convert(value := text)  # a text that looks like a number
             except takes.ValueProblem:
                 return Said(f"{key.name} {say(str(problem))}", is_failure=True)
+        if problem := _problem(key, value):
+            return Said(f"{key.name}: {problem}", is_failure=True)
         before: list[str] = []
 
         def change(file: str) -> str:
@@ -153,6 +157,18 @@ class SettingsCommand:
 
     def _place(self, origin: object) -> str:
         return str(origin).replace(os.path.expanduser("~") + os.sep, "~/")
+
+
+def _problem(key: Key, value: Any) -> str:
+    """Say what is wrong with a value that a file may hold, and that would have no effect; '' when nothing is."""
+    choices = _choices(key)
+    if choices and value not in choices and not (isinstance(value, str) and value.casefold() in choices):
+        return say("It takes one of {choices}.", choices=", ".join(map(_shown, choices)))
+    if key.name == "ui.keys":
+        return keys_problem(takes.json_object(value))
+    if key.name == "ui.statusLine" and not set(value) <= set(STATUS_PARTS):
+        return say("It takes a list of {choices}.", choices=", ".join(STATUS_PARTS))
+    return ""
 
 
 def _choices(key: Key) -> Sequence[Any]:

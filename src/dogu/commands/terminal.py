@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dogu.app import Door, Options, Start, agent_of, read_settings
-from dogu.app.sessions import at_session
+from dogu.app.sessions import at_session, check_resumable
 from dogu.commands import seconds
 from dogu.commands.running import run_async, settling_jobs
 from dogu.commands.signals import release
@@ -18,6 +19,8 @@ from dogu.workspace.visible import visible_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+    from dogu.serve.terminal.sessions import NextSession
 
 
 _CLEAR = "\x1b[H\x1b[2J"  # what has scrolled off stays: it was the session's
@@ -69,23 +72,38 @@ def run(options: Options, space: Namespace) -> int:
 
     async def talk() -> int:
         nonlocal options
-        prompt = " ".join(space.question)
+        prompt, before = " ".join(space.question), None
         while True:
-            left, next_options = await _converse(options, prompt, is_plain=space.screen_reader)
-            if next_options is None:
-                return left
-            options, prompt = next_options, ""
+            try:
+                left = await _converse(options, prompt, is_plain=space.screen_reader)
+            except (ToolError, OSError) as error:
+                if before is None:
+                    raise
+                print(visible_line(say(error.message) if isinstance(error, ToolError) else str(error)))
+                options, before = before, None
+                continue
+            if left.following is None:
+                return left.status
+            options, before, prompt = left.following, left.again, ""
 
     return run_async(talk)
 
 
-async def _converse(options: Options, prompt: str, *, is_plain: bool) -> tuple[int, Options | None]:
-    """Converse in one session; return the exit status, and the options of the session that is to follow."""
+class _Left(Struct, frozen=True):
+    """How a session was left: the exit status, the session that is to follow, and this one, to be gone back to."""
+
+    status: int
+    following: Options | None = None
+    again: Options | None = None
+
+
+async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
+    """Converse in one session."""
     from dogu.app.extending import set_trust, waiting_for_trust
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
     from dogu.serve.terminal.opening import ScreenOptions, open_screen
-    from dogu.serve.terminal.sessions import SessionPlace
+    from dogu.serve.terminal.sessions import NextSession, SessionPlace
     from dogu.serve.terminal.status import StatusLine
 
     settings = read_settings(options)
@@ -98,10 +116,15 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> tuple[i
         root=options.absolute_root,
         keys=ui.keys,
         notify=ui.notify,
+        mouse=ui.mouse,
     )
     opened_screen = open_screen(look)
     screen = opened_screen.screen
     confirm = TerminalConfirm(screen, editor=ui.editor or None)
+
+    def check(session: NextSession) -> None:
+        check_resumable(_following(options, session))
+
     door = Door(confirm, confirm.elicit, confirm.go_on)
     async with agent_of(Start(options, settings, door)) as opened, settling_jobs(opened.runtime):
         opened_screen.use_commands(opened.slash)
@@ -112,7 +135,7 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> tuple[i
             opened.read_prompt,
             opened.slash,
             opened.connections,
-            SessionPlace(opened.runtime.session_folder, options.real_root, options.state_folder),
+            SessionPlace(opened.runtime.session_folder, options.real_root, options.state_folder, check),
             StatusLine(opened.agent, opened.runtime, opened.housekeeping, ui.status_line),
             lambda trusts: set_trust(options, is_trusted=trusts),
             bool(waiting_for_trust(options, opened.settings)),
@@ -127,19 +150,17 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> tuple[i
     if conversation.next is None:
         if has_record:
             print(say("To go on with this session: dogu --resume {id}", id=session_id))
-        return status, None
+        return _Left(status)
     if conversation.next.clears and screen.is_live:
         print(_CLEAR, end="", flush=True)
-    try:
-        return status, _following(options, conversation.next.session_id)
-    except ToolError as error:
-        print(visible_line(say(error.message)))
-        return status, _following(options, session_id) if has_record else _following(options, "")
+    again = _following(options, NextSession(session_id if has_record else ""))
+    return _Left(status, _following(options, conversation.next), again)
 
 
-def _following(options: Options, session_id: str) -> Options:
-    """Name the session of that id, or a new one in the same folder; settings are read anew. Raises `ToolError`."""
-    options = replace(options, settings_files=None)
-    if session_id:
-        return at_session(replace(options, root=None, resume=session_id, fork=None))
+def _following(options: Options, session: NextSession) -> Options:
+    """Name the session that follows, or a new one in the same folder; settings are read anew. Raises `ToolError`."""
+    also = (*options.include_directories, *([session.adds] if session.adds else []))
+    options = replace(options, settings_files=None, unverified=session.is_unverified, include_directories=also)
+    if session.session_id:
+        return at_session(replace(options, root=None, resume=session.session_id, fork=None))
     return replace(options, resume=None, fork=None)

@@ -56,9 +56,9 @@ class Retrying(msgspec.Struct, frozen=True):
             return self.reason
         delay = f"{self.delay_s:.0f}"
         if self.of:
-            words = "{reason} Trying again in {delay} s ({attempt} of {of})."
+            words = "Trying again in {delay} s ({attempt} of {of}): {reason}"
             return told(words, reason=self.reason, delay=delay, attempt=self.attempt, of=self.of)
-        words = "{reason} Trying again in {delay} s (tried {attempt} times so far)."
+        words = "Trying again in {delay} s (tried {attempt} times so far): {reason}"
         return told(words, reason=self.reason, delay=delay, attempt=self.attempt)
 
 

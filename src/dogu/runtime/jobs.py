@@ -10,7 +10,7 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.language import say, told
 
 if TYPE_CHECKING:
-    from dogu.workspace.process.jobs import SettledJob
+    from dogu.workspace.process.jobs import Job, SettledJob
     from dogu.workspace.process.stored_jobs import StoredJob, StoredJobs
 
 _LONGEST_COMMAND_CHARS = 120
@@ -41,7 +41,9 @@ def _settled_line(job: SettledJob) -> str:
             pid=pid,
         )
     if job.problem:
-        return say("Ended, because it could not be kept: {command} ({why})", command=command, why=job.problem)
+        return say("Ended, because it could not be kept: {command} ({why})", command=command, why=say(job.problem))
+    if not job.can_be_kept:
+        return say("Ended with the session: {command}", command=command)
     return say("Ended with the session: {command} (--keep-jobs lets it live on)", command=command)
 
 
@@ -60,6 +62,14 @@ def job_line(job: StoredJob) -> str:
     if job.is_kept:
         return say("{pid}  running, kept  {age}  {command}  [{folder}]", **values)
     return say("{pid}  running, ends with its session  {age}  {command}  [{folder}]", **values)
+
+
+def own_job_line(job: Job) -> str:
+    """Say the same of a job that only its own session knows of, and that ends with it."""
+    values = {"pid": job.pgid, "command": _short(job.command), "age": _age(time.time() - job.started_at)}
+    if not job.pids:
+        return say("{pid}  ended  {age}  {command}", **values)
+    return say("{pid}  running, ends with this session  {age}  {command}", **values)
 
 
 def job_row(job: StoredJob) -> dict[str, Any]:
@@ -89,19 +99,25 @@ def job_of(jobs: StoredJobs, word: str) -> StoredJob:
 
 def output_of(job: StoredJob) -> str:
     """Return what a job printed so far, standard error after standard output."""
+    return joined_output(job)
+
+
+def joined_output(job: StoredJob | Job) -> str:
+    """Return standard output so far, and behind it standard error."""
     stdout, stderr = job.output(_OUTPUT_BYTES)
     between = "\n" if stdout and stderr and not stdout.endswith("\n") else ""
     return stdout + between + stderr
 
 
-def keep_job(job: StoredJob) -> str:
-    """Have a job live on, and say so. Raises `ToolError`."""
+def keep_job(job: StoredJob, jobs: str = "dogu jobs") -> str:
+    """Have a job live on, and say so; `jobs` is the command that knows it. Raises `ToolError`."""
     if not job.is_running:
         return say("It has ended: {command}", command=_short(job.record.command))
     job.keep()
     return say(
-        "Kept: {command} lives on when its session ends. To stop it: dogu jobs stop {pid}",
+        "Kept: {command} lives on when its session ends. To stop it: {jobs} stop {pid}",
         command=_short(job.record.command),
+        jobs=jobs,
         pid=job.pgid,
     )
 

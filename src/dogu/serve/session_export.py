@@ -74,6 +74,9 @@ box.addEventListener("input", () => {
 
 Write = Callable[[str], object]
 
+_SIGN = '<meta name="generator" content="dogu">'
+_MOST_HEAD_CHARS = 2_000
+
 
 def export_html(stored: StoredSession, write: Write) -> None:
     """Write the session as one page: no other file, no network; its only script is the search. Raises OSError."""
@@ -85,6 +88,17 @@ def export_html(stored: StoredSession, write: Write) -> None:
         items.event(recorded.event, recorded.time_s)
     items.end()
     write(f"</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+
+
+def is_page(path: str) -> bool:
+    """Whether a file is such a page, so that another may take its place."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return _SIGN in file.read(_MOST_HEAD_CHARS)
+    except OSError:
+        return False
 
 
 def write_page(stored: StoredSession, path: str) -> None:
@@ -129,6 +143,7 @@ def _head(title: str) -> str:
 <html lang="{language}">
 <head>
 <meta charset="utf-8">
+{_SIGN}
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">

@@ -154,7 +154,8 @@ class UiSettings(msgspec.Struct, frozen=True):
 
     `theme` is `auto`, `dark` or `light`; `screen_reader`: nothing moves and plain words. `ambiguous_is_wide`:
     characters whose width East Asian fonts differ on take two cells. `keys` are keys by action, `status_line` what it
-    shows, in order; `notify` is how a turn that ended or asks calls the user: `auto`, `bell` or `off`.
+    shows, in order; `notify` is how a turn that ended or asks calls the user: `auto`, `bell` or `off`. `mouse`: choices
+    take clicks.
     """
 
     language: str
@@ -165,6 +166,7 @@ class UiSettings(msgspec.Struct, frozen=True):
     keys: Mapping[str, str] = {}
     status_line: tuple[str, ...] = ()
     notify: str = "auto"
+    mouse: bool = True
 
 
 class SessionSettings(msgspec.Struct, frozen=True):
@@ -249,6 +251,7 @@ def settings_of(merging: Merging, trust: Trust) -> Settings:
             keys=value["ui.keys"],
             status_line=value["ui.statusLine"],
             notify=value["ui.notify"],
+            mouse=value["ui.mouse"],
         ),
         extensions=extension_settings(value),
         trust=trust,

@@ -222,5 +222,6 @@ KEYS: tuple[Key, ...] = (
     Key("ui.keys", takes.headers, {}),
     Key("ui.statusLine", takes.texts, ()),
     Key("ui.notify", takes.one_of("auto", "bell", "off"), "auto", reach=KeyReach.ALWAYS),
+    Key("ui.mouse", takes.flag, True, reach=KeyReach.ALWAYS),
     Key("ui.ambiguousWidth", takes.one_of(*takes.WIDTHS), "narrow", reach=KeyReach.ALWAYS),
 )

@@ -338,12 +338,9 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def _told(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str], settled: Settled) -> ToolResult:
-    files = [
-        told("More of {stream} is in {path}: read_file reads it.", stream=stream, path=path)
-        for stream, path in result.output_files.items()
-        if path
-    ]
-    remarks = [*_moved(args, result), *remarks, *files]
+    moved = _moved(args, result)
+    shown_remarks = [*moved[:1], *remarks, *_files(result, "More of {stream} is in {path}.")]
+    remarks = [*moved, *remarks, *_files(result, "More of {stream} is in {path}: read_file reads it.")]
     fields = {
         "Command": _echo(args.command),
         "Directory": args.directory or "(root)",
@@ -363,7 +360,11 @@ def _told(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str], 
         failure = ToolFailure(ErrorKind.TIMED_OUT if result.timed_out else ErrorKind.IO_ERROR, result.error)
     elif settled.conflict:
         failure = ToolFailure(ErrorKind.STALE, settled.conflict)
-    return ToolResult(content, _shown(args, result, [*remarks, *filter(None, [settled.summary])]), failure)
+    return ToolResult(content, _shown(args, result, [*shown_remarks, *filter(None, [settled.summary])]), failure)
+
+
+def _files(result: ProcessResult, words: str) -> list[str]:
+    return [told(words, stream=stream, path=path) for stream, path in result.output_files.items() if path]
 
 
 def _echo(command: str) -> str:

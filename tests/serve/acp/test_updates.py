@@ -114,7 +114,7 @@ def test_another_speaker_and_another_try_begin_another_message():
     ids = [update.message_id for update in updates]
     assert ids[1] == ids[2]
     assert len({*ids}) == 4
-    assert "Busy. Trying again in 2 s (1 of 3)." in updates[3].content.text
+    assert "Trying again in 2 s (1 of 3): Busy." in updates[3].content.text
 
 
 def test_what_was_cancelled_is_ended():

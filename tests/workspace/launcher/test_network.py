@@ -90,8 +90,8 @@ async def test_only_the_hosts_of_the_list_are_reached(
     assert refused.refused_hosts == ("127.0.0.1", "evil.example")
     told = sandbox.denial(refused.stderr, refused.refused_hosts)
     assert told == (
-        "The sandbox refused connections to 127.0.0.1, evil.example: "
-        f"commands reach only 127.0.0.1:{server} (tools.sandboxAllowedHosts)."
+        "The sandbox refused connections to 127.0.0.1, evil.example. "
+        f"Network: only 127.0.0.1:{server} (tools.sandboxAllowedHosts)."
     )
 
 
@@ -156,7 +156,7 @@ def test_variables_send_requests_to_the_proxy() -> None:
     assert variables["NO_PROXY"] == "localhost,127.0.0.1,::1"
     sandbox = Sandbox(Step.BUBBLEWRAP, SandboxSettings(hosts=("localhost:3000",)), 7, "bwrap", has_own_network=True)
     assert sandbox.confine([], {"NO_PROXY": "*", "HOME": "/h"}).environment["NO_PROXY"] == ""
-    assert sandbox.reach.endswith("and reach only localhost:3000.")
+    assert sandbox.reach.endswith("Network: only localhost:3000.")
     assert "passed on" in " ".join(sandbox.limits)
 
 

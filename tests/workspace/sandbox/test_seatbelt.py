@@ -67,5 +67,5 @@ def test_macos_takes_it_as_its_step(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert "never tried on a Mac" in " ".join(sandbox.limits)
     assert "can't be enforced" in " ".join(sandbox.limits)
     assert "untested" in sandbox.describe()
-    assert sandbox.reach.endswith("and reach no network.")
+    assert sandbox.reach.endswith("Network: none.")
     assert Sandbox.detect(best=Step.NONE).step is Step.NONE

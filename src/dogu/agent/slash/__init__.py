@@ -81,8 +81,19 @@ OTHER_NAMES = {
     "continue": "resume",
     "shortcuts": "keys",
     "commands": "help",
+    "context": "stats",
+    "about": "stats",
+    "agents": "tools",
+    "plan": "mode plan",
+    "chat save": "rename",
+    "chat resume": "resume",
+    "chat list": "resume",
 }
 """What other agents call our commands: known where they are typed, and listed nowhere."""
+
+_MOST_WORDS = 2  # of such a name
+_MOST_TYPOS = 2
+_FEWEST_TYPED = 3  # of a name that is but begun
 
 Source: TypeAlias = Callable[[], Iterable[SlashCommand]]
 
@@ -128,19 +139,31 @@ class SlashCommands:
 
     def get(self, name: str) -> SlashCommand | None:
         """Return the command of that name."""
-        known = self._commands.get(name) or self._all().get(name)
-        return known or self._commands.get(OTHER_NAMES.get(name, ""))
+        return self._known(name) or self._known(OTHER_NAMES.get(name, ""))
+
+    def _known(self, name: str) -> SlashCommand | None:
+        return self._commands.get(name) or self._all().get(name)
+
+    def _ours(self, text: str) -> str:
+        """Return what was typed after the slash with our command's name, where another agent's was typed."""
+        words = text.split(maxsplit=_MOST_WORDS)
+        if words and self._known(words[0]) is None:
+            for count in range(_MOST_WORDS, 0, -1):
+                if len(words) >= count and (ours := OTHER_NAMES.get(" ".join(words[:count]))):
+                    return " ".join([ours, *words[count:]])
+        return text
 
     def means(self, text: str) -> bool:
         """Whether a text that begins with a slash is a command, or may be one that is on its way; a path is none."""
         if not text.startswith("/"):
             return False
         name = _first_word(text[1:])
-        is_known = self.get(name) is not None or any(late.may_have(name) for late in self._late)
-        return bool(name) and text.startswith(f"/{name}") and is_known
+        is_known = self.get(_first_word(self._ours(text[1:]))) or any(late.may_have(name) for late in self._late)
+        return bool(name) and text.startswith(f"/{name}") and bool(is_known)
 
     async def run(self, text: str) -> SlashAnswer:
         """Run what was typed after the slash: a name, then its arguments."""
+        text = self._ours(text)
         name = _first_word(text)
         for late in self._late:
             if self.get(name) is None and late.may_have(name):
@@ -167,12 +190,17 @@ class SlashCommands:
         return found
 
     def _unknown(self, name: str) -> str:
-        from rapidfuzz.process import extractOne
+        from rapidfuzz.distance import OSA
 
-        nearest = extractOne(name, list(self._all()), score_cutoff=60)
-        if nearest is None:
+        most = min(_MOST_TYPOS, max(1, len(name) // 3))
+        names = [*self._all(), *(each for each in OTHER_NAMES if " " not in each)]
+        begun = [each for each in names if each.startswith(name)] if len(name) >= _FEWEST_TYPED else []
+        far = {each: OSA.distance(name.lower(), each, score_cutoff=most) for each in names}
+        nearest = min(far, key=lambda each: (far[each], each in OTHER_NAMES), default="")
+        nearest = nearest if nearest and far[nearest] <= most else next(iter(begun), "")
+        if not nearest:
             return say("There is no command /{name}. /help lists them.", name=name)
-        return say("There is no command /{name}; did you mean /{nearest}?", name=name, nearest=nearest[0])
+        return say("There is no command /{name}; did you mean /{nearest}?", name=name, nearest=nearest)
 
 
 def _first_word(text: str) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 from anyio import to_thread
 
 from dogu.agent.loop import Agent
-from dogu.agent.slash import Offer, Said, SlashCommand, SlashCommands
+from dogu.agent.slash import Offer, Said, Send, SlashCommand, SlashCommands
 from dogu.contract import ToolError
 from dogu.language import say, sentence
 from dogu.policy.mode import ApprovalMode
-from dogu.runtime.jobs import job_line, job_of, keep_job, output_of, stop_job
+from dogu.runtime.jobs import job_line, job_of, joined_output, keep_job, output_of, own_job_line, stop_job
 from dogu.runtime.runtime import Runtime
 from dogu.workspace.columns import padded, width
-from dogu.workspace.process.stored_jobs import StoredJobs
+from dogu.workspace.process.jobs import Job
+from dogu.workspace.process.stored_jobs import StoredJob, StoredJobs
 
 
 def general_commands(
@@ -70,16 +72,20 @@ class _General:
         present = self._runtime.policy.mode
         return [Offer(mode.value, mode.value, say(_MODES[mode]), is_current=mode is present) for mode in modes]
 
-    async def mode(self, rest: str) -> Said:
+    async def mode(self, rest: str) -> Said | Send:
+        """Set the mode; what stands behind it is a prompt to begin with."""
         policy = self._runtime.policy
+        name, _, prompt = rest.partition(" ")
         if rest:
             try:
-                mode = ApprovalMode(rest)
+                mode = ApprovalMode(name)
             except ValueError:
                 return Said(say("No approval mode {mode}: {modes}.", mode=rest, modes=", ".join(ApprovalMode)))
             if mode is ApprovalMode.YOLO and self._yolo_is_disabled:
                 return Said(say("The settings switch yolo off (security.disableYoloMode)."))
             policy.mode = mode
+            if prompt.strip():
+                return Send(prompt.strip())
         return Said(say("Approval mode: {mode}", mode=policy.mode.value))
 
 
@@ -125,7 +131,7 @@ def mcp_command(states: Callable[[], Sequence[ServerState]]) -> SlashCommand:
             return Said("\n".join(f"{each.alias}: {each.words}" for each in servers))
         server = next((each for each in servers if each.alias == rest), None)
         if server is None:
-            return Said(say("There is no MCP server {name}.", name=rest), is_failure=True)
+            return Said(say("There is no MCP server {name}. /mcp lists them.", name=rest), is_failure=True)
         rows = [*server.tools, *server.prompts, *server.resources]
         described = [f"  {name}  {words.strip().partition(chr(10))[0]}".rstrip() for name, words in rows]
         return Said("\n".join([f"{server.alias}: {server.words}", *described]))
@@ -137,27 +143,52 @@ def mcp_command(states: Callable[[], Sequence[ServerState]]) -> SlashCommand:
     return SlashCommand("mcp", words, run, "[SERVER]", complete, offers)
 
 
-_ACTIONS = {"output": output_of, "stop": stop_job, "keep": keep_job}
+_ACTIONS: Mapping[str, Callable[[StoredJob], str]] = {
+    "output": output_of,
+    "stop": stop_job,
+    "keep": partial(keep_job, jobs="/jobs"),
+}
 _MOST_CHARS = 8_000
 
 
-def jobs_command(jobs: StoredJobs) -> SlashCommand:
-    """Make it over the folder of jobs."""
+def jobs_command(jobs: StoredJobs, own: Callable[[], Sequence[Job]] = tuple) -> SlashCommand:
+    """Make it over the folder of jobs; `own` are the session's, of which those that end with it are in no folder."""
+    words = say("what runs in the background")
+    return SlashCommand("jobs", words, _Jobs(jobs, own).run, "[output PID | stop PID | keep PID]")
 
-    def answer(rest: str) -> Said:
+
+class _Jobs:
+    def __init__(self, stored: StoredJobs, own: Callable[[], Sequence[Job]]) -> None:
+        self._stored = stored
+        self._own = own
+
+    async def run(self, rest: str) -> Said:
         match rest.split():
             case []:
-                return Said("\n".join(map(job_line, jobs.all())) or say("No background jobs."))
+                return Said("\n".join(await to_thread.run_sync(self._lines)) or say("No background jobs."))
             case [action, word] if action in _ACTIONS:
+                job = next((job for job in self._bound() if word == str(job.pgid)), None)
                 try:
-                    text = _ACTIONS[action](job_of(jobs, word))
+                    text = await (self._of_own(action, job) if job else to_thread.run_sync(self._of, action, word))
                 except ToolError as error:
                     return Said(say(error.message), is_failure=True)
                 return Said(text[-_MOST_CHARS:] or say("Nothing was printed."))
             case _:
                 return Said(say("/jobs, or /jobs output, stop or keep with a job's number"), is_failure=True)
 
-    async def run(rest: str) -> Said:
-        return await to_thread.run_sync(answer, rest)
+    def _lines(self) -> list[str]:
+        return [*map(job_line, self._stored.all()), *map(own_job_line, self._bound())]
 
-    return SlashCommand("jobs", say("what runs in the background"), run, "[output PID | stop PID | keep PID]")
+    def _bound(self) -> list[Job]:
+        return [job for job in self._own() if not job.can_be_kept]
+
+    def _of(self, action: str, word: str) -> str:
+        return _ACTIONS[action](job_of(self._stored, word))
+
+    async def _of_own(self, action: str, job: Job) -> str:
+        if action == "output":
+            return await to_thread.run_sync(joined_output, job)
+        if action == "keep":
+            job.keep()  # says why it can't be
+        await job.stop()
+        return say("Stopped: {command}", command=job.command)

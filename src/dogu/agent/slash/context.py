@@ -33,6 +33,13 @@ you have read: never a guessed one
 
 Leave out what goes for every project. Write it with one call, to the absolute path {path}, and end with one \
 sentence."""
+_REVIEW = """Review what changed in this repository and isn't committed yet (git status, git diff, git diff --cached, \
+files that git doesn't track); where nothing is, the last commit. Read around the changes as far as it takes. Change \
+nothing.
+
+Tell what is wrong, the worst first: defects, cases that aren't handled, what breaks for those who use it, tests that \
+are missing. For each: the file and line, what happens and when, and what would mend it. Leave out taste. Where \
+nothing is wrong, say so."""
 _MEMORY = ("show", "list", "add", "refresh")
 
 
@@ -80,6 +87,18 @@ def init_command(model: Callable[[], str], root: str, names: Sequence[str]) -> S
 
     words = say("have the model write AGENTS.md for this folder, from what is in it")
     return SlashCommand("init", words, init, "[WHAT MATTERS]")
+
+
+def review_command(model: Callable[[], str]) -> SlashCommand:
+    """Make `/review`, which has the model look at what isn't committed; `model` says which one answers."""
+
+    async def review(rest: str) -> Said | Send:
+        if model() == "offline":
+            return Said(say("/review needs a model that reads this folder; /connect connects one."), is_failure=True)
+        return Send(f"{_REVIEW}\n\nThe user adds: {rest}" if rest else _REVIEW)
+
+    words = say("have the model review the changes that aren't committed")
+    return SlashCommand("review", words, review, "[WHAT MATTERS]")
 
 
 def _context_file(root: str, names: Sequence[str]) -> tuple[str, bool]:

@@ -119,7 +119,9 @@ class _SessionCommands:
             session_id = await to_thread.run_sync(self._fork)
         except OSError as error:
             return Said(say("This session can't be copied: {why}.", why=error.strerror or str(error)))
-        return Said(say("Session copied. To continue the copy: dogu --resume {id}", id=session_id))
+        return Said(
+            say("Session copied. /resume {id} goes on with the copy, and so does dogu --resume {id}.", id=session_id)
+        )
 
 
 def _flags_of(rest: str) -> tuple[list[str], Consent, bool, bool]:

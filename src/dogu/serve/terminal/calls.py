@@ -58,7 +58,11 @@ class StoredResults:
         kept = self._kept.get(number)
         if kept is None:
             if 0 < number <= self.last:
-                return say("Number {number} is no longer kept here; `dogu sessions show` has it.", number=number)
+                return say(
+                    "Number {number} is no longer kept here; the page that /export writes has it.", number=number
+                )
+            if not self.last:
+                return say("There is no result to open yet.")
             return say("There is no result {number} to open; the last one is {last}.", number=number, last=self.last)
         whole = draw(kept.display, style, columns, whole=True)
         return f"{style.paint(f'#{number}', 'dim')} {kept.title}\n{whole or say('(nothing was printed)')}"

@@ -180,12 +180,16 @@ class TerminalConfirm:
             if outcome is not None:
                 return outcome
 
-    async def go_on(self, question: str) -> bool:
+    async def may_lose(self, question: str) -> bool:
+        """Ask a plain yes or no about something that is lost by a yes: Enter says no."""
+        return await self.go_on(question, default="n")
+
+    async def go_on(self, question: str, *, default: str = "y") -> bool:
         """Ask a plain yes or no."""
         await self.settled()
         style = self._screen.style
         self._screen.print(f"{style.paint('?', 'yellow', 'bold')} {make_visible(say(question), keep='')}")
-        key = await self._screen.choose(Menu([Choice("y", say("Yes")), Choice("n", say("No"))]))
+        key = await self._screen.choose(Menu([Choice("y", say("Yes")), Choice("n", say("No"))], default=default))
         self._told(say("Yes.") if key == "y" else say("No."))
         return key == "y"
 

@@ -96,7 +96,7 @@ class Conversation:
         self.next: NextSession | None = None
         talk.slash.register(
             *own_commands(screen, self._open, self._leave, talk.keys),
-            *session_choice_commands(talk.place, self._go),
+            *session_choice_commands(talk.place, self._go, confirm.may_lose),
             SlashCommand(
                 "trust",
                 say("say whether what this folder brings counts like your own"),
@@ -161,6 +161,7 @@ class Conversation:
         """Before leaving: ask whether background jobs live on, unless that was said beforehand."""
         runtime = self._talk.runtime
         running = await to_thread.run_sync(runtime.running_jobs)
+        running = [job for job in running if job.can_be_kept]  # the others end with the session, whatever is said
         if not running or runtime.commands.keeps_jobs is not None:
             return
         commands = ", ".join(" ".join(job.command.split()) for job in running)
@@ -180,7 +181,7 @@ class Conversation:
             show_plan=self._toggle_plan,
             next_mode=self._next_mode,
             edit_last=self._edit_last,
-            background=self._talk.runtime.to_background,
+            background=self._to_background,
             write_on=self._confirm.write_on,
             is_busy=lambda: self._scope is not None,
         )
@@ -334,6 +335,12 @@ class Conversation:
         at = _MODES.index(policy.mode) if policy.mode in _MODES else -1
         policy.mode = _MODES[(at + 1) % len(_MODES)]
         self._screen.refresh()
+
+    def _to_background(self) -> bool:
+        has_moved = self._talk.runtime.to_background()
+        if has_moved:
+            self._print(say("It goes on in the background; /jobs shows it."), "dim")
+        return has_moved
 
     def _toggle_plan(self) -> None:
         self.show.shows_plan = not self.show.shows_plan

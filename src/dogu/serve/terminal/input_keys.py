@@ -7,13 +7,11 @@ and a key come as an Esc and that key: where the two mean nothing here, it was a
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-import msgspec
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import (
@@ -26,85 +24,18 @@ from prompt_toolkit.filters import (
     is_searching,
 )
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.keys import ALL_KEYS, Keys
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.search import SearchDirection, accept_search, start_search, stop_search
 
-from dogu.language import say, sentence
+from dogu.language import say
 from dogu.serve.terminal.asking import drop_alt
+from dogu.serve.terminal.key_names import KEY_ACTIONS, key_sequence, keys_of
 from dogu.serve.terminal.message import Draft, clipboard_image
 from dogu.serve.terminal.screen import Doings
 
 _TWICE_WITHIN_S = 2.0
 _ESC_TWICE_WITHIN_S = 1.0
 _WORD_KEYS = frozenset("bfdulcy.<>")  # Alt and these do what they do in a shell, where there is a draft
-
-
-class KeyAction(msgspec.Struct, frozen=True):
-    """Something a key does, by the name that the settings have for it; `keys` as they are written there."""
-
-    name: str
-    keys: str
-    words: str
-
-
-KEY_ACTIONS = (
-    KeyAction("showKeys", "?", sentence("show the keys, in an empty box")),
-    KeyAction("nextMode", "Shift-Tab", sentence("next approval mode")),
-    KeyAction("editLast", "", sentence("edit the last prompt (Esc Esc does, too)")),
-    KeyAction("background", "Ctrl-B", sentence("let the running command go on in the background")),
-    KeyAction("showPlan", "Ctrl-T", sentence("show or hide the plan")),
-    KeyAction("openLast", "Ctrl-O", sentence("show the last folded result in full")),
-    KeyAction("openEditor", "Ctrl-X", sentence("write on in your editor (Ctrl-G does, too)")),
-    KeyAction("pasteImage", "Ctrl-V", sentence("attach the picture on the clipboard")),
-    KeyAction("newLine", "Ctrl-J", sentence("a new line")),
-    KeyAction("suspend", "Ctrl-Z", sentence("go to the background; fg comes back")),
-)
-"""What keys can be changed for."""
-
-_KEY = re.compile(r"(?:(ctrl|alt|shift)[-+])?([a-z]+\d{0,2}|[^\s])", re.IGNORECASE)
-
-
-def key_sequence(written: str) -> tuple[str, ...]:
-    """Read a key as the settings write it (`Ctrl-B`, `Alt-p`, `Shift-Tab`, `F5`, `?`). Raises ValueError."""
-    match = _KEY.fullmatch(written.strip())
-    if match is None:
-        raise ValueError(written)
-    modifier, key = (match[1] or "").lower(), match[2]
-    name = key.lower() if len(key) > 1 or modifier else key
-    names = {"ctrl": (f"c-{name}",), "shift": (f"s-{name}",), "alt": ("escape", name), "": (name,)}[modifier]
-    if any(len(each) > 1 and each not in ALL_KEYS for each in names):
-        raise ValueError(written)
-    return names
-
-
-def keys_of(action: KeyAction, chosen: Mapping[str, str]) -> str:
-    """Return the key that an action has: the settings' own, where it can be read, else the usual one."""
-    written = chosen.get(action.name, action.keys)
-    try:
-        key_sequence(written)
-    except ValueError:
-        return action.keys if written else ""
-    return written
-
-
-def key_rows(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the keys and what they do, for the user."""
-    own = {action.name: keys_of(action, chosen) for action in KEY_ACTIONS}
-    words = {action.name: say(action.words) for action in KEY_ACTIONS}
-    rows = [
-        ("Enter", say("send; while a turn runs, wait for its end")),
-        (f"{own.pop('newLine')} · Alt-Enter · \\ Enter", words["newLine"]),
-        ("Esc", say("close what is open, else cancel what runs")),
-        ("Esc Esc", say("edit the last prompt, or clear the input")),
-        ("↑", say("the last queued message, else earlier input")),
-        ("Ctrl-R", say("search earlier input; again: further back; Enter takes it, Esc doesn't")),
-        ("Tab", say("complete a /command or an @file")),
-        *((own[action.name], words[action.name]) for action in KEY_ACTIONS if own.get(action.name)),
-        ("Ctrl-C", say("cancel what runs, else clear the input; twice leaves")),
-        ("Ctrl-D", say("leave")),
-        ("!command", say("run it yourself; !!command tells the model, too")),
-    ]
-    return [row for row in rows if row[0]]
 
 
 class InputBox(Protocol):

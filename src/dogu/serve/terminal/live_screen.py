@@ -9,16 +9,16 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from types import MappingProxyType
 from typing import Any
 
 import anyio
+import msgspec
 from prompt_toolkit.application import Application
 from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, ThreadedCompleter
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.filters import Condition, Never, has_completions
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import merge_key_bindings
@@ -42,7 +42,8 @@ from dogu.serve.terminal.asking import Asking
 from dogu.serve.terminal.cells import fit, indented, width_of
 from dogu.serve.terminal.choices import Menu
 from dogu.serve.terminal.completion import completion_lines, may_complete
-from dogu.serve.terminal.input_keys import InputKeys, key_rows
+from dogu.serve.terminal.input_keys import InputKeys
+from dogu.serve.terminal.key_names import key_rows
 from dogu.serve.terminal.message import Draft
 from dogu.serve.terminal.renderer import ASK_BACKGROUND, FrameOutput, LiveRenderer, ReplyInput
 from dogu.serve.terminal.screen import Doings, Message
@@ -54,6 +55,17 @@ _MOST_COMPLETIONS = 8
 _PROMPT = "› "
 _NARROWEST_WORDS = 20
 _MOST_COPIED_CHARS = 70_000  # terminals drop longer ones
+
+
+class ScreenWays(msgspec.Struct, frozen=True):
+    """What the settings say: `keys` by action, how the user is called, whether choices take clicks."""
+
+    keys: Mapping[str, str] = {}
+    notifies: str = "auto"
+    has_mouse: bool = True
+
+
+_USUAL = ScreenWays()
 
 
 class LiveScreen:
@@ -69,15 +81,14 @@ class LiveScreen:
         style: Style,
         history: History,
         completer: Completer,
+        ways: ScreenWays = _USUAL,
         *,
         finds_theme: bool = False,
-        keys: Mapping[str, str] = MappingProxyType({}),
-        notifies: str = "auto",
     ) -> None:
         self.style = style
         self.hint = ""
-        self._keys = keys
-        self._notifies = notifies
+        self._keys = ways.keys
+        self._notifies = ways.notifies
         self._panel: list[str] = []
         self.draft = Draft()
         self._doings: Doings | None = None
@@ -98,7 +109,10 @@ class LiveScreen:
         )
         self._app = self._application()
         self._renderer = LiveRenderer(
-            self._app.renderer.style, self._output, lambda: bool(self._live), self._asking.takes_mouse
+            self._app.renderer.style,
+            self._output,
+            lambda: bool(self._live),
+            self._asking.takes_mouse if ways.has_mouse else Never(),
         )
         self._app.renderer = self._renderer
         self._asking.app = self._app

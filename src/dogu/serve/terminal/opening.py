@@ -27,6 +27,7 @@ class ScreenOptions(msgspec.Struct, frozen=True):
     root: str
     keys: Mapping[str, str] = {}
     notify: str = "auto"
+    mouse: bool = True
 
 
 class OpenedScreen(msgspec.Struct, frozen=True):
@@ -46,7 +47,7 @@ def open_screen(look: ScreenOptions) -> OpenedScreen:
 
         return OpenedScreen(PlainScreen(style), lambda _commands: None)
 
-    from dogu.serve.terminal.live_screen import LiveScreen
+    from dogu.serve.terminal.live_screen import LiveScreen, ScreenWays
 
     if look.ambiguous_is_wide:
         use_wide_ambiguous()
@@ -54,7 +55,8 @@ def open_screen(look: ScreenOptions) -> OpenedScreen:
     completer = InputCompleter(index)
     asks = style.has_color and not chosen and not theme_of(os.environ)
     history = FolderHistory(look.state_folder, look.root)
-    screen = LiveScreen(style, history, completer, finds_theme=asks, keys=look.keys, notifies=look.notify)
+    ways = ScreenWays(look.keys, look.notify, has_mouse=look.mouse)
+    screen = LiveScreen(style, history, completer, ways, finds_theme=asks)
     return OpenedScreen(screen, completer.use, (_load_drawing, index.look_again))
 
 

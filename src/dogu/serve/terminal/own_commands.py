@@ -15,7 +15,7 @@ from dogu.language import say
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import Emit
 from dogu.runtime.runtime import Runtime
-from dogu.serve.terminal.input_keys import KEY_ACTIONS, key_rows
+from dogu.serve.terminal.key_names import KEY_ACTIONS, key_rows
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import THEMES
 from dogu.workspace.columns import padded, width

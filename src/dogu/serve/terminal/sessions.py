@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 from anyio import to_thread
@@ -13,7 +13,8 @@ from anyio import to_thread
 from dogu.agent.events import Event, PromptGiven, RecordedEvent, Rewound, TurnCancelled, TurnFailed
 from dogu.agent.session.record import RecordSummary, read_record, record_file, summarize
 from dogu.agent.slash import Offer, Said, SlashCommand
-from dogu.language import say
+from dogu.contract import ErrorKind, ToolError
+from dogu.language import say, told
 from dogu.models.events import FunctionCallEvent, Retrying, Usage
 from dogu.runtime.events import CallOutput
 from dogu.runtime.session_folder import StoredSession, read_facts, rename_session, stored_sessions
@@ -26,18 +27,27 @@ _DAY_S = 86_400
 
 
 class NextSession(msgspec.Struct, frozen=True):
-    """What the terminal goes on with: the session of this id, a new one where it is empty; `clears` the screen."""
+    """What the terminal goes on with: the session of this id, a new one where it is empty; `clears` the screen.
+
+    `is_unverified`: also where its record isn't as it was written. `adds` is a folder that it is to work in, too.
+    """
 
     session_id: str = ""
     clears: bool = False
+    is_unverified: bool = False
+    adds: str = ""
 
 
 class SessionPlace(msgspec.Struct, frozen=True):
-    """This session's folder, where it works, and where all sessions are kept. Absolute."""
+    """This session's folder, where it works, and where all sessions are kept. Absolute.
+
+    `check` raises `ToolError` where a session can't be gone on with: before this one is left.
+    """
 
     path: str
     root: str
     state_folder: str
+    check: Callable[[NextSession], None] = lambda _session: None
 
     @property
     def session_id(self) -> str:
@@ -45,30 +55,69 @@ class SessionPlace(msgspec.Struct, frozen=True):
         return os.path.basename(self.path)
 
 
-def session_choice_commands(place: SessionPlace, go: Callable[[NextSession], None]) -> list[SlashCommand]:
-    """Make them; `go` leaves this session for another one."""
-    sessions = _Sessions(place, go)
+def session_choice_commands(
+    place: SessionPlace, go: Callable[[NextSession], None], ask: Callable[[str], Awaitable[bool]]
+) -> list[SlashCommand]:
+    """Make them; `go` leaves this session for another one, `ask` asks before something is lost."""
+    sessions = _Sessions(place, go, ask)
     return [
         SlashCommand("resume", say("go on with another session"), sessions.resume, "[ID]", offers=sessions.offers),
         SlashCommand("new", say("begin a new session; this one is kept"), sessions.new),
         SlashCommand("clear", say("begin a new session on an empty screen"), sessions.clear),
         SlashCommand("rename", say("name this session, to find it again"), sessions.rename, "NAME"),
         SlashCommand("export", say("write this session as a web page"), sessions.export, "[FILE]"),
+        SlashCommand("add-dir", say("work in another folder, too"), sessions.add_folder, "FOLDER"),
     ]
 
 
 class _Sessions:
-    def __init__(self, place: SessionPlace, go: Callable[[NextSession], None]) -> None:
+    def __init__(
+        self, place: SessionPlace, go: Callable[[NextSession], None], ask: Callable[[str], Awaitable[bool]]
+    ) -> None:
         self._place = place
         self._go = go
+        self._ask = ask
 
     async def resume(self, rest: str) -> Said:
-        if rest:
-            self._go(NextSession(rest))
-            return Said("")
+        words = [word for word in rest.split() if word != "--unverified"]
+        if words:
+            session = NextSession(" ".join(words), is_unverified="--unverified" in rest.split())
+            problem = await to_thread.run_sync(self._problem, session)
+            if not problem:
+                self._go(session)
+            return Said(problem, is_failure=bool(problem))
         offers = await self.offers()
         lines = [f"  {offer.arguments}  {offer.words}  ({offer.detail})" for offer in offers[:20]]
         return Said("\n".join(lines) or say("There is no other session to go on with."))
+
+    def _problem(self, session: NextSession) -> str:
+        """Say why a session can't be gone on with, and what can be done here; '' where it can be."""
+        if session.session_id == self._place.session_id:
+            return say("This is that session.")
+        try:
+            self._place.check(session)
+        except ToolError as error:
+            match error.kind:
+                case ErrorKind.NOT_FOUND:
+                    return say(error.message).partition(" `dogu")[0] + " " + say("/resume lists those there are.")
+                case ErrorKind.STALE:
+                    return say(
+                        "The record of {id} isn't as it was written. /resume {id} --unverified goes on with it.",
+                        id=session.session_id,
+                    )
+                case _:
+                    return say(error.message)
+        except OSError as error:
+            return say("It can't be read: {why}", why=error.strerror or str(error))
+        return ""
+
+    async def add_folder(self, rest: str) -> Said:
+        folder = await to_thread.run_sync(os.path.realpath, self._located(rest))
+        if not rest or not await to_thread.run_sync(os.path.isdir, folder):
+            return Said(say("/add-dir takes a folder that is there."), is_failure=True)
+        has_begun = await to_thread.run_sync(self._has_begun)
+        self._go(NextSession(self._place.session_id if has_begun else "", adds=folder))
+        return Said("")
 
     async def offers(self) -> list[Offer]:
         """Offer the sessions that can be resumed: this folder's first, then the last used."""
@@ -92,14 +141,27 @@ class _Sessions:
         return Said(say("This session is now named {name}.", name=rest))
 
     async def export(self, rest: str) -> Said:
-        return await to_thread.run_sync(self._exported, rest)
-
-    def _exported(self, name: str) -> Said:
-        from dogu.serve.session_export import write_page
-
-        if not os.path.exists(record_file(self._place.path)):
+        """Write the page; in place of a file that is something else only if the user says so."""
+        if not await to_thread.run_sync(self._has_begun):
             return Said(say("There is nothing to export yet."), is_failure=True)
-        path = os.path.join(self._place.root, os.path.expanduser(name or f"dogu-{self._place.session_id}.html"))
+        path = f"{self._place.root}{os.sep}dogu-{self._place.session_id}.html" if not rest else self._located(rest)
+        loses = await to_thread.run_sync(self._exported, path, False)
+        if loses is None and not await self._ask(told("{path} is there already. Replace it by the page?", path=path)):
+            return Said(say("Nothing was written."))
+        return loses or await to_thread.run_sync(self._exported, path, True) or Said("")
+
+    def _located(self, name: str) -> str:
+        return os.path.join(self._place.root, os.path.expanduser(name))
+
+    def _has_begun(self) -> bool:
+        return os.path.exists(record_file(self._place.path))
+
+    def _exported(self, path: str, replaces: bool) -> Said | None:
+        """Write it; None where something else stands there, and `replaces` isn't said."""
+        from dogu.serve.session_export import is_page, write_page
+
+        if not replaces and os.path.lexists(path) and not os.path.isdir(path) and not is_page(path):
+            return None
         try:
             write_page(StoredSession(self._place.path, read_facts(self._place.path)), path)
         except OSError as error:

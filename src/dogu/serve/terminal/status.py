@@ -32,8 +32,9 @@ class StatusLine:
         self._agent = agent
         self._runtime = runtime
         self._housekeeping = housekeeping
-        self._is_chosen = bool(parts)
-        self._parts = tuple(parts) or USUAL_PARTS
+        chosen = tuple(part for part in parts if part in STATUS_PARTS)
+        self._is_chosen = bool(chosen)
+        self._parts = chosen or USUAL_PARTS
         self._kept: dict[str, _Kept] = {}
         self._words: dict[str, Callable[[], str]] = {
             "folder": self._folder,

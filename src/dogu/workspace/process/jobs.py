@@ -13,6 +13,7 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.workspace.process.command import Until
 from dogu.workspace.process.output import readable
 from dogu.workspace.process.stored_jobs import JobRecord, StoredJob, StoredJobs, birth_of
@@ -54,12 +55,16 @@ class Jobs(Protocol):
 
 
 class SettledJob(msgspec.Struct, frozen=True):
-    """What still ran at the end, and what became of it. `problem` says why one wasn't kept that should have been."""
+    """What still ran at the end, and what became of it. `problem` says why one wasn't kept that should have been.
+
+    `can_be_kept`: it might have been.
+    """
 
     pgid: int
     command: str
     is_kept: bool
     problem: str = ""
+    can_be_kept: bool = True
 
 
 class Job:
@@ -91,6 +96,11 @@ class Job:
         self._line = line
         self._pids: tuple[int, ...] = ()
         self._read_bytes = {"stdout": line.total_bytes("stdout"), "stderr": line.total_bytes("stderr")}
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether it could live on after this program."""
+        return self.stored is not None
 
     @property
     def is_kept(self) -> bool:
@@ -169,7 +179,7 @@ class Job:
     def keep(self) -> None:
         """Let it live on after this program. Raises `ToolError` where nobody could find it then."""
         if self.stored is None:
-            raise ToolError(ErrorKind.IO_ERROR, "It has no folder that its output could go to.")
+            raise ToolError(ErrorKind.IO_ERROR, told("It belongs to its session, and ends with it."))
         self.stored.keep()
 
     def ask_to_end(self) -> None:

@@ -190,7 +190,8 @@ class LocalProcesses:
             job.ask_to_end()
         for job in running:
             is_kept = job.is_kept
-            self._settled[job.pgid] = SettledJob(job.pgid, job.command, is_kept, problems.get(job.pgid, ""))
+            problem = problems.get(job.pgid, "")
+            self._settled[job.pgid] = SettledJob(job.pgid, job.command, is_kept, problem, job.can_be_kept)
             if not is_kept:
                 self._jobs.pop(job.pgid).close()
         return self.settled

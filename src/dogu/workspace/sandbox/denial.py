@@ -42,7 +42,7 @@ def sentence(output: str, *, network: str = "") -> str:
                 )
             return told(
                 "The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
-                "a temporary folder of their own, read of the home only tools and caches, and reach {network}.",
+                "a temporary folder of their own, and read of the home only tools and caches. Network: {network}.",
                 line=line,
                 network=network,
             )
@@ -69,7 +69,7 @@ def hosts_sentence(refused: Sequence[str], network: str) -> str:
     if len(refused) > _MOST_HOSTS:
         shown = told("{hosts} and {count} more", hosts=shown, count=len(refused) - _MOST_HOSTS)
     return told(
-        "The sandbox refused connections to {hosts}: commands reach {network} (tools.sandboxAllowedHosts).",
+        "The sandbox refused connections to {hosts}. Network: {network} (tools.sandboxAllowedHosts).",
         hosts=shown,
         network=network,
     )

@@ -207,9 +207,9 @@ class Sandbox(msgspec.Struct, frozen=True):
         from dogu.workspace.sandbox import denial as sandbox_denial
 
         if refused_hosts:
-            return sandbox_denial.hosts_sentence(refused_hosts, self._network)
+            return sandbox_denial.hosts_sentence(refused_hosts, self._hosts)
         hidden = sandbox_denial.hidden_sentence(output, directory, roots) if self.step is Step.BUBBLEWRAP else ""
-        return hidden or sandbox_denial.sentence(output, network="" if self._reaches_all else self._network)
+        return hidden or sandbox_denial.sentence(output, network="" if self._reaches_all else self._hosts)
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -251,11 +251,20 @@ class Sandbox(msgspec.Struct, frozen=True):
     @property
     def _network(self) -> str:
         """What it reaches, in words."""
+        return self._reached or told("no network")
+
+    @property
+    def _hosts(self) -> str:
+        """The same, behind `Network:`."""
+        return self._reached or told("none")
+
+    @property
+    def _reached(self) -> str:
         if self.has_own_network and self.settings.hosts:
             return told("only {hosts}", hosts=", ".join(self.settings.hosts))
         if self.has_own_network and self.settings.hosts is None:
             return told("only hosts that you allow")
-        return told("the network") if self._reaches_all else told("no network")
+        return told("every host") if self._reaches_all else ""
 
     def describe(self) -> str:
         """Say in one sentence what is active."""
@@ -280,9 +289,9 @@ class Sandbox(msgspec.Struct, frozen=True):
         if self.step not in _HOLDING_FILES:
             return told(UNCONFINED)
         return told(
-            "In the sandbox: it may write in the project and a temporary folder{more}, and reach {network}.",
+            "In the sandbox: it may write in the project and a temporary folder{more}. Network: {network}.",
             more="".join(f", {path}" for path in self.settings.writable),
-            network=self._network,
+            network=self._hosts,
         )
 
     def _filter(self, view: View) -> bytes:
