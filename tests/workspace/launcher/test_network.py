@@ -124,7 +124,7 @@ async def test_an_empty_list_closes_the_network(
     sandbox = of_hosts(step)
     result = await run(processes, sandbox, tmp_path, f"{PYTHON} ask.py 127.0.0.1:{server}")
     assert result.refused_hosts == ("127.0.0.1",)
-    assert "no network" in sandbox.denial(result.stderr, result.refused_hosts)
+    assert "Network: none" in sandbox.denial(result.stderr, result.refused_hosts)
 
 
 async def test_where_a_list_cannot_be_held_the_network_is_closed(
