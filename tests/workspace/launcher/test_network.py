@@ -138,7 +138,7 @@ async def test_where_a_list_cannot_be_held_the_network_is_closed(
         result = await run(processes, sandbox, tmp_path, f"exec 3<>/dev/tcp/127.0.0.1/{server} && echo reached")
         assert result.stdout == ""
         assert any("list of allowed hosts can't be enforced" in limit for limit in sandbox.limits)
-        assert "no network" in sandbox.reach or sandbox.step is Step.SECCOMP
+        assert "Network: none" in sandbox.reach or sandbox.step is Step.SECCOMP
 
 
 async def test_a_launcher_without_its_network_runs_nothing(processes: LocalProcesses, tmp_path: Path) -> None:
