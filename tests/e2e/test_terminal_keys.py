@@ -134,6 +134,18 @@ def test_a_text_typed_right_after_esc_is_typed_and_the_turn_is_cancelled(termina
         terminal.until("› typed")
 
 
+def test_a_paste_without_an_end_is_ended_by_ctrl_c(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("hang")
+        terminal.until("Waiting")
+        terminal.send("\x1b[200~pasted")
+        terminal.read()
+        terminal.send("\x03")
+        terminal.until("Cancelled.")
+        terminal.until("› pasted")
+
+
 def test_esc_twice_edits_the_last_prompt_and_its_files_may_go_back(program: Program, terminals: Open):
     with FakeGemini(answer) as server:
         terminal = terminals(server, "--approval-mode", "yolo")

@@ -156,7 +156,7 @@ class TerminalConfirm:
             return Approved()
         self.asked[question.call.call_id] = question.confirmation.display
         await self.settled()
-        risks = risks_of(question.verdict.commands)
+        risks = _risks(question)
         choices = self._choices(question)
         room = self._draw(question, risks, len(choices))
         if _is_folded(question.confirmation.display, self._screen, room):
@@ -315,6 +315,12 @@ class TerminalConfirm:
 
 async def _at_once() -> None:
     return None
+
+
+def _risks(question: Question) -> list[str]:
+    shown = question.confirmation.display
+    is_command = isinstance(shown, CommandPreview)
+    return risks_of(question.verdict.commands, *((shown.command, shown.directory) if is_command else ()))
 
 
 def _why(question: Question, columns: int) -> list[str]:

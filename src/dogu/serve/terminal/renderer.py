@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.filters import Filter, Never
@@ -235,6 +236,9 @@ def _size_of(stdout: TextIO) -> Callable[[], Size]:
 
 
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
+_PASTE_END = "\x1b[201~"
+_LOST_AFTER_S = 2.0  # a paste comes in one go
+_LONGEST_KEY = 8
 _REPLY = re.compile("\x1b\\]11;rgb:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:\x07|\x1b\\\\)")
 _BEGUN = re.compile("\x1b\\](?:1(?:1(?:;[^\x07\x1b]{0,40}\x1b?)?)?)?$")
 
@@ -244,14 +248,25 @@ class ReplyInput(Vt100Input):
 
     def __init__(self, stdin: TextIO, on_theme: Callable[[str], None], output: FrameOutput) -> None:
         super().__init__(stdin)
-        self.stdin_reader = _Reader(self.stdin_reader, on_theme, output, (self._fileno, stdin.encoding))
+        of = _Source(self._fileno, stdin.encoding, lambda: self.vt100_parser._in_bracketed_paste)  # pyright: ignore[reportPrivateUsage]  (nothing public tells)
+        self.stdin_reader = _Reader(self.stdin_reader, on_theme, output, of)
+
+
+class _Source(NamedTuple):
+    """What is read, and whether a paste has begun and not ended."""
+
+    descriptor: int
+    encoding: str
+    is_in_paste: Callable[[], bool]
 
 
 class _Reader(PosixStdinReader):
     def __init__(
-        self, inner: PosixStdinReader, on_theme: Callable[[str], None], output: FrameOutput, of: tuple[int, str]
+        self, inner: PosixStdinReader, on_theme: Callable[[str], None], output: FrameOutput, of: _Source
     ) -> None:
-        super().__init__(of[0], encoding=of[1])
+        super().__init__(of.descriptor, encoding=of.encoding)
+        self._of = of
+        self._read_at = 0.0
         self._inner = inner
         self._on_theme = on_theme
         self._output = output
@@ -259,7 +274,7 @@ class _Reader(PosixStdinReader):
 
     def read(self, count: int = 1024) -> str:
         """Read what was typed."""
-        read = self._inner.read(count)
+        read = self._ended(self._inner.read(count))
         self.closed = self._inner.closed
         text, self._begun = self._begun + read, ""
         listens = self._output.size_probes.listens
@@ -272,6 +287,13 @@ class _Reader(PosixStdinReader):
             self._begun = begun[0]
             text = text[: begun.start()]
         return text
+
+    def _ended(self, read: str) -> str:
+        """End a paste whose end was lost, where a key comes alone a while later; Ctrl-C always ends it."""
+        before, self._read_at = self._read_at, time.monotonic()
+        is_key = len(read) == 1 or (read.startswith("\x1b") and len(read) <= _LONGEST_KEY and read not in _PASTE_END)
+        is_lost = read == "\x03" or (is_key and self._read_at - before > _LOST_AFTER_S)
+        return _PASTE_END + read if is_lost and self._of.is_in_paste() else read
 
     def _sighted(self, match: re.Match[str]) -> str:
         self._output.size_probes.told(Size(int(match[1]), int(match[2])), self._output.known_size())
