@@ -98,6 +98,9 @@ class Restorer:
             try:
                 seen = look_at(reach, path, change.after)
                 sets_time = change.sets_time and seen.state.differs_in_time(change.before)
+                # A time that somebody has set since stays; a folder's changes with all that is in it.
+                if change.is_time_only and change.before.kind == "file" and not consent.force:
+                    sets_time = sets_time and _has_a_known_time(change, seen.state)
                 target = change.before.completed_by(seen.state)
                 step = Step(number, path, seen, target, peers=change.after.peers, sets_time=sets_time)
             except ToolError as error:
@@ -192,9 +195,6 @@ class Restorer:
             return UndoRefusal(path, broken, needs=FORCE)
         if not change.may_have_left(seen.state):
             return UndoRefusal(path, difference(seen.state), needs=FORCE)
-        # A folder's time changes with all that is in it, and says nothing of anybody.
-        if change.is_time_only and change.before.kind == "file" and not _has_a_known_time(change, seen.state):
-            return UndoRefusal(path, told("its time was changed since"), needs=FORCE)
         if change.is_unsure and not is_named:
             why = told("it changed while the command ran, and may be somebody else's doing")
             return UndoRefusal(path, why, needs=UNSURE)
