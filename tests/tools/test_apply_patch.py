@@ -239,3 +239,18 @@ async def test_a_protected_place_asks_whatever_the_mode(tmp_path: Path) -> None:
     question = await tool.should_confirm_execute(args)
     assert question is not None
     assert question.always_ask
+
+
+async def test_a_hunk_is_of_whole_lines(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("max_size: 1\nsize: 1\n")
+    result = await apply(tmp_path, "*** Update File: a", "@@", "-size: 1", "+size: 2")
+    assert result.error is None
+    assert (tmp_path / "a").read_text() == "max_size: 1\nsize: 2\n"
+
+
+async def test_a_hunk_that_would_change_a_part_of_a_line_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("max_size: 1\n")
+    result = await apply(tmp_path, "*** Update File: a", "@@", "-size: 1", "+size: 2")
+    assert result.error is not None
+    assert "whole lines" in result.error.message
+    assert (tmp_path / "a").read_text() == "max_size: 1\n"

@@ -741,3 +741,41 @@ def test_line_breaks_written_out_in_new_code_are_refused_where_they_break_it() -
     assert isinstance(refused, Refusal)
     assert refused.why is Why.UNCLEAR
     assert after(text, "return 1", 'return "a\\nb"') == 'def f():\n    return "a\\nb"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "result"),
+    [
+        ("a: 1\nb: 2\nc: 3\n", "```\nb: 2\n```", "b: 9", "a: 1\nb: 9\nc: 3\n"),
+        ("a: 1\nb: 2\nc: 3\n", "```\nb: 2\n```", "", "a: 1\nc: 3\n"),
+        ("def f():\n        return 1\n", "return 1", "        return 2", "def f():\n        return 2\n"),
+        ("def f():\n    a()\n    b()\n", "a()\n    b()", "    a()\n    c()", "def f():\n    a()\n    c()\n"),
+        ("x = 1  # the x\nz\n", "x = 1", "x = 1\ny = 2", "x = 1  # the x\ny = 2\nz\n"),
+        ("a = 1\nb\n", "\ufeffa = 1", "\ufeffa = 2", "a = 2\nb\n"),
+        ("x = f(1)\n", "x = f(1)", "x = t.split(/\\n/)", "x = t.split(/\\n/)\n"),
+        ("- item one\n", "item one", "item one\n- item two", "- item one\n- item two\n"),
+        ("total = a;\n", "total = a", "total = a\n  + b", "total = a\n  + b;\n"),
+        ("    foo()\n", "foo()", "    foo()", "        foo()\n"),
+    ],
+)
+def test_what_is_left_of_a_line_stays_beside_what_it_belongs_to(text: str, old: str, new: str, result: str) -> None:
+    assert edit(text, old, new)[0] == result
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "reason"),
+    [
+        ("FROM x\nRUN b\nCMD c\n", "RUN b", "RUN b\\nRUN d", "written out"),
+        ("a = 1\nb = 2\n", "a = 1\nb = 2", "1\ta = 1\n2\tb = 3", "line numbers"),
+        ("a = 1\nb = 2\n", "a = 1", "```python\na = 3\n```", "Markdown fence"),
+        ("if c {\n  d;\n}\n", "if c ", "if c \n\nfor (;;) {\n}", "would end another"),
+        ("run a \\\n  b\n", "run a", "run a\nrun c", "would end another"),
+        ("# x = 1\n", "x = 1", "x = 1\nz = 2", "behind '#'"),
+        ("f() {\n  a();\n  b();\n}\n", "  a();\n  b();\n", "  z();\n  // ...\n", "stands for code left out"),
+        ("f() {\n  a();\n  b();\n}\n", "  a();\n  b();\n", "  z();\n  /* ... */\n", "stands for code left out"),
+    ],
+)
+def test_a_new_string_that_is_garbled_alone_is_refused(text: str, old: str, new: str, reason: str) -> None:
+    found = match_edit(text, old, new)
+    assert isinstance(found, Refusal)
+    assert reason in found.reason

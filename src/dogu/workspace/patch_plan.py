@@ -19,6 +19,7 @@ from dogu.workspace.edit_match import (
     Edit,
     Refusal,
     Replacement,
+    Why,
     lie_apart,
     match_edit,
     receipt,
@@ -29,7 +30,7 @@ from dogu.workspace.files import FileContent, Files
 from dogu.workspace.patch import Addition, Deletion, Hunk, Operation, Update
 from dogu.workspace.roots import Roots
 from dogu.workspace.system import IS_WINDOWS
-from dogu.workspace.text import decode
+from dogu.workspace.text import decode, line_ending_at
 from dogu.workspace.text.change import base_of, change_text, changed_since_read, create_text, read_text
 from dogu.workspace.text.media import HEAD_BYTES, is_binary
 
@@ -183,6 +184,11 @@ def _place(path: str, text: str, hunk: Hunk) -> Edit:
     if not hunk.old:
         return _insertion(path, text, hunk)
     found = match_edit(text, *_fitted(text, hunk), 1, path=path)
+    if isinstance(found, Edit) and _cuts_line(text, found):
+        reason = "its first line is only a part of the file's: give whole lines"
+        found = _whole_lines(text, hunk) or Refusal(Why.NO_MATCH, reason, lines=found.lines)
+    elif isinstance(found, Refusal) and found.why is Why.AMBIGUOUS:
+        found = _whole_lines(text, hunk) or found
     if isinstance(found, Refusal):
         below = _below_headers(text, hunk)
         if below is not None:
@@ -195,6 +201,24 @@ def _place(path: str, text: str, hunk: Hunk) -> Edit:
         raise ToolError(error.kind, message)
     _refuse_elsewhere(path, text, hunk, found)
     return found
+
+
+def _whole_lines(text: str, hunk: Hunk) -> Edit | None:
+    """Find the hunk's lines as they are, where they are whole lines of the file exactly once."""
+    old, new = _fitted(text, hunk)
+    at = f"\n{text}".find(f"\n{old}")
+    if at < 0 or f"\n{text}".find(f"\n{old}", at + 1) >= 0:
+        return None
+    first = text.count("\n", 0, at) + 1
+    if not old.endswith("\n") and at + len(old) < len(text):
+        return None
+    return Edit("exact", (Replacement(at, at + len(old), new),), ((first, first + old.rstrip("\n").count("\n")),))
+
+
+def _cuts_line(text: str, found: Edit) -> bool:
+    """Whether a place found as it was sent begins in the middle of a line, blanks aside."""
+    start = found.replacements[0].start
+    return found.is_exact and bool(text[text.rfind("\n", 0, start) + 1 : start].strip())
 
 
 def _refuse_elsewhere(path: str, text: str, hunk: Hunk, found: Edit) -> None:
@@ -260,8 +284,6 @@ def _depth(line: str) -> int:
 def _insertion(path: str, text: str, hunk: Hunk) -> Edit:
     """Put lines in that no line of the file stands beside: at the file's end, or behind the header's line."""
     refuse_omission(path, hunk.new)
-    ending = "\r\n" if "\r\n" in text else "\n"
-    body = hunk.new.replace("\n", ending)
     span = _below_headers(text, hunk) if hunk.headers else (len(text), len(text))
     if span is None:
         message = (
@@ -270,7 +292,9 @@ def _insertion(path: str, text: str, hunk: Hunk) -> Edit:
         )
         raise ToolError(ErrorKind.NO_MATCH, message)
     at = text.find("\n", span[0], span[1]) + 1 or span[1]
-    lead = "" if at == 0 or text[at - 1] == "\n" else ending
+    ending = line_ending_at(text, max(at - 1, 0)) if text else "\n"
+    body = hunk.new.replace("\n", ending)
+    lead = "" if at == 0 or text[at - 1] in "\r\n" else ending
     line = text.count("\n", 0, at) + 1
     return Edit("exact", (Replacement(at, at, f"{lead}{body}"),), ((line, line),))
 

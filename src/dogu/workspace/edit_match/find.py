@@ -46,6 +46,8 @@ _OPENERS = (":", "{", "(", "[")
 _HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
 _AROUND_CHARS = 2000
+_COMMENT_BEHIND = re.compile(r"\s*(?:#|//|/\*|--\s|<!--)")
+_GOES_ON = re.compile(r"\s*[-+*/.&|?:=,)\]}%<>]")
 
 
 def occurrences(text: str, old: str) -> list[int]:
@@ -73,12 +75,43 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
     if not lie_apart(spans) or (expected is not None and len(spans) != expected):
         return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
     try:
-        written = [_reindented(text, span, old, new, path) for span in spans]
+        written = [_in_its_line(text, span, old, new) or _reindented(text, span, old, new, path) for span in spans]
     except UncleanError as error:
         return Refused(Why.UNCLEAR, "exact", str(error), spans)
     literal = [Replacement(*span, new) for span in spans]
     pieces = [piece for own, as_sent in zip(written, literal, strict=True) for piece in own or [as_sent]]
     return Found("exact", spans, tuple(pieces), (sentence("indentation"),) if any(written) else ())
+
+
+def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[Replacement]:
+    """Return what to write where `old` is a part of a line that `new` doesn't leave as a part; empty where it does.
+
+    `new` may begin with the blanks before `old`, which it replaces then. A comment behind `old` stays beside the line
+    that it is about. Raises `UncleanError` where the line's other part would come to stand beside another line.
+    """
+    line_start, line_end = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
+    before, after = text[line_start : span[0]], text[span[1] : line_end if line_end >= 0 else len(text)]
+    lines = new.split("\n")
+    is_head = before and not before.strip() and new.startswith(before) and not old[0].isspace()
+    is_moved = "\n" not in old and new.strip() == old.strip()  # and meant to be
+    if is_head and not is_moved and not new[len(before) : len(before) + 1].isspace():
+        return [Replacement(line_start, span[1], new)]
+    if len(lines) < 2 or old.endswith("\n"):
+        return []
+    begins = [line[: len(before)] for line in lines[1:]]
+    if "\n" not in old and is_comment_mark(before) and not all(map(is_comment_mark, begins)):
+        raise UncleanError(f"old_string is behind {before.strip()!r} in its line: send whole lines")
+    last = old.rsplit("\n", 1)[-1].strip()
+    at = next((index for index, line in enumerate(lines[:-1]) if last and line.strip() == last), None)
+    if at is None:
+        return []
+    if _COMMENT_BEHIND.match(after):
+        body = "\n".join([*lines[:at], lines[at] + after, *lines[at + 1 :]])
+        return [Replacement(span[0], span[1] + len(after), body)]
+    goes_on = len(indent_of(lines[at + 1])) > len(indent_of(lines[at])) or _GOES_ON.match(lines[at + 1])
+    if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
+        raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
+    return []
 
 
 def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:

@@ -25,19 +25,28 @@ from dogu.workspace.edit_match.result import (
     Outcome,
     Refused,
     Replacement,
+    UncleanError,
     Why,
     lie_apart,
     spliced,
 )
 from dogu.workspace.edit_match.typos import find_near
-from dogu.workspace.edit_match.unescape import JSON_STAGE, NUMBERS_STAGE, Reading, is_json, readings
+from dogu.workspace.edit_match.unescape import (
+    JSON_STAGE,
+    NUMBERS_STAGE,
+    Reading,
+    is_garbled_alone,
+    is_json,
+    readings,
+)
 from dogu.workspace.edit_match.variants import find_variant
-from dogu.workspace.edit_match.verify import is_broken_itself, still_parses
+from dogu.workspace.edit_match.verify import check_line_ends, is_broken_itself, still_parses
 from dogu.workspace.edit_match.views import settle_endings, with_newlines
-from dogu.workspace.text.omission import find_omission
+from dogu.workspace.text.omission import find_dots, find_omission
 
 LineSpan = tuple[int, int]
 _TELLING_CHARS = 10
+_UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
 
 class Wanted(NamedTuple):
@@ -154,15 +163,17 @@ class _Matcher:
     def match(self, wanted: Wanted, *, exact_only: bool = False, alone: bool = True) -> Edit | Refusal:
         """Find one edit; one that isn't `alone` may leave a text that can't be parsed without the others."""
         wanted = Wanted(wanted.old.replace("\r\n", "\n"), wanted.new.replace("\r\n", "\n"), wanted.expected)
+        if wanted.old[:1] in _UNSEEN and wanted.old not in self._text:
+            # What reading a file shows of its first character, or copying brings along, is no part of the text.
+            wanted = wanted._replace(old=wanted.old.lstrip(_UNSEEN), new=wanted.new.lstrip(_UNSEEN))
         refusal = self._refuse_strings(wanted)
         if refusal is not None:
             return refusal
         outcome = self._exact(wanted)
-        if isinstance(outcome, Found) and self._writes_breaks_out(wanted, outcome):
-            reason = "new_string has \\n written out where its lines should end: send line breaks"
-            outcome = Refused(Why.UNCLEAR, outcome.stage, reason, outcome.spans)
         if outcome is None and not exact_only:
             outcome = self._inexact(wanted)
+        if isinstance(outcome, Found):
+            outcome = self._refuse_garbled(wanted, outcome) or outcome
         if isinstance(outcome, Refused):
             lines = _line_spans(self._text, outcome.spans)
             shown = places_shown(self._text, lines, whole=outcome.why is Why.UNCLEAR)
@@ -172,6 +183,13 @@ class _Matcher:
         if alone and not self._parses(wanted, outcome):
             return _unparsable(outcome.stage, _line_spans(self._text, outcome.spans))
         return self._edit(outcome)
+
+    def _refuse_garbled(self, wanted: Wanted, found: Found) -> Refused | None:
+        """Refuse a `new` that is garbled though `old` isn't, both as they were read."""
+        reason = is_garbled_alone(*(found.read or wanted[:2]), self._text)
+        if not reason and found.stage == "exact" and self._writes_breaks_out(wanted, found):
+            reason = "new_string has \\n written out where its lines should end: send line breaks"
+        return Refused(Why.UNCLEAR, found.stage, reason, found.spans) if reason else None
 
     def _writes_breaks_out(self, wanted: Wanted, found: Found) -> bool:
         """Whether the text can be parsed with line breaks where `new` has `\\n`, and not as it was sent."""
@@ -196,7 +214,9 @@ class _Matcher:
 
     def _omission(self, wanted: Wanted) -> str:
         """Say where `new` stands for code left out; empty where it doesn't."""
-        omission = find_omission(wanted.new, wanted.old) and find_omission(wanted.new, f"{wanted.old}\n{self._text}")
+        old, new = wanted.old, wanted.new
+        omission = find_omission(new, old) and find_omission(new, f"{old}\n{self._text}")
+        omission = omission or find_dots(new, old, self._text)
         return f"line {omission[0]} of new_string stands for code left out: {omission[1]!r}" if omission else ""
 
     # the stages
@@ -238,11 +258,21 @@ class _Matcher:
                 omission = self._omission(read)
                 if omission:
                     return Refused(Why.OMISSION, way.stage, omission, outcome.spans)
+                outcome = self._with_whole_lines(outcome)
+            if isinstance(outcome, Found):
                 found.append((way, outcome))
             elif outcome is not None and refused is None:
                 reason = "; ".join(filter(None, (way.forgiven, outcome.reason)))
                 refused = Refused(outcome.why, way.stage, reason, outcome.spans)
         return self._choice(found, wanted.new) if found else refused
+
+    def _with_whole_lines(self, found: Found) -> Found | Refused:
+        """What was read anew and then found as it is has passed no check: it must join no lines."""
+        try:
+            check_line_ends(self._text, found.replacements)
+        except UncleanError as error:
+            return Refused(Why.UNCLEAR, found.stage, str(error), found.spans)
+        return found
 
     def _choice(self, found: Sequence[tuple[Reading, Found]], sent: str) -> Found | Refused:
         texts = {spliced(self._text, outcome.replacements) for _, outcome in found}

@@ -39,13 +39,11 @@ def readings(old: str, new: str) -> Iterator[Reading]:
     fenced = _fence(old)
     if fenced is not None:
         inner = _fence(new)
-        yield Reading(
-            sentence("fence"),
-            sentence("a Markdown fence around the strings"),
-            fenced,
-            new if inner is None else inner,
-            True,
-        )
+        read = new if inner is None else inner
+        # The line break before the closing fence is the fence's, unless `new` has it, or takes whole lines away.
+        fenced = fenced if not read or read.endswith("\n") else fenced.removesuffix("\n")
+        forgiven = sentence("a Markdown fence around the strings")
+        yield Reading(sentence("fence"), forgiven, fenced, read, True)
     for row in _ESCAPES:
         if row.whole and not row.whole.fullmatch(old):
             continue
@@ -213,7 +211,33 @@ def _shared_spots(
         at, offset = end, new_end - end
 
 
+_FENCE_MARK = "```"
+_QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1).)*\1""", re.DOTALL)
+# Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
+# follows begins a line.
+_WRITTEN_BREAK = re.compile(r"[\w;{}()\[\],>:][ \t]*\\n(?:[ \t]|[\w<}\])@#.-])")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
+
+
+def is_garbled_alone(old: str, new: str, text: str) -> str:
+    r"""Say how `new` is garbled where `old` isn't and `text` has none of it; empty where it isn't, as far as is known.
+
+    A fence around it, a number before each line, line breaks written as `\n` outside of quotes.
+    """
+    if _fence(new) is not None and _fence(old) is None and _FENCE_MARK not in text:
+        return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
+    if "\n" in new.strip("\n") and any(_counts(new, style) and not _counts(old, style) for style in _SURE_NUMBERS):
+        return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
+    breaks = "\n" not in new and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
+    if breaks and not _WRITTEN_BREAK.search(_QUOTED.sub('""', text)):
+        return "new_string has \\n written out where its lines should end: send line breaks"
+    return ""
+
+
+def _counts(text: str, style: re.Pattern[str]) -> bool:
+    """Whether each line has a number before it, one more than the line above."""
+    numbers = [int(match[1]) if (match := style.match(line)) else -1 for line in _body(text)[0]]
+    return numbers[0] >= 0 and all(after == before + 1 for before, after in pairwise(numbers))
 
 
 def _fence(text: str) -> str | None:
@@ -226,6 +250,7 @@ def _fence(text: str) -> str | None:
 _NUMBERS = [
     re.compile(r" *L?(\d+)" + mark) for mark in ("\t", "→", ": ", ":", r" \| ", r" \|", r"\| ", r"\|", "  ", " ")
 ]
+_SURE_NUMBERS = [re.compile(r" *L?(\d+)" + mark) for mark in ("\t", "→", r" ?\| ?")]
 
 
 def _numbered(read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:

@@ -35,7 +35,7 @@ _QUOTES = str.maketrans('"`', "''")
 def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     """Raise `UncleanError` where what is written at a place isn't the change from `place.old` to `new`."""
     _check_deleted(place, pieces)
-    _check_line_ends(place.text, pieces)
+    check_line_ends(place.text, pieces)
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
     _check_signs(place.old, new, before, after)
@@ -75,7 +75,7 @@ def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
             raise UncleanError("text of the file that old_string doesn't have would be lost")
 
 
-def _check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
+def check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
     """The line after each piece begins a line still."""
     for start, end, body in pieces:
         begins = start == 0 or text[start - 1] == "\n"

@@ -28,6 +28,23 @@ def find_omission(new: str, existing: str) -> tuple[int, str] | None:
     return None
 
 
+def find_dots(new: str, old: str, text: str) -> tuple[int, str] | None:
+    """Return number and text of the first comment in `new` that is only an ellipsis, where lines of `old` go for it.
+
+    In a comment's marks no language has it as code. One that stands in `old` or `text` already is let be.
+    """
+    lines = new.split("\n")
+    there = {line.strip() for line in lines}
+    if all(not line.strip() or line.strip() in there for line in old.split("\n")[:-1]):
+        return None
+    for number, line in enumerate(lines, 1):
+        mark = line.strip()
+        is_dots = len(mark) <= _LONGEST_CHARS and is_elision(line) and not is_omission(line)
+        if is_dots and _MARKED.match(mark) and mark not in old and mark not in text:
+            return number, mark
+    return None
+
+
 def is_omission(line: str) -> bool:
     """Whether the line, alone, stands for code left out: a known phrase in a comment or between ellipses."""
     stripped = line.strip() if line.isascii() else unicodedata.normalize("NFKC", line.strip())
@@ -58,6 +75,7 @@ def _any(words: str) -> str:
 
 
 _QUOTES = ("'", '"', "`")
+_MARKED = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\{/\*")
 _RULE = re.compile(r"[-=]{2,}")
 _ELLIPSIS = re.compile(r"\.{3,}|…+|⋯+|。{3,}|・{3,}")
 _EDGE = r"[^\w]*"
@@ -91,6 +109,7 @@ _SURE_ENGLISH = [
     rf"{_any('existing remaining')}\s+{_any('code implementation file content')}",
     rf"(?:(?:the\s+)?(?:{_WORD}\s+)?{_PART}\s+)?{_GONE}",
     rf"(?:the\s+)?rest\s+{_TAIL}",
+    rf"(?:everything|anything|all)\s+else\s+{_TAIL}",
     rf"same\s+(?:code\s+)?as\s+{_any('before above previously original')}",
     r"snip(?:ped)?|etc|and\s+so\s+on",
 ]
