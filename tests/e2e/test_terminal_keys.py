@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -144,6 +145,20 @@ def test_a_paste_without_an_end_is_ended_by_ctrl_c(terminals: Open):
         terminal.send("\x03")
         terminal.until("Cancelled.")
         terminal.until("› pasted")
+
+
+def test_the_screen_is_never_erased_from_the_first_cell_of_a_line(terminals: Open):
+    """tmux takes a whole screen that is erased so into the scrollback: a copy of each frame was left there."""
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, answers=True)
+        for prompt in ("one", "write"):
+            terminal.say(prompt)
+            terminal.until("Heard: one" if prompt == "one" else "(s)")
+        terminal.send("n")
+        terminal.until("Done.")
+        erased = [before[-3:] for before in re.split("\x1b\\[0?J", terminal.raw)[:-1]]
+        assert erased
+        assert set(erased) == {"\x1b[C"}
 
 
 def test_esc_twice_edits_the_last_prompt_and_its_files_may_go_back(program: Program, terminals: Open):

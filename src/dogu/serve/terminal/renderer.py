@@ -62,6 +62,14 @@ class FrameOutput(Vt100_Output):
             self._held -= 1
             self.flush()
 
+    def erase_down(self) -> None:
+        """Erase the rest of the screen, from the beginning of a line.
+
+        Not from its first cell: tmux takes what is erased from there to the end, where that is the whole screen, into
+        the scrollback, and so would leave a copy of each frame once the lower part stands at the top.
+        """
+        self.write_raw("\x1b[K\x1b[C\x1b[J\x1b[D")
+
     def enable_mouse_support(self) -> None:
         """Ask for clicks and the wheel, not for each movement."""
         self.write_raw("\x1b[?1000h\x1b[?1006h")
