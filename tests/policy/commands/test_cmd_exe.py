@@ -48,6 +48,10 @@ UNKNOWN = [
     "for %i in (a b) do %i",
     "for %i in (a b) do cmd /c %i",
     "for %i in (a b) do for /f %j in ('%i') do echo x",
+    "(dir) > nul&echo del",
+    "if a==a title x (del y)",
+    "if a==b title else (del y)",
+    "for %i in (1) do title (del y)",
 ]
 """What can't be known: refused under a list of what may run, asked about otherwise."""
 

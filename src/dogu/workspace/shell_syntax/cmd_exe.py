@@ -66,6 +66,7 @@ class _Parser(Line):
         super().__init__(units)
         self._depth = depth
         self._groups = 0
+        self._has_bare_body = False
         self.commands: list[Command] = []
 
     # lists
@@ -151,6 +152,8 @@ class _Parser(Line):
         self._groups -= 1
         self.skip_blanks()
         if behind := self._redirects():
+            if self.peek() in ("&", "|") and self.peek(-1) not in BLANKS:  # Wine's cmd takes them for the file's name
+                raise UnprovenError(told("{character!r} after a command", character=self.peek()))
             self.commands.append(Command(CommandKind.GROUP, redirects=behind))
 
     def _if(self) -> None:
@@ -173,6 +176,7 @@ class _Parser(Line):
         is_group = self.peek() == "("
         if before == self.at and not is_group:
             raise UnprovenError(told("a condition that isn't known"))
+        self._has_bare_body = self._has_bare_body or not is_group
         self._command()
         self.skip_blanks()
         if is_group and self.keyword() == "else":
@@ -216,6 +220,8 @@ class _Parser(Line):
         self.at += 2
         self.commands.append(Command(CommandKind.LOOP, words, name=variable[0]))
         self.has_loop = True  # and stays so: a name that means nothing any more counts as unknown all the same
+        self.skip_blanks()
+        self._has_bare_body = self._has_bare_body or self.peek() != "("
         self._command()
 
     def _for_switches(self) -> tuple[str, str]:
@@ -384,11 +390,16 @@ class _Parser(Line):
             elif character in ("&", "|") or (character == ")" and self._groups):
                 break
             else:
-                if not character:
-                    self.check_bare(self.units[self.at])
+                self._check_plain(character)
                 found.append(self.units[self.at])
                 self.at += 1
         return self.with_loops(found)
+
+    def _check_plain(self, character: str) -> None:
+        if character == "(" and self._has_bare_body:  # which Wine's cmd may take for the beginning of a group
+            raise UnprovenError(told("{character!r} after a command", character=character))
+        if not character:
+            self.check_bare(self.units[self.at])
 
     def _take_redirect(self, command: Command) -> None:
         redirect = self._redirect(is_apart=True)
