@@ -20,6 +20,7 @@ from dogu.workspace.shell_syntax.cmd_words import (
     Unit,
     after_start,
     builtin_words,
+    check_name,
     expanded,
     plain,
     program_words,
@@ -348,26 +349,8 @@ class _Parser(Line):
             is_quoted ^= character == '"'
             found.append(self.units[self.at])
             self.at += 1
-        self._check_name(found)
+        check_name(found, self.peek(), self.ahead(), BUILTINS)
         return found
-
-    def _check_name(self, name: list[Unit]) -> None:
-        text = "".join(unit.text for unit in name).lower()
-        follower = self.peek()
-        if any(unit.is_escaped and not unit.text.isalnum() for unit in name):
-            raise UnprovenError(told("^ in a command's name"))
-        if follower in ("/", ",", ";", "=") and text not in BUILTINS:
-            raise UnprovenError(told("a command's name that goes on with {character!r}", character=follower))
-        if follower in (".", "\\") and follower:
-            rest = re.match(r"[^\s,;=&|<>()]*", self.ahead())
-            is_known = text in ("cd", "chdir") or (text == "echo" and rest is not None and rest[0] == ".")
-            if not is_known:
-                raise UnprovenError(told("a command's name that goes on with {character!r}", character=follower))
-        known = re.match(r"[a-z]+(?=[:+\[\]])", text)
-        if known is not None and known[0] in BUILTINS:
-            raise UnprovenError(told("a command's name that goes on with {character!r}", character=text[known.end()]))
-        if '\\"' in text or text.endswith(".") or text.startswith(":"):
-            raise UnprovenError(told("a command's name that isn't known"))
 
     def _arguments(self, command: Command) -> list[Unit]:
         """Take what follows the name, its redirections apart, up to what ends the command."""

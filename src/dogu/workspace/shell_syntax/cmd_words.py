@@ -157,6 +157,25 @@ def unquoted_line(text: str) -> str:
     return inner + text[last + 1 :]
 
 
+def check_name(name: list[Unit], follower: str, ahead: str, builtins: frozenset[str]) -> None:
+    """Raise `UnprovenError` for a name that cmd may read otherwise; `follower` ends it, `ahead` begins there."""
+    text = "".join(unit.text for unit in name).lower()
+    if any(unit.is_escaped and not unit.text.isalnum() for unit in name):
+        raise UnprovenError(told("^ in a command's name"))
+    if follower in ("/", ",", ";", "=") and text not in builtins:
+        raise UnprovenError(told("a command's name that goes on with {character!r}", character=follower))
+    if follower in (".", "\\") and follower:
+        rest = re.match(r"[^\s,;=&|<>()]*", ahead)
+        is_known = text in ("cd", "chdir") or (text == "echo" and rest is not None and rest[0] == ".")
+        if not is_known:
+            raise UnprovenError(told("a command's name that goes on with {character!r}", character=follower))
+    known = re.match(r"[a-z]+(?=[:+\[\]])", text)
+    if known is not None and known[0] in builtins:
+        raise UnprovenError(told("a command's name that goes on with {character!r}", character=text[known.end()]))
+    if '\\"' in text or text.endswith(".") or text.startswith(":"):
+        raise UnprovenError(told("a command's name that isn't known"))
+
+
 def after_start(text: str) -> str:
     """The command behind what `start` takes for itself: a title in quotes, and options."""
     title = re.match(r'"[^"]*"[\s,;=]*', text)
