@@ -46,11 +46,19 @@ def related(paths: Collection[str], touched: Collection[str], head: Head | None 
     by_folder: dict[str, list[str]] = {}
     for path in touched:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
+    with_data = {folder for folder, beside in by_folder.items() if any(_is_data(path, head) for path in beside)}
     found: set[str] = set()
     for path in paths:
-        beside = by_folder.get(os.path.dirname(path))
-        if beside and path not in touched and any(_belong(path, other, head) for other in beside):
+        folder = os.path.dirname(path)
+        if folder not in by_folder or path in touched:
+            continue
+        is_data = _is_data(path, head)
+        if is_data and folder in with_data:
             found.add(path)
+        elif is_data or head(path) == b"":
+            alike = (other for other in by_folder[folder] if path.startswith(other) or other.startswith(path))
+            if any(head(other) == b"" or _is_data(other, head) for other in alike):
+                found.add(path)
     return found
 
 
@@ -72,13 +80,6 @@ def head_of(path: str) -> bytes | None:
         return None
     finally:
         os.close(descriptor)
-
-
-def _belong(one: str, other: str, head: Head) -> bool:
-    if _is_data(one, head) and _is_data(other, head):
-        return True
-    are_named_alike = one.startswith(other) or other.startswith(one)
-    return are_named_alike and all(head(path) == b"" or _is_data(path, head) for path in (one, other))
 
 
 def _is_data(path: str, head: Head) -> bool:
