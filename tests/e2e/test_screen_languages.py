@@ -120,6 +120,9 @@ Approval mode: auto_edit
                               what runs
                               in the
                               background
+  /review [WHAT MATTERS]      have the
+  model review the changes that aren't
+  committed
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               take back
@@ -186,6 +189,8 @@ Approval mode: auto_edit
       again
   /export [FILE]
       write this session as a web page
+  /add-dir FOLDER
+      work in another folder, too
   /trust yes | no
       say whether what this folder
       brings counts like your own

@@ -120,7 +120,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGE…
   /settings  show and change the sett…
   /jobs      what runs in the backgro…
-  1/29
+  1/31
   gemini-2.5-pro
 """,
                     80: """\
@@ -133,7 +133,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGENTS.md for this folder, from what is in …
   /settings  show and change the settings
   /jobs      what runs in the background
-  1/29
+  1/31
   gemini-2.5-pro
 """,
                     200: """\
@@ -146,7 +146,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGENTS.md for this folder, from what is in it
   /settings  show and change the settings
   /jobs      what runs in the background
-  1/29
+  1/31
   gemini-2.5-pro
 """,
                 }
@@ -198,6 +198,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                               what runs
                               in the
                               background
+  /review [WHAT MATTERS]      have the
+  model review the changes that aren't
+  committed
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               take back
@@ -264,6 +267,8 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       again
   /export [FILE]
       write this session as a web page
+  /add-dir FOLDER
+      work in another folder, too
   /trust yes | no
       say whether what this folder
       brings counts like your own
@@ -290,6 +295,8 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               what runs in the background
+  /review [WHAT MATTERS]      have the model review the changes that aren't
+  committed
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               take back the last change
   /redo [CALL] [--unsure] [--force]
@@ -318,6 +325,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /clear                      begin a new session on an empty screen
   /rename NAME                name this session, to find it again
   /export [FILE]              write this session as a web page
+  /add-dir FOLDER             work in another folder, too
   /trust yes | no             say whether what this folder brings counts like
                               your own
   /copy                       copy the last answer to the clipboard
@@ -337,6 +345,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               what runs in the background
+  /review [WHAT MATTERS]      have the model review the changes that aren't committed
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               take back the last change
   /redo [CALL] [--unsure] [--force]
@@ -360,6 +369,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /clear                      begin a new session on an empty screen
   /rename NAME                name this session, to find it again
   /export [FILE]              write this session as a web page
+  /add-dir FOLDER             work in another folder, too
   /trust yes | no             say whether what this folder brings counts like your own
   /copy                       copy the last answer to the clipboard
   @path                       reads a file into your prompt
