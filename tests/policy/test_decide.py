@@ -10,7 +10,7 @@ import pytest
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import say
-from dogu.policy.commands.narrow import narrow_rule
+from dogu.policy.narrow import narrow_rule
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy

@@ -60,7 +60,7 @@ class Policy:
             return None
         if facts.is_contained and not facts.always_ask:
             return self._sourced(Rule(CONTAINED_COMMANDS, Decision.ALLOW, source="session"))
-        from dogu.policy.commands.narrow import narrow_rule
+        from dogu.policy.narrow import narrow_rule
 
         rule = narrow_rule(facts)
         return None if rule is None else self._sourced(rule)

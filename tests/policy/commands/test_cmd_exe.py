@@ -9,7 +9,7 @@ import pytest
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.cmd_exe import judge_for_cmd, judge_for_powershell
-from dogu.policy.commands.narrow import narrow_rule
+from dogu.policy.narrow import narrow_rule
 from dogu.policy.decide import decide
 from dogu.policy.explain import explain
 from dogu.policy.mode import ApprovalMode

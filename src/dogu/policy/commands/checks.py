@@ -224,6 +224,9 @@ def _sqlite(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
                 yield Danger(at, Effect.RUNS, told(".{dotted} may run programs or write files", dotted=dotted))
         if words[at].value is None or pattern("sqlite_reaches").search(text):
             yield Danger(at, Effect.RUNS, told("loads code or writes a file"))
+    for at in reading.operands[:1]:
+        if words[at].text.lower().startswith("file:"):  # an address, in which any place can be written
+            yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
     if len(reading.operands) < 2 and not any(name in ("-version", "-help") for name, _, _ in reading.taken):
         yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
 
@@ -233,11 +236,24 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     given = [(at, value) for name, at, value in reading.taken if name in ("-c", "--command", "-e", "--execute")]
     for at, value in given:
         text = value.value if value is not None else None
-        if text is None or pattern("sql_command").search(text) or pattern("sql_reaches").search(text):
+        runs_text = text is not None and text.lstrip().startswith("\\") and "`" in text  # psql runs it, as a shell would
+        if text is None or runs_text or pattern("sql_command").search(text) or pattern("sql_reaches").search(text):
             yield Danger(at, Effect.RUNS, told("runs commands"))
     looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}
     if not given and not looks:
         yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+
+
+_GPG_LOOKS = frozenset(
+    "-k --list-keys -K --list-secret-keys --verify --fingerprint --list-sigs --check-sigs --list-packets --print-md "
+    "--card-status --version --help".split()
+)
+
+
+def _gpg(_words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """gpg that isn't told what to do decrypts what it is given to a file."""
+    if not any(name in _GPG_LOOKS for name, _, _ in reading.taken):
+        yield Danger(1, Effect.WRITES, told("writes a file"))
 
 
 def _asks(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
@@ -355,6 +371,7 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "tar": _tar,
     "unzip": _unzip,
     "git": _git,
+    "gpg": _gpg,
     "sqlite": _sqlite,
     "sql": _sql,
     "curl": _curl,

@@ -56,6 +56,7 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
+_GOES_TO = ("--chdir", "--directory", "--dir", "--cwd", "--prefix", "--project", "--wd", "--workdir", "--base-directory")
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 _ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
@@ -275,6 +276,8 @@ class _Judge:
             danger = min(found, key=lambda each: each.index, default=None)
             if danger is not None:
                 verdict, reason = Decision.ASK, danger.reason
+            elif _reads_commands(name, command):
+                verdict, reason = Decision.ASK, told("takes its commands from standard input")
         self._add(words, verdict, reason, rule)
         self._inner(name, words, command, depth, rule)
 
@@ -330,7 +333,10 @@ class _Judge:
 
     def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
         for inner in inner_commands(name, words):
+            if isinstance(inner, list):
+                self._has_moved = self._has_moved or _runs_in_a_folder(words, inner)
             if isinstance(inner, Tool):
+                self._has_moved = self._has_moved or _runs_in_a_folder(words, inner.words)
                 self._tool(inner.words, command, depth)
             elif isinstance(inner, Elsewhere):
                 self._elsewhere(inner, command, depth, rule)
@@ -414,6 +420,26 @@ def _runs_own_script(words: Sequence[Word]) -> bool:
     """Whether a shell is given a file of the project, and no option but such as stop it at errors or show its lines."""
     operands = [word for word in words[1:] if not re.fullmatch(r"-[euxv]+", word.text)]
     return bool(operands) and not operands[0].text.startswith(("-", "+")) and check_value("script", operands[0]) is None
+
+
+def _runs_in_a_folder(words: Sequence[Word], inner: Sequence[Word]) -> bool:
+    """Whether one of the words before the command that they run says where to run it: `env -C FOLDER git log`."""
+    end = next((at for at, word in enumerate(words) if inner and word is inner[0]), len(words))
+    for word in words[1:end]:
+        name = word.text.partition("=")[0]
+        is_long = name.startswith("--") and len(name) > 3 and any(each.startswith(name) for each in _GOES_TO)
+        if is_long or name in ("-execdir", "-okdir") or re.match(r"-[CD](?!\d*$)|-[CD]$", word.text):
+            return True
+    return False
+
+
+def _reads_commands(name: str, command: Command) -> bool:
+    """Whether a program that reads commands is given any on its standard input."""
+    block = program_called(name)
+    if block is None or not block.takes_input:
+        return False
+    given = [each.target.value for each in command.redirects if each.operator in ("<", "<<", "<<<", "<&")]
+    return command.piped_from is not None or any(each != "/dev/null" for each in given)
 
 
 def _of_command(judged: JudgedCommand) -> str:

@@ -83,11 +83,14 @@ class Reading:
             # Many programs read more of their words from `@file`, and some open `|command` and `command|` as Perl does.
             if (word.value or word.prefix).startswith(("@", "|")) or (word.value or "").endswith("|"):
                 yield self._not_known(at, word.text)
-        if program.is_harmless or program.check == "compiler" or (len(words) > 1 and words[1].value in program.looks):
+        if program.is_harmless or program.check == "compiler" or self.only_shows_itself():
             return
-        if self.only_shows_itself():
-            return
-        if program.effect is not None:
+        if len(words) > 1 and words[1].value in program.looks:
+            self._at = 2  # what stands behind it is known too, or plain names
+            if not program.has_grammar:
+                yield from (self._not_known(at, word.text) for at, word in enumerate(words[2:], 2) if not _is_plain(word))
+                return
+        elif program.effect is not None:
             yield Danger(1, program.effect, _does(program.effect))
             return
         while self._at < len(words):
@@ -173,6 +176,8 @@ class Reading:
             return  # a script's own
         if option is None or (word.value is None and not equals):
             yield self._not_known(at, text)
+        elif equals and not option.takes and option.effect is None:
+            yield self._not_known(at, text)
         elif equals:
             yield from self._taken(
                 at, option, Word.literal(attached) if word.value is not None else _behind(word, len(name) + 1)
@@ -247,6 +252,9 @@ class Reading:
             self._goes_elsewhere(option.kind)
         if option.effect is Effect.EDITS:
             self._edits.append((at, option.name))
+            found = self._wrong_with(option.kind, value) if value is not None else None
+            if found is not None:
+                yield Danger(at, *found)
             return
         if option.effect is not None:
             yield Danger(at, option.effect, told("{option} {reason}", option=option.name, reason=_does(option.effect)))
@@ -347,6 +355,11 @@ class Reading:
         """Whether the next operand makes another subcommand of this one: `new list`."""
         following = next((word.value for word in self._words[self._at :] if not word.text.startswith("-")), None)
         return following is not None and self._program.subcommand(f"{name} {following}") is not None
+
+
+def _is_plain(word: Word) -> bool:
+    """Whether a word that is only looked at is a name: no option, assignment or end of a command."""
+    return word.value is not None and re.match(r"-|.*[;=|#]", word.value, re.DOTALL) is None
 
 
 def _behind(word: Word, count: int) -> Word:

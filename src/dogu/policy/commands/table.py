@@ -65,6 +65,7 @@ class Program:
         self.at_is_text = bool(block.get("at_is_text"))
         self.is_tool = bool(block.get("tool"))
         self.runs_tasks = bool(block.get("tasks"))
+        self.takes_input = bool(block.get("takes_input"))
         self.reads = frozenset(self.text("reads").replace("\n", " ").split(", "))
         self.for_good = [each.split(" ") for each in self.text("for_good").replace("\n", " ").split(", ") if each]
         self.is_apart = bool(block.get("apart"))
@@ -84,6 +85,11 @@ class Program:
     def effect(self) -> Effect | None:
         """What the program does whatever it is given."""
         return EFFECTS.get(self.text("always"))
+
+    @property
+    def has_grammar(self) -> bool:
+        """Whether its block says which options and operands there are."""
+        return bool(self.text("options"))
 
     @cached_property
     def may_run(self) -> bool:
