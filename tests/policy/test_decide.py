@@ -10,9 +10,9 @@ import pytest
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import say
-from dogu.policy.narrow import narrow_rule
 from dogu.policy.decide import decide
 from dogu.policy.mode import ApprovalMode
+from dogu.policy.narrow import narrow_rule
 from dogu.policy.policy import Policy
 from dogu.policy.remembered import RememberedRules
 from dogu.policy.rules import Rules

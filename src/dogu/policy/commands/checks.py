@@ -236,7 +236,9 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     given = [(at, value) for name, at, value in reading.taken if name in ("-c", "--command", "-e", "--execute")]
     for at, value in given:
         text = value.value if value is not None else None
-        runs_text = text is not None and text.lstrip().startswith("\\") and "`" in text  # psql runs it, as a shell would
+        runs_text = (
+            text is not None and text.lstrip().startswith("\\") and "`" in text
+        )  # psql runs it, as a shell would
         if text is None or runs_text or pattern("sql_command").search(text) or pattern("sql_reaches").search(text):
             yield Danger(at, Effect.RUNS, told("runs commands"))
     looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}

@@ -56,7 +56,17 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
-_GOES_TO = ("--chdir", "--directory", "--dir", "--cwd", "--prefix", "--project", "--wd", "--workdir", "--base-directory")
+_GOES_TO = (
+    "--chdir",
+    "--directory",
+    "--dir",
+    "--cwd",
+    "--prefix",
+    "--project",
+    "--wd",
+    "--workdir",
+    "--base-directory",
+)
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 _ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")

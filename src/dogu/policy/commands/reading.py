@@ -88,7 +88,9 @@ class Reading:
         if len(words) > 1 and words[1].value in program.looks:
             self._at = 2  # what stands behind it is known too, or plain names
             if not program.has_grammar:
-                yield from (self._not_known(at, word.text) for at, word in enumerate(words[2:], 2) if not _is_plain(word))
+                yield from (
+                    self._not_known(at, word.text) for at, word in enumerate(words[2:], 2) if not _is_plain(word)
+                )
                 return
         elif program.effect is not None:
             yield Danger(1, program.effect, _does(program.effect))
@@ -174,9 +176,11 @@ class Reading:
         option = self._resolved(name)
         if option is None and word.value is not None and self._grammar.operands[:1] == ["rest..."]:
             return  # a script's own
-        if option is None or (word.value is None and not equals):
-            yield self._not_known(at, text)
-        elif equals and not option.takes and option.effect is None:
+        if (
+            option is None
+            or (word.value is None and not equals)
+            or (equals and not option.takes and option.effect is None)
+        ):
             yield self._not_known(at, text)
         elif equals:
             yield from self._taken(
