@@ -16,7 +16,7 @@ from dogu.policy.commands.arithmetic import names_set, second_order_danger
 from dogu.policy.commands.dangers import dangers_of, program_called, redirect_danger
 from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.elsewhere import Elsewhere
-from dogu.policy.commands.inner import DATA, ShellText, Tool
+from dogu.policy.commands.inner import DATA, Inner, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.shell_texts import SHELLS
@@ -342,11 +342,10 @@ class _Judge:
         return not self._data_is_plain if word is DATA else self._known.may_hold_output(word)
 
     def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
-        for inner in inner_commands(name, words):
-            if isinstance(inner, list):
-                self._has_moved = self._has_moved or _runs_in_a_folder(words, inner)
+        found = inner_commands(name, words)
+        self._has_moved = self._has_moved or any(_runs_in_a_folder(words, inner) for inner in found)
+        for inner in found:
             if isinstance(inner, Tool):
-                self._has_moved = self._has_moved or _runs_in_a_folder(words, inner.words)
                 self._tool(inner.words, command, depth)
             elif isinstance(inner, Elsewhere):
                 self._elsewhere(inner, command, depth, rule)
@@ -432,15 +431,17 @@ def _runs_own_script(words: Sequence[Word]) -> bool:
     return bool(operands) and not operands[0].text.startswith(("-", "+")) and check_value("script", operands[0]) is None
 
 
-def _runs_in_a_folder(words: Sequence[Word], inner: Sequence[Word]) -> bool:
+def _runs_in_a_folder(words: Sequence[Word], inner: Inner) -> bool:
     """Whether one of the words before the command that they run says where to run it: `env -C FOLDER git log`."""
-    end = next((at for at, word in enumerate(words) if inner and word is inner[0]), len(words))
-    for word in words[1:end]:
-        name = word.text.partition("=")[0]
-        is_long = name.startswith("--") and len(name) > 3 and any(each.startswith(name) for each in _GOES_TO)
-        if is_long or name in ("-execdir", "-okdir") or re.match(r"-[CD](?!\d*$)|-[CD]$", word.text):
-            return True
-    return False
+    run = inner.words if isinstance(inner, Tool) else inner if isinstance(inner, list) else []
+    end = next((at for at, word in enumerate(words) if run and word is run[0]), len(words))
+    return bool(run) and any(_names_a_folder(word.text) for word in words[1:end])
+
+
+def _names_a_folder(option: str) -> bool:
+    name = option.partition("=")[0]
+    is_long = name.startswith("--") and len(name) > 3 and any(each.startswith(name) for each in _GOES_TO)
+    return is_long or name in ("-execdir", "-okdir") or re.match(r"-[CD](?!\d)", option) is not None
 
 
 def _reads_commands(name: str, command: Command) -> bool:

@@ -79,28 +79,34 @@ class Reading:
     def dangers(self) -> Iterator[Danger]:
         """Yield what needs a rule of its own, or a question, in the words' order."""
         program, words = self._program, self._words
-        for at, word in enumerate(words[1:] if not program.at_is_text else (), 1):
-            # Many programs read more of their words from `@file`, and some open `|command` and `command|` as Perl does.
-            if (word.value or word.prefix).startswith(("@", "|")) or (word.value or "").endswith("|"):
-                yield self._not_known(at, word.text)
+        yield from self._read_from_files()
         if program.is_harmless or program.check == "compiler" or self.only_shows_itself():
             return
-        if len(words) > 1 and words[1].value in program.looks:
-            self._at = 2  # what stands behind it is known too, or plain names
-            if not program.has_grammar:
-                yield from (
-                    self._not_known(at, word.text) for at, word in enumerate(words[2:], 2) if not _is_plain(word)
-                )
-                return
-        elif program.effect is not None:
+        is_look = len(words) > 1 and words[1].value in program.looks
+        if is_look and not program.has_grammar:
+            yield from (
+                self._not_known(at, each.text) for at, each in enumerate(words) if at > 1 and not _is_plain(each)
+            )
+        elif program.effect is not None and not is_look:
             yield Danger(1, program.effect, _does(program.effect))
-            return
+        else:
+            self._at = 2 if is_look else 1
+            yield from self._by_grammar()
+
+    def _read_from_files(self) -> Iterator[Danger]:
+        """Yield `@file`, of which many programs read more words, and what some open as Perl does: `|command`."""
+        for at, word in enumerate(self._words[1:] if not self._program.at_is_text else (), 1):
+            if (word.value or word.prefix).startswith(("@", "|")) or (word.value or "").endswith("|"):
+                yield self._not_known(at, word.text)
+
+    def _by_grammar(self) -> Iterator[Danger]:
+        bare, words = self._program.bare, self._words
         while self._at < len(words):
             yield from self._word(words[self._at])
         yield from self._edited()
         is_told = self._operands or self._subcommand or self._gives_code or self.module_at
-        if program.bare is not None and not is_told and not any(word.value in _LOOKS for word in words[1:]):
-            yield Danger(1, program.bare, told("takes its commands from standard input"))
+        if bare is not None and not is_told and not any(word.value in _LOOKS for word in words[1:]):
+            yield Danger(1, bare, told("takes its commands from standard input"))
 
     def _edited(self) -> Iterator[Danger]:
         """Yield options that change the files given in place, unless the mode lets these be edited."""
@@ -176,11 +182,8 @@ class Reading:
         option = self._resolved(name)
         if option is None and word.value is not None and self._grammar.operands[:1] == ["rest..."]:
             return  # a script's own
-        if (
-            option is None
-            or (word.value is None and not equals)
-            or (equals and not option.takes and option.effect is None)
-        ):
+        given_too_much = equals and option is not None and not option.takes and option.effect is None
+        if option is None or given_too_much or (word.value is None and not equals):
             yield self._not_known(at, text)
         elif equals:
             yield from self._taken(
