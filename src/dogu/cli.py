@@ -74,37 +74,14 @@ def _wants_dump() -> bool:
 
 
 def _tell_defect(error: Exception) -> int:
-    from dogu.language import say
-
-    words = _words_of_machine(error)
-    if words:
-        sys.stderr.write(f"{words}\n")
-        return 54 if isinstance(error, OSError | ModuleNotFoundError) else 70
-    what = say("dogu failed, which is a defect of dogu: {kind}: {error}", kind=type(error).__name__, error=error)
-    sys.stderr.write(f"{what}\n{say('DOGU_DEBUG=1 shows where.')}\n")
-    return 70
-
-
-def _words_of_machine(error: Exception) -> str:
-    """Say what the machine or a limit refused, or that the folder that dogu keeps its own in can't be used."""
-    from dogu.language import say, told
-
     try:
-        from dogu.workspace.os_errors import limit_words
+        from dogu.serve.defects import failure_of
     except (ImportError, OSError):  # what is refused may be this
-        return ""
-    limit = limit_words(error)
-    if limit:
-        return say(limit)
-    if isinstance(error, ModuleNotFoundError) and error.name in ("mcp", "mcp_types", "acp"):
-        from dogu.extras import install_command
-
-        extra = error.name.partition("_")[0]
-        return say("This needs the package {name}: {command}", name=extra, command=install_command(extra))
-    state_folder = os.path.join(os.path.expanduser("~"), ".dogu")
-    if isinstance(error, OSError) and isinstance(error.filename, str) and error.filename.startswith(state_folder):
-        return say(told("{file} can't be used: {reason}.", file=error.filename, reason=error.strerror))
-    return ""
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 70
+    failure = failure_of(error)
+    sys.stderr.write(f"{failure.words}\n")
+    return failure.code
 
 
 def _print_version_as_json() -> int:

@@ -268,7 +268,7 @@ def test_a_picture_that_never_comes_is_bounded_by_the_time_limit(program: Progra
         (["-p", "go", "--max-turns", "many"], 2, "usage"),
         (["-p", "go", "--no-such-flag"], 2, "usage"),
         (["-p", "go", "--settings", "none.json"], 52, "settings"),
-        (["-p", "go", "--resume", "never-was"], 54, "not_found"),
+        (["-p", "go", "--resume", "never-was"], 42, "not_found"),
     ],
 )
 @pytest.mark.parametrize("output_format", ["json", "stream-json"])

@@ -21,9 +21,11 @@ from dogu.models.events import (
     Usage,
 )
 from dogu.models.openai_compatible import Echo, OpenAICompatible, messages_of
+from dogu.models.openai_errors import explain_refusal
 from dogu.models.options import ModelOptions
 from dogu.models.retry import RetryPolicy
 from dogu.models.translation import HistoryContent
+from dogu.models.transport_errors import HttpRefusal, unsendable
 from dogu.testing.fake_openai import FakeOpenAI, OpenAITurn
 from dogu.testing.turn import Call, Turn, call
 
@@ -241,3 +243,15 @@ async def test_the_official_sdk_reads_the_same_answer(turn: Turn) -> None:
     assert [event.args for event in events if isinstance(event, FunctionCallEvent)] == calls
     assert usage
     assert events[-2] == Usage(prompt=usage.prompt_tokens, output=usage.completion_tokens, total=usage.total_tokens)
+
+
+async def test_a_missing_model_is_looked_for_where_it_may_be() -> None:
+    refusal = HttpRefusal(404, {}, b"{}")
+    assert "ollama" not in explain_refusal(refusal, "m").message
+    assert "ollama pull m" in explain_refusal(refusal, "m", is_chat=True).message
+
+
+async def test_a_socks_proxy_without_its_package_names_the_package() -> None:
+    error = unsendable(ImportError("Using SOCKS proxy, but the 'socksio' package is not installed."), "http://x/")
+    assert "socksio" in error.message
+    assert "httpx" not in error.message

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dogu.contract.content import Blob, Text
 from dogu.contract.result import ToolResult
+from dogu.contract.tool import Kind
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.session_folder import SessionFolder, stored_sessions
@@ -77,3 +78,9 @@ def test_sessions_are_found_by_the_root_they_worked_in(tmp_path: Path):
     for root in ("/one", "/two"):
         SessionFolder(str(tmp_path), [root]).keep_output("1", "x")
     assert [kept.facts.roots for kept in stored_sessions(str(tmp_path), "/two")] == [["/two"]]
+
+
+def test_only_who_is_asked_for_more_gives_more():
+    call, long = ToolCall("1", "t", {}), ToolResult("x" * 100_000)
+    assert len(str(ResultBounds().apply(call, long, Kind.READ).llm_content)) < 41_000
+    assert ResultBounds().apply(call, long, Kind.READ, bounds_itself=True) is long

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dogu.cli import _tell_defect
 from dogu.contract import ErrorKind
 from dogu.contract.result import ToolFailure
 from dogu.language import PSEUDO, speak
+from dogu.serve.defects import failure_of
 from dogu.serve.failures import failure_parts, failure_words
 from sentences import write_known_catalog
 
@@ -46,3 +48,18 @@ def test_the_words_for_the_model_stand_apart_unless_the_kind_tells_little() -> N
     assert failure_parts(missing)[1] == "Not there."
     assert failure_parts(remote)[0].endswith("(remote_failed)\nIt said 5.")
     assert failure_parts(remote)[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kind"),
+    [
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), 54, "machine"),
+        (OSError(24, "Too many open files"), 54, "machine"),
+        (MemoryError(), 70, "machine"),
+        (RuntimeError("oops"), 70, "defect"),
+    ],
+)
+def test_an_exception_ends_the_row_and_the_program_alike(error: Exception, code: int, kind: str) -> None:
+    failure = failure_of(error)
+    assert (failure.code, failure.kind) == (code, kind)
+    assert _tell_defect(error) == code

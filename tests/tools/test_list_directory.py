@@ -149,3 +149,13 @@ async def test_names_are_sorted_as_people_do_whatever_case_and_accents(tmp_path:
         *("[DIR] another", "[DIR] Dir"),
         *("_x", "ähnlich", "alpha", "azur", "Beta", "beta2", "file1.txt", "Ｚ", "Zed.txt", "가"),
     ]
+
+
+async def test_long_names_are_bounded_by_their_length(tmp_path: Path) -> None:
+    for number in range(400):
+        (tmp_path / f"{number:03}{'n' * 200}").touch()
+    listing = str((await listed(tmp_path)).llm_content)
+    assert len(listing) < 40_000
+    shown = listing.count("n" * 200)
+    assert 100 < shown < 400
+    assert f"showing {shown} of 400 entries" in listing

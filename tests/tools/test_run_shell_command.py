@@ -108,7 +108,7 @@ async def test_a_directory_outside_or_missing_is_refused(
     assert not (tmp_path / "root" / "was_run").exists()
 
 
-@pytest.mark.parametrize("command", ["", "  \n", "a\0b", "echo \udcff", "echo " + "x" * 200_000])
+@pytest.mark.parametrize("command", ["", "  \n", "a\0b", "echo \udcff", "echo " + "x" * 9_000_000])
 async def test_what_cannot_run_is_a_failure_that_says_so(tool: RunShellCommand, command: str) -> None:
     result = await run_tool(tool, command=command)
     assert result.error is not None
@@ -365,3 +365,14 @@ def test_the_one_line_description_names_command_place_and_purpose(tmp_path: Path
 def test_the_fields_are_the_documents() -> None:
     description = RunShellCommand(Roots("/"), LocalProcesses(), dict).description.replace("\n", " ")
     assert ", ".join(FIELDS) in description
+
+
+async def test_a_command_longer_than_a_word_may_be_runs_as_any_other(tool: RunShellCommand, tmp_path: Path) -> None:
+    heredoc = "cat > long.txt <<'END'\n" + "日本\\n'\"$x\n" * 30_000 + "END\n"
+    command = heredoc + 'echo "$0|$#|$*|$LINENO"; printf %q "$IFS"; exit 3'
+    assert len(command.encode()) > 300_000
+    result = await run_tool(tool, command=command)
+    assert (tmp_path / "root" / "long.txt").read_text() == "日本\\n'\"$x\n" * 30_000
+    assert "bash|0||30003" in told(result)
+    assert "$' \\t\\n'" in told(result)
+    assert "Exit Code: 3" in told(result)

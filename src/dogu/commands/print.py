@@ -20,6 +20,7 @@ from dogu.commands.signals import release
 from dogu.contract import ToolError
 from dogu.contract.content import Blob, Text, parts_of
 from dogu.language import say
+from dogu.serve.defects import failure_of
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.print import Ending, HeadlessRun, OutputFormat, RunFacts
 from dogu.serve.run_rows import Change
@@ -55,7 +56,14 @@ async def _run(options: Options, space: Namespace, headless: HeadlessRun) -> int
         except InputError as error:
             headless.refused(ExitCode.BAD_INPUT, str(error))
             return headless.code
-        return headless.code if asked is None else await _answer(at_session(options), asked, headless)
+        if asked is None:
+            return headless.code
+        try:
+            options = at_session(options)
+        except ToolError as error:
+            headless.refused(ExitCode.BAD_INPUT, error.message, str(error.kind))
+            return headless.code
+        return await _answer(options, asked, headless)
     return headless.code
 
 
@@ -174,4 +182,5 @@ def _explained(error: BaseException) -> Ending:
         return Ending.failed(ExitCode.SETTINGS, "settings", str(error), is_told=True)
     if isinstance(error, ToolError):
         return Ending.failed(ExitCode.TOOL_FAILED, str(error.kind), error.message, is_told=True)
-    return Ending.failed(ExitCode.DEFECT, "defect", f"{type(error).__name__}: {error}", is_told=True)
+    failure = failure_of(error)
+    return Ending.failed(ExitCode(failure.code), failure.kind, failure.message, is_told=True)

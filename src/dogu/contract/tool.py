@@ -60,7 +60,8 @@ class Tool(ABC, Generic[ArgsT]):
     model reads; or it is a `Tool[dict]` with a JSON Schema as `parameter_schema`, and is given what fits it. Its
     docstring is the description the model reads, unless it has a `description`. `aliases` maps accepted spellings of a
     parameter to its name, `dropped` are parameters of other generations that change nothing here; neither are ever
-    published. One that `records_changes` says itself what it changes behind our back, so that nobody need look.
+    published. One that `records_changes` says itself what it changes behind our back, so that nobody need look; one
+    that `bounds_itself` gives more of what it reads to who asks for more.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Tool(ABC, Generic[ArgsT]):
     aliases: ClassVar[Mapping[str, str]] = {}
     dropped: ClassVar[frozenset[str]] = frozenset()
     records_changes: bool = False
+    bounds_itself: bool = False
     args_type: type | None = None
     _defaults: Mapping[str, Any] = {}
 

@@ -201,7 +201,7 @@ class ChatWire:
     def explain(self, refusal: HttpRefusal) -> ModelError:
         """Say what a refusal means."""
         self._said = refusal.body.decode("utf-8", "replace")
-        return explain_refusal(refusal, self._name, self._variable)
+        return explain_refusal(refusal, self._name, self._variable, is_chat=True)
 
     def learns(self, error: ModelError) -> bool:
         """Leave out what the server doesn't know, and give back what it misses."""

@@ -10,9 +10,18 @@ from dogu.models.transport_errors import HttpRefusal, line_of
 _NO_TOOLS = ("support", "cannot use")
 
 
-def explain_refusal(refusal: HttpRefusal, model: str, variable: str = "OPENAI_API_KEY") -> ModelError:
-    """Explain an HTTP answer that is no success; `variable` is where the key should be looked for."""
-    return _explained(refusal_of(refusal), model, variable)
+def explain_refusal(
+    refusal: HttpRefusal, model: str, variable: str = "OPENAI_API_KEY", *, is_chat: bool = False
+) -> ModelError:
+    """Explain an HTTP answer that is no success; `variable` is where the key should be looked for.
+
+    Where the wire is one that local servers speak (`is_chat`), a missing model is explained for them.
+    """
+    error = _explained(refusal_of(refusal), model, variable)
+    if is_chat and error.kind is ModelErrorKind.NOT_FOUND:
+        said = _said(refusal_of(refusal))
+        error.message = told(_NO_SUCH_CHAT_MODEL, model=model, said=said)
+    return error
 
 
 def stream_error(raw: bytes, model: str = "", variable: str = "") -> ModelError:
@@ -22,9 +31,13 @@ def stream_error(raw: bytes, model: str = "", variable: str = "") -> ModelError:
 
 def _explained(error: ServerError, model: str, variable: str) -> ModelError:
     kind = error.kind
-    said = " " + told("The server says: {message}", message=line_of(error.message)) if error.message.strip() else ""
-    text = _explanation(kind, error, model, variable, said)
+    text = _explanation(kind, error, model, variable, _said(error))
     return ModelError(kind, text, most_tries=TRIES.get(kind, 1), retry_after_s=error.retry_after_s)
+
+
+def _said(error: ServerError) -> str:
+    message = line_of(error.message)
+    return " " + told("The server says: {message}", message=message) if message.strip() else ""
 
 
 _EXPLANATIONS = {
@@ -38,10 +51,13 @@ _EXPLANATIONS = {
     ModelErrorKind.AUTH: sentence("The server refused the key: check {variable}.{said}"),
     ModelErrorKind.BLOCKED: sentence("The server withholds an answer to what was said: say it in other words.{said}"),
     ModelErrorKind.NOT_FOUND: sentence(
-        "There is no model {model!r} at this address. Check model.name (with Ollama: `ollama pull "
-        "{model}`), and model.baseUrl, which usually ends in /v1.{said}"
+        "There is no model {model!r} at this address: check model.name and model.baseUrl.{said}"
     ),
 }
+_NO_SUCH_CHAT_MODEL = sentence(
+    "There is no model {model!r} at this address. Check model.name (with Ollama: `ollama pull "
+    "{model}`), and model.baseUrl, which usually ends in /v1.{said}"
+)
 
 
 def _explanation(kind: ModelErrorKind, error: ServerError, model: str, variable: str, said: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -151,9 +152,11 @@ def check_ports(*addresses: str) -> None:
 
 def unsendable(error: Exception, url: str) -> ModelError:
     """Say what kept a request from being sent: settings, never the network."""
-    message = told(
-        "The request can't be sent to {where}: {reason}.", where=origin_of(url)[1], reason=str(error).rstrip(".")
-    )
+    reason = str(error).rstrip(".")
+    if isinstance(error, ImportError) and "socks" in reason.lower():
+        command = f"{sys.executable} -m pip install socksio"
+        reason = told("a SOCKS proxy needs the package {name}: {command}", name="socksio", command=command)
+    message = told("The request can't be sent to {where}: {reason}.", where=origin_of(url)[1], reason=reason)
     advice = told(
         "Check the address, model.headers, the proxy (model.proxy, HTTPS_PROXY, ALL_PROXY) and SSL_CERT_FILE."
     )

@@ -155,7 +155,7 @@ class Executor:
         except ToolError as error:
             return ToolResult.failed(error)
         result = result.with_notes(notes)
-        return self._bounds.apply(call, result, tool.kind)
+        return self._bounds.apply(call, result, tool.kind, bounds_itself=tool.bounds_itself)
 
     def _keeping_changes(self, tool: AnyTool, call: ToolCall, title: str) -> AbstractAsyncContextManager[list[str]]:
         if self._changes is None or tool.kind.changes_nothing:

@@ -13,7 +13,7 @@ from dogu.runtime.calls import ToolCall
 from dogu.workspace.truncation import middle_left_out
 
 LIMIT_CHARS = 40_000
-_MOST_READ_CHARS = 300_000  # readers bound their own results, and give more to who asks for it
+_MOST_READ_CHARS = 300_000
 
 Keep = Callable[[str, str], str]
 
@@ -24,12 +24,14 @@ class ResultBounds:
     def __init__(self, keep: Keep | None = None) -> None:
         self._keep = keep
 
-    def apply(self, call: ToolCall, result: ToolResult, kind: Kind = Kind.OTHER) -> ToolResult:
+    def apply(
+        self, call: ToolCall, result: ToolResult, kind: Kind = Kind.OTHER, *, bounds_itself: bool = False
+    ) -> ToolResult:
         """Return the result with texts over the limit cut: lists of finds at their end, others in the middle.
 
-        Blobs stay.
+        Blobs stay. A tool that `bounds_itself` has been asked for as much as it gives.
         """
-        limit = _MOST_READ_CHARS if kind is Kind.READ else LIMIT_CHARS
+        limit = _MOST_READ_CHARS if bounds_itself else LIMIT_CHARS
         content = result.llm_content
         if isinstance(content, str):
             if len(content) <= limit:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dogu.workspace.ignore.lookup import FolderRules
 
 MOST_ENTRIES = 2_000
+_MOST_CHARS = 36_000  # of their lines, however long the names are
 _IGNORED = {"git": sentence("({count} git-ignored)"), "gemini": sentence("({count} gemini-ignored)")}
 
 
@@ -81,12 +82,12 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         finally:
             os.close(descriptor)
         count = len(kept.folders) + len(kept.others)
-        if count > MOST_ENTRIES:
+        if count > len(lines):
             notes.insert(
                 0,
                 told(
                     "(showing {shown} of {count} entries; use glob or `ignore` to see others)",
-                    shown=MOST_ENTRIES,
+                    shown=len(lines),
                     count=count,
                 ),
             )
@@ -131,10 +132,15 @@ def _without_ignored(entries: Entries, rules: FolderRules) -> tuple[Entries, lis
 def _lines(entries: Entries, descriptor: int) -> list[str]:
     marked = [("[DIR] ", name) for name in sorted(entries.folders, key=alphabetically)]
     marked += [("", name) for name in sorted(entries.others, key=alphabetically)]
-    return [
-        f"{mark}{shown_name(name)}{flaw_of(name, name in entries.linked, descriptor)}"
-        for mark, name in marked[:MOST_ENTRIES]
-    ]
+    lines: list[str] = []
+    left_chars = _MOST_CHARS
+    for mark, name in marked[:MOST_ENTRIES]:
+        line = f"{mark}{shown_name(name)}{flaw_of(name, name in entries.linked, descriptor)}"
+        left_chars -= len(line) + 1
+        if left_chars < 0:
+            break
+        lines.append(line)
+    return lines
 
 
 def alphabetically(name: str) -> tuple[str, str]:

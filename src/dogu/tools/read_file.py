@@ -51,6 +51,7 @@ class ReadFile(Tool[ReadFileArgs]):
     name = "read_file"
     display_name = "ReadFile"
     kind = Kind.READ
+    bounds_itself = True
     aliases = {"absolute_path": "path", "file_path": "path"}
 
     def __init__(

@@ -60,6 +60,7 @@ class ReadManyFiles(Tool[ReadManyFilesArgs]):
     name = "read_many_files"
     display_name = "ReadManyFiles"
     kind = Kind.READ
+    bounds_itself = True
 
     def __init__(self, files: Files, roots: Roots, why_ignored: Callable[[str], str]) -> None:
         """`why_ignored` says of an absolute path which rules hide it; those of `.geminiignore` are `gemini`."""

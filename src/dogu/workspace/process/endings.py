@@ -57,7 +57,7 @@ def start_failure(number: int, step: str, found: str = "") -> ToolError:
     if step == "layer":
         return NoLayerError(ErrorKind.START_FAILED, message)
     if number == errno.E2BIG:
-        message += " " + told("It is too long for a command line (128 kB): write it to a file and run that.")
+        message += " " + told("It is too long for a command line: write it to a file and run that.")
     return ToolError(ErrorKind.START_FAILED, message)
 
 

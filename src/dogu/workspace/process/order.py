@@ -26,16 +26,30 @@ def check_command(command: ShellCommand) -> None:
             ) from error
 
 
+# One word of a command line has at most 128 kB, all together a few megabytes: a longer text comes in pieces, and bash
+# joins them before it reads them as it reads the text of `-c`, with nothing left over of how it came.
+_LONGEST_TEXT_CHARS = 30_000
+_JOINED = 'IFS=; set -- "$*"; IFS=$\' \\t\\n\'; eval "set --; $1"'
+
+
+def _shell_words(text: str) -> tuple[str, ...]:
+    """Return the words behind `bash` that run a text; it calls itself `bash` wherever it lies."""
+    if len(text) <= _LONGEST_TEXT_CHARS:
+        return "-c", text, "bash"
+    starts = range(0, len(text), _LONGEST_TEXT_CHARS)
+    return "-c", _JOINED, "bash", *(text[start : start + _LONGEST_TEXT_CHARS] for start in starts)
+
+
 def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
     """Return the command as its supervisor takes it. Raises `ToolError` for what can't be run here."""
     if sys.platform == "win32":
         from dogu.workspace.process.windows import windows_order
 
         return windows_order(command, is_live=is_live)
-    argv = command.argv or ("bash", "-c", command.text)
+    argv = command.argv or ("bash", *_shell_words(command.text))
     if command.confinement and "outer" in command.confinement:
-        if not command.argv:  # it calls itself `bash` as elsewhere, though started by its path
-            argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:], "bash")
+        if not command.argv:  # started by its path
+            argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:])
         argv = (*command.confinement["outer"], *argv)
     if command.confinement:
         argv = (*command.confinement.get("prefix", ()), *argv)
