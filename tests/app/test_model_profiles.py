@@ -132,3 +132,19 @@ def test_our_words_can_be_replaced_and_added_to(tmp_path: Path) -> None:
 def test_what_a_model_is_told_stays_small() -> None:
     around = Surroundings("qwen3-coder", notes=("x" * 400,), is_attended=False, mode="Approval mode: `plan`.")
     assert len(system_prompt(["/w"], (), around)) // 4 < 1_500
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [("gpt-5.6", "gpt"), ("claude-sonnet-5", "claude"), ("models/gemini-3-pro", "gemini"), ("qwen3-coder", "open")],
+)
+@pytest.mark.parametrize("is_attended", [True, False])
+def test_each_family_is_told_these_words(model: str, family: str, is_attended: bool) -> None:
+    """The words stand in `prompts`; to change them, remove a file and run this once: it is written anew."""
+    around = Surroundings(model, is_attended=is_attended, notes=("A note.",), mode="Approval mode: `default`.")
+    text = system_prompt(["/w"], (), around)
+    file = Path(__file__).with_name("prompts") / f"{family}{'' if is_attended else '-alone'}.txt"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text + "\n")
+    assert file.read_text() == text + "\n"

@@ -369,6 +369,13 @@ def test_an_answer_in_a_given_shape_is_validated_and_asked_for_again(program: Pr
         assert result_of(done.stdout)["structured_output"] == {"count": 2}
 
 
+@pytest.mark.parametrize(("said", "schema"), [('{"count": 2}', None), ("```json\n[1]\n```", {"type": "array"})])
+def test_an_answer_that_is_said_in_the_shape_is_taken(program: Program, said: str, schema: object):
+    row = ask(program, [said], "--output-schema", shape_file(program, schema or _SHAPE))
+    assert (row["exit_code"], row["num_turns"]) == (0, 1)
+    assert row["structured_output"] in ({"count": 2}, [1])
+
+
 def test_an_answer_that_never_takes_the_shape_is_an_error(program: Program):
     row = ask(program, ["No.", "No.", "Never."], "--output-schema", shape_file(program, {"type": "array"}))
     assert (row["exit_code"], row["error"]["type"]) == (54, "no_structured_output")

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dogu.contract import CallContext, Kind, Tool, ToolResult, told
+from dogu.contract import CallContext, Kind, Tool, ToolError, ToolResult, told
+from dogu.contract.json_schema import check_arguments
+from dogu.models.call_arguments import without_fence
 
 _DEFINITIONS = ("$schema", "$id", "$defs", "definitions")
 
@@ -22,6 +24,17 @@ class FinalAnswer(Tool[dict[str, Any]]):
         self._is_wrapped = schema.get("type") != "object"
         self.parameter_schema = _wrapped(schema) if self._is_wrapped else dict(schema)
         self.answers: list[Any] = []
+
+    def takes(self, text: str) -> bool:
+        """Take an answer that was said instead: JSON of the shape and nothing else; whether it was one."""
+        try:
+            answer: Any = json.loads(without_fence(text))
+            args: dict[str, Any] = {"answer": answer} if self._is_wrapped else answer
+            check_arguments(self.name, self.parameter_schema, dict(args))
+        except (ValueError, TypeError, RecursionError, ToolError):
+            return False
+        self.answers.append(answer)
+        return True
 
     def get_description(self, args: dict[str, Any]) -> str:
         """Say in one line what happens."""

@@ -55,6 +55,10 @@ class Wanted(Protocol):
     name: str
     answers: list[Any]
 
+    def takes(self, text: str) -> bool:
+        """Take an answer that was said instead; whether it is one."""
+        ...
+
 
 async def print_answer(
     agent: Agent,
@@ -150,7 +154,7 @@ class HeadlessRun:
     async def _in_shape(self, agent: Agent, end: TurnEnd, wanted: Wanted) -> Ending:
         """Ask again for the answer that is wanted, where the model only talked."""
         tries = 0
-        while not wanted.answers and end.reason is EndReason.DONE and tries < _MOST_REMINDERS:
+        while self._lacks(wanted, end) and tries < _MOST_REMINDERS:
             tries += 1
             end = await agent.run(_REMINDER.format(name=wanted.name), self._take)
         ending = _of_turn(end)
@@ -162,6 +166,9 @@ class HeadlessRun:
             return ending
         message = told("The model gave no answer of the shape that --output-schema asks for.")
         return Ending.failed(ExitCode.TOOL_FAILED, "no_structured_output", message)
+
+    def _lacks(self, wanted: Wanted, end: TurnEnd) -> bool:
+        return end.reason is EndReason.DONE and not wanted.answers and not wanted.takes(end.text)
 
     async def _settle(self, ending: Ending) -> None:
         jobs = await self._facts.settle_jobs()

@@ -62,6 +62,9 @@ _OUTSIDE = sentence(
 )
 
 
+_LONGEST_CHARS = 1_000_000
+
+
 class RunShellCommandArgs(msgspec.Struct, kw_only=True):
     """What run_shell_command takes."""
 
@@ -178,6 +181,9 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         args = super().validate_tool_params(raw)
         if not args.command.strip():
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, "The command is empty: say in 'command' what to run.")
+        if len(args.command) > _LONGEST_CHARS:
+            too_long = f"The command is too long ({len(args.command)} characters, at most {_LONGEST_CHARS})"
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{too_long}: write it to a file and run that.")
         check_talk(args.command, args.wait_for or "", has_terminal=args.pty)
         return args
 

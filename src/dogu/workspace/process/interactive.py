@@ -34,6 +34,7 @@ _BATCH = re.compile(
     r"-\S*[eEs]s?|-(?:c|-cmd|S)|\+.*|--(?:headless|version|help|noplugin)|-h|-V|-Q|--?batch|--script.*|--eval.*"
 )
 _DETACHED = re.compile(r"--daemon.*|--fg-daemon.*|-n|--no-wait|-e.*")
+_LONGEST_PART_CHARS = 10_000
 _BOUNDARIES = re.compile(r"&&|\|\||[;|&\n]")
 
 
@@ -44,6 +45,8 @@ def needs_terminal(command: str) -> str:
     supervisor, once it has drawn a screen and is silent.
     """
     for part in _BOUNDARIES.split(command):
+        if len(part) > _LONGEST_PART_CHARS:  # shlex takes the square of a word's length
+            continue
         try:
             words = shlex.split(part, comments=True)
         except ValueError:  # a quote over a boundary
