@@ -178,3 +178,21 @@ def test_a_task_goes_on_from_its_record_when_the_driver_was_killed(
     assert "+0\n" in patch
     assert any("cut short" in prompt for prompt in steps.prompts)
     assert not list((tmp_path / "out/tasks").glob("*/begun.json"))
+
+
+@pytest.mark.anyio
+async def test_workers_have_what_the_plan_says_of_the_agent(
+    served: tuple[Model, FakeGemini], model: Model, tmp_path: Path
+) -> None:
+    fake = served[1]
+    begun = len(fake.requests)
+    plan = Plan(jobs=2, model="gemini-2.5-pro", system_prompt="Be a clerk.", append_system_prompt="Say little.")
+    tasks = [Task("a", "echo x"), Task("b", "echo x", model="gemini-2.5-flash")]
+    await run(tasks, str(tmp_path / "out"), plan)
+    asked = fake.requests[begun:]
+    assert {request.model for request in asked} == {"gemini-2.5-pro", "gemini-2.5-flash"}
+    assert all("Be a clerk." in request.system and "Say little." in request.system for request in asked)
+    assert {row.id: row.model for row in rows_of(tmp_path / "out").values()} == {
+        "a": "gemini-2.5-pro",
+        "b": "gemini-2.5-flash",
+    }
