@@ -114,9 +114,10 @@ ln -sfn ../outside/secret.txt "$links/root/file.txt"
 ln -sfn sub "$links/root/own"
 export DOGU_TEST_LINKS="Z:$links"
 # What these can't pass there, and why: tests/on_windows.toml.
-[ $# -gt 0 ] || set -- tests/test_windows.py tests/windows tests/tools tests/workspace/{diff,ignore,search,text} tests/workspace/test_*.py \
-    tests/runtime/journal tests/runtime/test_*.py tests/contract tests/agent/{context,session} tests/policy/commands/test_cmd_exe.py \
-    tests/test_settings*.py tests/test_language.py
+[ $# -gt 0 ] || set -- tests/test_windows.py tests/windows tests/tools tests/workspace/{diff,ignore,text} tests/workspace/test_{windows_paths,edit_match}.py \
+    tests/workspace/test_{atomic_write,files,roots,walk,glob,snapshot,editor_files,environment,memory_file,private_file,protected,patch}.py \
+    tests/runtime/journal tests/runtime/test_session_folder.py tests/runtime/test_executor.py tests/policy/commands/test_cmd_exe.py \
+    tests/test_settings{,_edit,_gemini,_gemini_places,_hosts,_schema}.py tests/test_language.py
 # Python's streams want pipes under Wine; a folder of a run's own lets two go on at once.
 temporary=$here/prefix/drive_c/tests-$$
 trap 'rm -rf "$temporary"' EXIT
