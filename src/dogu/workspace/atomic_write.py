@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -227,7 +227,8 @@ class AtomicWriter:
                 self._check_unchanged(folder, place.name, place, old)  # nothing could be put back afterwards
                 with _in_place_where_refused():
                     self._syscalls.rename(folder, name, place.name)
-                self._sync(folder)
+                with suppress(OSError):  # it is done, and can't be taken back
+                    self._sync(folder)
                 return
             try:
                 if self._is_there(folder, name):
