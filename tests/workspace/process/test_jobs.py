@@ -191,5 +191,5 @@ async def test_without_a_folder_a_job_is_ended_and_the_reason_told(tmp_path: Pat
         await start(processes, tmp_path, "sleep 77 &")
         (settled,) = processes.settle(keep=True)
     assert not settled.is_kept
-    assert "no folder" in settled.problem
+    assert "ends with it" in settled.problem
     assert not pids_of("sleep 77", tmp_path)
