@@ -120,7 +120,7 @@ class _SessionCommands:
         except OSError as error:
             return Said(say("This session can't be copied: {why}.", why=error.strerror or str(error)))
         return Said(
-            say("Session copied. /resume {id} goes on with the copy, and so does dogu --resume {id}.", id=session_id)
+            say("Session copied. To continue it: /resume {id}, or in a shell dogu --resume {id}", id=session_id)
         )
 
 
