@@ -756,6 +756,8 @@ def test_line_breaks_written_out_in_new_code_are_refused_where_they_break_it() -
         ("- item one\n", "item one", "item one\n- item two", "- item one\n- item two\n"),
         ("total = a;\n", "total = a", "total = a\n  + b", "total = a\n  + b;\n"),
         ("    foo()\n", "foo()", "    foo()", "        foo()\n"),
+        ("aa\n\nbb\ncc\n", "aa\nbb\ncc", "aa\n\nbb\ndd", "aa\n\nbb\ndd\n"),
+        ("aa\n\nbb\ncc\n", "aa\nbb\ncc", "aa\n\nxx\nbb\ncc", "aa\n\nxx\nbb\ncc\n"),
     ],
 )
 def test_what_is_left_of_a_line_stays_beside_what_it_belongs_to(text: str, old: str, new: str, result: str) -> None:

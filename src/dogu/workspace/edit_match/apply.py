@@ -147,14 +147,16 @@ class _Weaver:
             return [self._before(below, body)]
         if self.at.cut_tail and above == self.rows[self.at.tail].last:
             raise UncleanError("lines are added after part of a line")
-        if below < len(self.at.starts):
-            between = [self.at.line(number) for number in range(above + 1, below)]
-            if any(line.strip() for line in between):
-                raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
-            if between and self._belongs_below(above, below, body):
-                if len(body) > 1 and not body[0].strip() and not body[-1].strip():
-                    body = body[1:]
-                return [self._before(below, body)]
+        between = [self.at.line(number) for number in range(above + 1, below)] if below < len(self.at.starts) else []
+        body, goes_below = _without_what_is_there(body, between)
+        if not body:
+            return []
+        if not goes_below and any(line.strip() for line in between):
+            raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
+        if goes_below or (between and self._belongs_below(above, below, body)):
+            if not goes_below and len(body) > 1 and not body[0].strip() and not body[-1].strip():
+                body = body[1:]
+            return [self._before(below, body)]
         position = self.at.ends[above]
         return [Replacement(position, position, "\n".join(["", *body]))]
 
@@ -266,6 +268,21 @@ class _Weaver:
         if not self.drops_newline or end >= len(text) or after < 0 or text[end + 1 : after].strip():
             return []
         return [Replacement(end, end + 1, "")]
+
+
+def _without_what_is_there(body: list[str], between: list[str]) -> tuple[list[str], bool]:
+    """Return new lines without those that the file has where they go, and whether the rest goes below these.
+
+    `between` are lines of the file that `old` leaves out: where `new` has them, it brings nothing new.
+    """
+    there, lines = [line.strip() for line in between], [line.strip() for line in body]
+    if not there:
+        return body, False
+    if lines[: len(there)] == there:
+        return body[len(there) :], True
+    if there[: len(lines)] == lines or there[-len(lines) :] == lines:
+        return [], False
+    return body, False
 
 
 def _joined(pieces: list[Replacement]) -> list[Replacement]:
