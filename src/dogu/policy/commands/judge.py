@@ -441,7 +441,7 @@ def _runs_in_a_folder(words: Sequence[Word], inner: Inner) -> bool:
 def _names_a_folder(option: str) -> bool:
     name = option.partition("=")[0]
     is_long = name.startswith("--") and len(name) > 3 and any(each.startswith(name) for each in _GOES_TO)
-    return is_long or name in ("-execdir", "-okdir") or re.match(r"-[CD](?!\d)", option) is not None
+    return is_long or name in ("-execdir", "-okdir") or re.match(r"-[a-z0]*[CD](?!\d)", option) is not None
 
 
 def _reads_commands(name: str, command: Command) -> bool:
