@@ -247,7 +247,7 @@ def test_going_back_is_refused_where_somebody_else_changed_a_file_since(edited: 
 
 def test_a_copy_from_within_can_be_gone_on_with(edited: Program):
     original = session_folder(edited).name
-    copy = slash(edited, "/fork").strip().rsplit(" ", 1)[1]
+    copy = slash(edited, "/fork").strip().rsplit(" ", 1)[1].rstrip(".")
     last = json.loads(edited.run("sessions", "--json").stdout)[0]
     assert last["id"] == original  # it is still the one that is resumed without an id
     _, request = talk(edited, ["ok"], "--resume", copy, "-p", "third")
