@@ -269,6 +269,8 @@ Over.
                               バックグラ
                               ウンドで実
                               行中のもの
+  /review [WHAT MATTERS]      コミットし
+  ていない変更をモデルにレビューさせる
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               最後の変更
@@ -331,6 +333,8 @@ Over.
   /export [FILE]
       このセッションを Web ページとして
       書き出す
+  /add-dir FOLDER
+      別のフォルダでも作業する
   /trust yes | no
       このフォルダを信頼するかどうかを設
       定
@@ -408,6 +412,8 @@ Over.
                               백그라운드
                               에서 실행
                               중인 작업
+  /review [WHAT MATTERS]      커밋하지
+  않은 변경 사항을 모델에게 검토시킵니다
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               마지막
@@ -466,6 +472,8 @@ Over.
       붙이기
   /export [FILE]
       이 세션을 웹 페이지로 저장
+  /add-dir FOLDER
+      다른 폴더에서도 작업합니다
   /trust yes | no
       이 폴더의 설정과 지침을 신뢰할지
       선택
@@ -524,6 +532,7 @@ Over.
   /settings [KEY [VALUE]]     显示和更改设置
   /jobs [output PID | stop PID | keep PID]
                               后台正在运行的内容
+  /review [WHAT MATTERS]      让模型审查尚未提交的更改
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               撤销最后一次更改
   /redo [CALL] [--unsure] [--force]
@@ -548,6 +557,7 @@ Over.
   /clear                      清屏并开始新会话
   /rename NAME                为此会话命名，便于以后查找
   /export [FILE]              将此会话保存为网页
+  /add-dir FOLDER             也在另一个文件夹中工作
   /trust yes | no             选择是否信任此文件夹自带的内容
   /copy                       将上一条回答复制到剪贴板
   @path                       把文件读入提示词
@@ -602,6 +612,7 @@ Over.
   /settings [KEY [VALUE]]     顯示和變更設定
   /jobs [output PID | stop PID | keep PID]
                               在背景執行的工作
+  /review [WHAT MATTERS]      讓模型審查尚未提交的變更
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               復原最後一次變更
   /redo [CALL] [--unsure] [--force]
@@ -625,6 +636,7 @@ Over.
   /clear                      清空畫面，開始新的工作階段
   /rename NAME                為這個工作階段命名，方便日後尋找
   /export [FILE]              把這個工作階段寫成網頁
+  /add-dir FOLDER             也在另一個資料夾中工作
   /trust yes | no             決定這個資料夾自帶的內容是否與你自己的同樣有效
   /copy                       把最後的回答複製到剪貼簿
   @path                       把檔案讀入提示詞
