@@ -285,7 +285,7 @@ def test_one_logs_in_and_out_from_the_command_line(program: Program):
             assert b"Log in to far" in login.stdout.readline()
             httpx2.get(login.stdout.readline().decode().strip(), follow_redirects=True, timeout=20)
             told, _ = login.communicate(timeout=30)
-        assert told == b"far can be used: 1 tools.\n"
+        assert told == b"far can be used. Tools: 1.\n"
         assert servers_of(program)["far"]["state"] == "ready"
         assert program.run("mcp-servers", "logout", "far").stdout == b"The login is forgotten.\n"
         assert servers_of(program)["far"]["state"] == "wants login"

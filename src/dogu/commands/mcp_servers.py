@@ -96,7 +96,7 @@ def _state(state: ServerState) -> str:
     if state.state == "ready":
         if len(state.tools) == 1:
             return say("ready, 1 tool, protocol {protocol}", protocol=state.protocol)
-        return say("ready, {count} tools, protocol {protocol}", count=len(state.tools), protocol=state.protocol)
+        return say("ready, tools: {count}, protocol {protocol}", count=len(state.tools), protocol=state.protocol)
     return say("wants a login") if state.state == "wants login" else say("can't be used")
 
 
@@ -155,7 +155,7 @@ def _log_in(options: Options, alias: str) -> int:
 
     async def talk() -> int:
         tools = await log_in(options, alias, show)
-        print(say("{alias} can be used: {count} tools.", alias=alias, count=tools))
+        print(say("{alias} can be used. Tools: {count}.", alias=alias, count=tools))
         return 0
 
     return run_async(talk)
