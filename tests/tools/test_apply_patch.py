@@ -135,6 +135,56 @@ async def test_lines_are_inserted_below_a_header_or_at_the_end(tmp_path: Path) -
     assert (tmp_path / "a.py").read_bytes().decode() == expected
 
 
+SIGNATURE = "def f(\n    a,\n):\n    return a\n"
+SCRIPT = "function f()\n{\n  a();\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "header", "added", "why"),
+    [
+        ("a.py", CODE, "@@ class A:", "+x = 1", "indented"),
+        ("a.py", CODE, "@@ class A:", "+        x = 1", "indented"),
+        ("a.py", CODE, "@@ -3,0 +4,1 @@ class A:", "+    x = 1", "line numbers alone"),
+        ("a.py", CODE, "@@ -3,0 +4,1 @@", "+    x = 1", "line numbers alone"),
+        ("a.py", CODE, "@@ class C:", "+    x = 1", "no single line 'class C:'"),
+        ("a.py", SIGNATURE, "@@ def f(", "+    print(a)", "goes on"),
+        ("a.py", 'def f():\n    """Do."""\n', "@@ def f():", "+    x = 1", "goes on"),
+        ("a.py", "x = [\n    1,\n]\n", "@@ x = [", "+    2", "parsed"),
+        ("a.js", SCRIPT, "@@ function f()", "+  b();", "goes on"),
+        ("a.js", SCRIPT, "@@", "+  b();", "deeper"),
+        ("a.json", "{}\n", "@@", "+{}", "parsed"),
+        ("a.go", "func f() {\n\ta()\n}\n", "@@ func f() {", "+    b()", "indented"),
+    ],
+)
+async def test_added_lines_that_fit_nowhere_are_refused(
+    tmp_path: Path, name: str, text: str, header: str, added: str, why: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    result = await apply(tmp_path, f"*** Update File: {name}", header, added)
+    assert result.error is not None
+    assert (result.error.kind, why in result.error.message) == (ErrorKind.NO_MATCH, True), result.error.message
+    assert tree(tmp_path) == {name: text.encode()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "header", "added"),
+    [
+        ("a.py", SIGNATURE, "def f(", "    b,"),
+        ("a.py", "x = 1\ny = 2\n", "x = 1", "z = 3"),
+        ("a.py", "class A:\n    x = 1\n", "x = 1", "    z = 3"),
+        ("a.go", "func f() {\n\ta()\n}\n", "func f() {", "\tb()"),
+        ("a.go", "func f() {\n}\n", "func f() {", "\tb()"),
+        ("a.md", "- a\n- b\n", "- b", "- c"),
+    ],
+)
+async def test_added_lines_that_fit_go_behind_their_header(
+    tmp_path: Path, name: str, text: str, header: str, added: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert (await apply(tmp_path, f"*** Update File: {name}", f"@@ {header}", f"+{added}")).error is None
+    assert (tmp_path / name).read_text() == text.replace(f"{header}\n", f"{header}\n{added}\n")
+
+
 async def test_the_end_of_the_file_settles_a_hunk(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\ny\nx\ny\n")
     result = await apply(tmp_path, "*** Update File: a", " x", "-y", "+z", "*** End of File")

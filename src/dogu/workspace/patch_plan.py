@@ -20,11 +20,13 @@ from dogu.workspace.edit_match import (
     Refusal,
     Replacement,
     Why,
+    indent_of,
     lie_apart,
     match_edit,
     receipt,
     refusal_error,
     refuse_omission,
+    still_parses,
 )
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.patch import Addition, Deletion, Hunk, Operation, Update
@@ -284,19 +286,54 @@ def _depth(line: str) -> int:
 def _insertion(path: str, text: str, hunk: Hunk) -> Edit:
     """Put lines in that no line of the file stands beside: at the file's end, or behind the header's line."""
     refuse_omission(path, hunk.new)
+    if hunk.is_above:
+        raise _unplaced(path, hunk, "its line numbers alone are no place")
     span = _below_headers(text, hunk) if hunk.headers else (len(text), len(text))
     if span is None:
-        message = (
-            f"Nothing was written. The hunk in line {hunk.line} of the patch only adds lines, and {path} has no single "
-            f"line {hunk.headers[-1]!r} to add them below. Give the lines around them as context."
-        )
-        raise ToolError(ErrorKind.NO_MATCH, message)
+        raise _unplaced(path, hunk, f"there is no single line {hunk.headers[-1]!r} to add them below")
     at = text.find("\n", span[0], span[1]) + 1 or span[1]
     ending = line_ending_at(text, max(at - 1, 0)) if text else "\n"
     body = hunk.new.replace("\n", ending)
     lead = "" if at == 0 or text[at - 1] in "\r\n" else ending
+    piece = Replacement(at, at, f"{lead}{body}")
+    misfit = _misfit(text[:at], text[at:], hunk.new)
+    if misfit or not still_parses(path, text, f"{text[:at]}{piece.body}{text[at:]}"):
+        raise _unplaced(path, hunk, misfit or f"{os.path.basename(path)} could no longer be parsed with them there")
     line = text.count("\n", 0, at) + 1
-    return Edit("exact", (Replacement(at, at, f"{lead}{body}"),), ((line, line),))
+    return Edit("exact", (piece,), ((line, line),))
+
+
+def _unplaced(path: str, hunk: Hunk, why: str) -> ToolError:
+    message = (
+        f"Nothing was written. The hunk in line {hunk.line} of the patch only adds lines to {path}, and {why}. "
+        "Give the lines around them as context."
+    )
+    return ToolError(ErrorKind.NO_MATCH, message)
+
+
+def _misfit(before: str, below: str, added: str) -> str:
+    """Say why lines don't belong between `before`, which ends with the header's line, and `below`; '' if they may.
+
+    They are as deep as what they come beside; and neither a signature nor what documents a block is cut in two.
+    """
+    above, under, lines = (_filled(each) for each in (before, below, added))
+    if not above or not lines:
+        return ""
+    header, depths = above[-1], [_depth(line) for line in lines]
+    if not under:
+        closes = header.strip()[0] in ")]}" and depths[0] > _depth(header)
+        return "they are deeper than the line that closes the file" if closes else ""
+    goes_on = header.count("(") > header.count(")") and not lines[-1].rstrip().endswith(",")
+    if goes_on or under[0].strip() == "{" or under[0].strip().startswith(('"""', "'''")):
+        return f"what {header.strip()!r} begins goes on in the next line"
+    beside = under[0] if _depth(under[0]) > _depth(header) else header
+    is_opened = beside is header and header.rstrip().endswith((":", "{", "(", "["))
+    fits = depths[0] > _depth(header) if is_opened else indent_of(lines[0]) == indent_of(beside)
+    return "" if fits and min(depths) == depths[0] else f"they aren't indented as what stands below {header.strip()!r}"
+
+
+def _filled(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _shifted(edit: Edit, chars: int, lines: int) -> Edit:

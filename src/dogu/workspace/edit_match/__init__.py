@@ -1,5 +1,6 @@
 """Find what an edit means and work out what to write, or refuse: pure, on text, knowing no tool, model or disk."""
 
+from dogu.workspace.edit_match.indentation import indent_of as indent_of
 from dogu.workspace.edit_match.match import Edit as Edit
 from dogu.workspace.edit_match.match import Edits as Edits
 from dogu.workspace.edit_match.match import Refusal as Refusal
@@ -18,3 +19,4 @@ from dogu.workspace.edit_match.repair import region_around as region_around
 from dogu.workspace.edit_match.result import Replacement as Replacement
 from dogu.workspace.edit_match.result import Why as Why
 from dogu.workspace.edit_match.result import lie_apart as lie_apart
+from dogu.workspace.edit_match.verify import still_parses as still_parses
