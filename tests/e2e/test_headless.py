@@ -376,6 +376,16 @@ def test_an_answer_that_is_said_in_the_shape_is_taken(program: Program, said: st
     assert row["structured_output"] in ({"count": 2}, [1])
 
 
+def test_a_provider_is_asked_for_the_shape_in_its_own_way(program: Program):
+    with FakeGemini([Turn(calls=[call("glob", pattern="*")]), '{"answer": [1]}']) as server:
+        shape = shape_file(program, {"type": "array", "items": {"type": "integer"}})
+        words = ["-p", "go", "--model", "gemini-3-pro", "--output-schema", shape]
+        done = program.run(*words, environ=environ(server))
+        assert all("responseJsonSchema" in request.body["generationConfig"] for request in server.requests)
+        assert all("final_answer" not in request.tool_names for request in server.requests)
+    assert (done.returncode, done.stdout) == (0, b"[1]\n")
+
+
 def test_an_answer_that_never_takes_the_shape_is_an_error(program: Program):
     row = ask(program, ["No.", "No.", "Never."], "--output-schema", shape_file(program, {"type": "array"}))
     assert (row["exit_code"], row["error"]["type"]) == (54, "no_structured_output")

@@ -25,8 +25,8 @@ _LINE_EXAMPLE = '{"type": "user", "message": {"role": "user", "content": ...}}'
 _BOM = b"\xef\xbb\xbf"
 
 SHAPE_WORDS = """\
-The answer is wanted in a fixed shape: when the task is done and checked, call `final_answer` with it, once. Whoever
-started this run reads nothing else."""
+The final answer is wanted in a fixed shape, when the task is done and checked: as one call of `final_answer` where you
+have that tool, else as JSON with nothing around it. Whoever started this run reads nothing else."""
 
 
 class InputError(Exception):

@@ -125,7 +125,7 @@ async def _answer_one(
         headless.refused(ExitCode.BAD_INPUT, str(prompt))
         return
     if shape is not None:
-        shape.answers.clear()
+        shape.begin()
     parts = parts_of(prompt)
     text = "".join(part.text for part in parts if isinstance(part, Text))
     content = await _content(opened, text)

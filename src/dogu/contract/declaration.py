@@ -12,12 +12,18 @@ import msgspec
 JsonObject: TypeAlias = dict[str, Any]
 
 
-class FunctionDeclaration(msgspec.Struct, frozen=True):
-    """Name, description and JSON Schema of the parameters."""
+class FunctionDeclaration(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Name, description and JSON Schema of the parameters.
+
+    One that `is_answer` takes the run's final answer: a provider may be asked for that in its own way instead, and in
+    the other way when it `is_asked_again`.
+    """
 
     name: str
     description: str
     parameters: JsonObject
+    is_answer: bool = False
+    is_asked_again: bool = False
 
 
 @lru_cache(maxsize=256)

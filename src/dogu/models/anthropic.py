@@ -15,6 +15,7 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import joined, told
 from dogu.models.addresses import ANTHROPIC, ANTHROPIC_VERSION, endpoint
+from dogu.models.answer_shape import CLAUDE, AnswerShape
 from dogu.models.call_arguments import read_arguments
 from dogu.models.contents import ModelContent, RawContent, enclosed
 from dogu.models.counts import Counts
@@ -289,6 +290,7 @@ _CACHED = {"type": "ephemeral"}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _ADAPTIVE_FROM = (4, 6)
 _THOUGHT_FIELDS = ("thinking", "adaptive", "display", "budget_tokens", "output_config", "effort")
+_SHAPES_FROM = (4, 5)
 _SAMPLED_BY_ONE_FROM = (4, 1)  # temperature and top_p together are refused
 _UNSAMPLED_FROM = (4, 7)  # temperature and top_p are refused
 
@@ -319,6 +321,8 @@ class MessagesWire:
         self._origin = f"messages@{origin_of(self._base_url)[1].partition(':')[0]}"
         self._translation = Translation(self._messages, IdRule(), self._origin)
         self._tools = Tools(DIALECT, _tool)
+        is_able = "claude" in name and _version(name) >= _SHAPES_FROM
+        self._shape = AnswerShape(CLAUDE, goes_with_tools=is_able)
         self._most_tokens = 0
         self._thinks_as_told = True
         self._leaves_top_p_out = False
@@ -347,6 +351,9 @@ class MessagesWire:
             decoded["content"][-1]["cache_control"] = _CACHED
             messages[-1] = msgspec.json.encode(decoded)
         fields = self._fields(history)
+        shape, declarations = self._shape.split(declarations)
+        if shape is not None:
+            fields = merged(fields, {"output_config": {"format": {"type": "json_schema", "schema": shape}}})
         if tools := self._tools.encoded(declarations):
             fields["tools"] = tools
         if system:
@@ -378,10 +385,12 @@ class MessagesWire:
         if most and not self._most_tokens:
             self._most_tokens = int(most[1])
             return True
+        if "output_config.format" in said and self._shape.is_lesson():
+            return True
         if refused_field(said, _THOUGHT_FIELDS) and self._thinks_as_told:
             self._thinks_as_told = False
             return True
-        return False
+        return self._shape.is_lesson()
 
     def _fields(self, history: Sequence[RawContent]) -> dict[str, Any]:
         options = self._options

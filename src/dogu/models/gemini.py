@@ -14,6 +14,8 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import joined, told
 from dogu.models.addresses import GOOGLE, endpoint
+from dogu.models.answer_shape import GEMINI as SHAPES
+from dogu.models.answer_shape import AnswerShape
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.contents import RawContent, user_content, with_hint
 from dogu.models.counts import Counts
@@ -295,6 +297,7 @@ class Gemini:
         self._options = options or ModelOptions()
         self._is_third = _generation(self.name) >= (3, 0)
         self._tools = Tools(GEMINI, declared, longest_name=128)
+        self._shape = AnswerShape(SHAPES, goes_with_tools=self._is_third)
         self._taken: dict[RawContent, RawContent] = {}
 
     @cached_property
@@ -316,10 +319,20 @@ class Gemini:
     ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
         """Ask for the next content; see `Model.stream`."""
         contents = self._taken_back(history)
-        rest = self._rest(declarations)
 
-        def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
-            return self._attempt(request_body(system, with_hint(contents, hint), rest))
+        async def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
+            said = with_hint(contents, hint)
+            try:
+                async with aclosing(self._attempt(request_body(system, said, self._rest(declarations)))) as events:
+                    async for event in events:
+                        yield event
+                return
+            except ModelError as error:
+                if error.kind is not ModelErrorKind.BAD_REQUEST or not self._shape.is_lesson():
+                    raise
+            async with aclosing(self._attempt(request_body(system, said, self._rest(declarations)))) as events:
+                async for event in events:
+                    yield event
 
         return aclosing(with_retries(attempt, self._options.retry))
 
@@ -402,12 +415,15 @@ class Gemini:
     def _rest(self, declarations: Sequence[FunctionDeclaration]) -> dict[str, Any]:
         """Return what a request has beside the conversation."""
         options = self._options
+        shape, declarations = self._shape.split(declarations)
         config = {
             "temperature": options.temperature,
             "topP": options.top_p,
             "seed": options.seed,
             "maxOutputTokens": options.max_output_tokens,
             "thinkingConfig": self._thinking() or None,
+            "responseMimeType": "application/json" if shape is not None else None,
+            "responseJsonSchema": shape,
         }
         rest: dict[str, Any] = {}
         if tools := self._tools.encoded(declarations):

@@ -14,6 +14,7 @@ import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.addresses import OLLAMA, endpoint
+from dogu.models.answer_shape import ANY, STRICT, AnswerShape
 from dogu.models.contents import RawContent, enclosed
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.http_model import HttpModel
@@ -164,9 +165,13 @@ class ChatWire:
         self._options = options
         self._origin = f"chat@{origin_of(self._base_url)[1].partition(':')[0]}"
         self._echo = Echo()
+        host = origin_of(self._base_url)[1]
         self._translation = Translation(
-            self._messages, _MISTRALS if origin_of(self._base_url)[1].endswith("api.mistral.ai") else _IDS, self._origin
+            self._messages, _MISTRALS if host.endswith("api.mistral.ai") else _IDS, self._origin
         )
+        # Others refuse a shape beside tools, or hold the calls to it, so that none is ever made.
+        is_openais = host.endswith(("api.openai.com", ".openai.azure.com"))
+        self._shape = AnswerShape(STRICT if is_openais else ANY, goes_with_tools=is_openais)
         self._tools = Tools(PLAIN, _tool)
         self._left_out: dict[str, Any] = {}
         self._habits = Habits()
@@ -187,6 +192,10 @@ class ChatWire:
         if system:
             messages.insert(0, msgspec.json.encode({"role": "system", "content": system}))
         fields = self._fields()
+        shape, declarations = self._shape.split(declarations)
+        if shape is not None:
+            form = {"name": "final_answer", "schema": shape, "strict": True}
+            fields = {"response_format": {"type": "json_schema", "json_schema": form}, **fields}
         if tools := self._tools.encoded(declarations):
             fields["tools"] = tools
         return enclosed(b'{"messages":[', messages, b"]," + msgspec.json.encode(fields)[1:])
@@ -208,7 +217,8 @@ class ChatWire:
         said, self._said = self._said, ""
         if error.kind is not ModelErrorKind.BAD_REQUEST:
             return False
-        return self._learns_ids(said) or self._echo.learns(said, self._translation.forget) or self._learns_field(said)
+        is_known = self._learns_ids(said) or self._echo.learns(said, self._translation.forget)
+        return is_known or self._learns_field(said) or self._shape.is_lesson()
 
     def _learns_ids(self, said: str) -> bool:
         if "length of 9" not in said or self._has_short_ids:

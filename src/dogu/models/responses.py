@@ -16,6 +16,7 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import joined
 from dogu.models.addresses import OPENAI, endpoint
+from dogu.models.answer_shape import STRICT, AnswerShape
 from dogu.models.contents import ModelContent, RawContent, enclosed
 from dogu.models.counts import Counts
 from dogu.models.endings import empty, ending_of, refused, spent_on_thoughts, unfinished
@@ -327,6 +328,7 @@ class ResponsesWire:
         self._gives_reasoning_back = True
         self._translation = Translation(self._items, IdRule(), self._origin)
         self._tools = Tools(PLAIN, _tool)
+        self._shape = AnswerShape(STRICT, goes_with_tools=True)
         self._left_out: set[str] = set()
         self._cache_key = f"dogu-{os.urandom(8).hex()}"
         self._said = ""
@@ -344,6 +346,10 @@ class ResponsesWire:
         fields = self._fields()
         if system:
             fields["instructions"] = system
+        shape, declarations = self._shape.split(declarations)
+        if shape is not None:
+            form = {"type": "json_schema", "name": "final_answer", "schema": shape, "strict": True}
+            fields["text"] = {"format": form}
         if tools := self._tools.encoded(declarations):
             fields["tools"] = tools
         encoded = msgspec.json.encode(merged(fields, self._options.body))
@@ -373,7 +379,7 @@ class ResponsesWire:
         field = refused_field(said, _LESSONS.keys())
         lesson = _LESSONS.get(field, "")
         if not lesson or lesson in self._left_out:
-            return False
+            return self._shape.is_lesson()
         self._left_out.add(lesson)
         return True
 

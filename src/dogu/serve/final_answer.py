@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dogu.contract import CallContext, Kind, Tool, ToolError, ToolResult, told
+from dogu.contract.declaration import FunctionDeclaration
 from dogu.contract.json_schema import check_arguments
 from dogu.models.call_arguments import without_fence
 
@@ -24,14 +25,38 @@ class FinalAnswer(Tool[dict[str, Any]]):
         self._is_wrapped = schema.get("type") != "object"
         self.parameter_schema = _wrapped(schema) if self._is_wrapped else dict(schema)
         self.answers: list[Any] = []
+        self._is_asked_again = False
+
+    @property
+    def declaration(self) -> FunctionDeclaration:
+        """What the model is sent, or its provider asked for in its own way."""
+        return FunctionDeclaration(
+            self.name, self.description, self.parameter_schema, is_answer=True, is_asked_again=self._is_asked_again
+        )
+
+    def begin(self) -> None:
+        """Await the answer to another prompt."""
+        self.answers.clear()
+        self._is_asked_again = False
+
+    def ask_again(self) -> None:
+        """Ask for it in the other way from now on: as a call, or as the provider's own structured output."""
+        self._is_asked_again = not self._is_asked_again
 
     def takes(self, text: str) -> bool:
         """Take an answer that was said instead: JSON of the shape and nothing else; whether it was one."""
         try:
-            answer: Any = json.loads(without_fence(text))
+            said: Any = json.loads(without_fence(text))
+        except (ValueError, RecursionError):
+            return False
+        is_inside = self._is_wrapped and isinstance(said, dict) and said.keys() == {"answer"}
+        return (is_inside and self._fits(said["answer"])) or self._fits(said)
+
+    def _fits(self, answer: Any) -> bool:
+        try:
             args: dict[str, Any] = {"answer": answer} if self._is_wrapped else answer
             check_arguments(self.name, self.parameter_schema, dict(args))
-        except (ValueError, TypeError, RecursionError, ToolError):
+        except (ValueError, TypeError, ToolError):
             return False
         self.answers.append(answer)
         return True

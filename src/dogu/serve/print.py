@@ -46,7 +46,10 @@ if TYPE_CHECKING:
 
 
 _MOST_REMINDERS = 2
-_REMINDER = "[The answer is wanted as a call of `{name}`, which wasn't made. Make it now, with what you found.]"
+_REMINDER = (
+    "[The final answer hasn't come in the shape that is wanted. Give it now, with what you found: as a call of "
+    "`{name}` where you have that tool, else as JSON with nothing around it.]"
+)
 
 
 class Wanted(Protocol):
@@ -57,6 +60,10 @@ class Wanted(Protocol):
 
     def takes(self, text: str) -> bool:
         """Take an answer that was said instead; whether it is one."""
+        ...
+
+    def ask_again(self) -> None:
+        """Ask for it in another way from now on."""
         ...
 
 
@@ -156,6 +163,7 @@ class HeadlessRun:
         tries = 0
         while self._lacks(wanted, end) and tries < _MOST_REMINDERS:
             tries += 1
+            wanted.ask_again()
             end = await agent.run(_REMINDER.format(name=wanted.name), self._take)
         ending = _of_turn(end)
         if wanted.answers:

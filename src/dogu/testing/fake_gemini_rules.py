@@ -72,6 +72,15 @@ def check_request(body: JsonObject, generation: int) -> None:
         _check_signatures(contents)
     _check_tools(body.get("tools") or [])
     _check_server_tools(body.get("tools") or [], generation)
+    _check_shape(body, generation)
+
+
+def _check_shape(body: JsonObject, generation: int) -> None:
+    config: JsonObject = body.get("generationConfig") or {}
+    if "responseJsonSchema" in config and config.get("responseMimeType") != "application/json":
+        raise RefusedError("* GenerateContentRequest.generation_config.response_mime_type: must be application/json")
+    if config.get("responseMimeType", "text/plain") != "text/plain" and body.get("tools") and generation < 3:
+        raise RefusedError("Function calling with a response mime type: 'application/json' is unsupported")
 
 
 def _check_content(content: JsonObject, where: str, generation: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from dogu.testing.scripted_server import RefusedError, ScriptedServer
+from dogu.testing.shapes import shape_problem
 from dogu.testing.turn import Turn, pieces_of
 from dogu.testing.wire_server import Reply, WireRequest
 
@@ -89,6 +90,9 @@ class FakeMessages(ScriptedServer[MessagesRequest]):
         request = MessagesRequest(wire.headers, body)
         self.requests.append(request)
         _check(body)
+        form: JsonObject = body.get("output_config", {}).get("format", {})
+        if problem := shape_problem(form, demands=False):
+            raise RefusedError(400, f"output_config.format.schema: {problem}")
         return request
 
     def refusal(self, status: int, message: str) -> JsonObject:

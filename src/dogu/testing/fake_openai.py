@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from dogu.testing.shapes import shape_problem
 from dogu.testing.turn import Turn, pieces_of
 from dogu.testing.wire_server import Reply, Served, WireRequest, WireServer
 
@@ -94,6 +95,11 @@ class FakeOpenAI(Served):
             with self._lock:
                 self.requests.append(request)
                 _check(request.messages)
+                form = cast("JsonObject", request.body.get("response_format") or {})
+                if problem := shape_problem({**form, **form.get("json_schema", {})}, demands=False, is_closed=False):
+                    raise _RefusedError(f"Invalid schema for response_format: {problem}")
+                if form and request.body.get("tools"):
+                    raise _RefusedError("Cannot use custom grammar constraints with tools.")
                 if self._thinks_as:
                     self._check_strictly(request.body)
                 turn = self._next(request)

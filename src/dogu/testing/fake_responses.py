@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from dogu.testing.scripted_server import RefusedError, ScriptedServer
+from dogu.testing.shapes import shape_problem
 from dogu.testing.turn import Turn, pieces_of
 from dogu.testing.wire_server import Reply, WireRequest
 
@@ -96,6 +97,9 @@ class FakeResponses(ScriptedServer[ResponsesRequest]):
                     400, f"Invalid schema for function '{tool['name']}': schema must be of type 'object'."
                 )
         self._check_items(request.items)
+        form: JsonObject = request.body.get("text", {}).get("format", {})
+        if problem := shape_problem(form):
+            raise RefusedError(400, f"Invalid schema for response_format '{form.get('name')}': {problem}")
         return request
 
     def refusal(self, status: int, message: str) -> JsonObject:
