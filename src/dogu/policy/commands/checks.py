@@ -334,6 +334,20 @@ def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
         at += 1
 
 
+def _writes_help(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What cmake and ctest tell of themselves is written to the file that is named behind."""
+    tells = any(re.match(r"--?(?:help|version|system-information)|-h$", name) for name, _, _ in reading.taken)
+    for at in reading.operands if tells else ():
+        yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
+
+
+def _node(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """`node inspect` runs what it is told on standard input, in any process of the person's."""
+    for at in reading.operands[:1]:
+        if words[at].value == "inspect":
+            yield Danger(at, Effect.RUNS, told("runs code that is typed"))
+
+
 def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What is sent: no command's output, and what `gh api` is given as fields."""
     yield from _asks(words, reading)
@@ -356,9 +370,15 @@ def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 
 def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What isn't plainly a look at what is there."""
+    program = words[0].text.rpartition("/")[2]
     operands = [words[at].text for at in reading.operands]
     hands_out = any(pattern("cloud_secret").search(text) for text in operands[:5])
-    if operands and (hands_out or not any(is_a("cloud_look", text) for text in operands[:5])):
+    look = next((at for at, text in enumerate(operands[:5]) if is_a("cloud_look", text)), None)
+    before = operands[:look] if look is not None or operands[-1:] not in (["apps"], ["ps"]) else operands[:-1]
+    names_things = program == "aws" and len(before) == 1
+    is_look = look is not None or len(before) < len(operands)
+    is_look &= names_things or all(is_a("cloud_group", f"{program} {text}") for text in before)
+    if operands and (hands_out or not is_look):
         yield Danger(1, Effect.RUNS, told("changes what is in the cloud, or runs it"))
 
 
@@ -380,5 +400,7 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "wget": _wget,
     "compiler": _compiler,
     "gh": _gh,
+    "node": _node,
+    "writes_help": _writes_help,
     "cloud": _cloud,
 }

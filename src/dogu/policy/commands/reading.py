@@ -189,10 +189,8 @@ class Reading:
             yield from self._taken(
                 at, option, Word.literal(attached) if word.value is not None else _behind(word, len(name) + 1)
             )
-        elif option.takes == "=":
-            yield from self._taken(at, option, self._next(option))
         else:
-            yield from self._taken(at, option, None)
+            yield from self._takes_next(at, option)
 
     def _resolved(self, name: str) -> Option | None:
         options = self._grammar.options
@@ -226,16 +224,23 @@ class Reading:
                 yield from self._taken(at, option, None)
                 continue
             if not in_turn:
-                yield from self._taken(at, option, self._next(option))
+                yield from self._takes_next(at, option)
                 continue
             if place < len(text) + 1 and (text[place:] or word.value is None):
                 rest = Word.literal(text[place:]) if word.value is not None else _behind(word, place)
                 yield from self._taken(at, option, rest)
             else:
-                yield from self._taken(at, option, self._next(option) if option.takes == "=" else None)
+                yield from self._takes_next(at, option)
             return
         if word.value is None:
             yield self._not_known(at, word.text)
+
+    def _takes_next(self, at: int, option: Option) -> Iterator[Danger]:
+        """The next word is the value, of an option that needs one; some program of a block may read an option there."""
+        value = self._next(option) if option.takes == "=" else None
+        if value is not None and len(self._program.names) > 1 and re.match(r"-[^\d]", value.prefix):
+            yield self._not_known(at, value.text)
+        yield from self._taken(at, option, value)
 
     def _next(self, option: Option) -> Word | None:
         """The next word, as the option's value; a command's words up to their end, for `find -exec`."""

@@ -25,6 +25,10 @@ _STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")
 _REMOTE_HELPER = re.compile(r"(?:-[^=]*=)?\w[\w+.-]*::")
 _REMOTE = re.compile(r"[^/:]+:.*|rsync://.*", re.DOTALL)
 _MAKE_VARIABLE = re.compile(r"([A-Za-z_]\w*)(?::{0,2}|\?)=(.*)", re.DOTALL)
+_NUMBER = re.compile(
+    r"[-+~:@]?\.?\d[\w.:,%+*-]*|auto|max|min|all|logical|none|unlimited|inf(?:inity)?|true|false|yes|no|default|half|on|off|[a-zA-Z]?"
+)
+_NO_TASK = re.compile(r"[=@()'\"]|://")
 _SHARED_CONFIGS = frozenset(("package.json", "pyproject.toml", "setup.cfg", "tox.ini"))
 _PLACES_OF_VARIABLES = ("HOME", "OLDPWD", "TMPDIR")
 
@@ -208,9 +212,15 @@ def _surplus(word: Word) -> Finding | None:
 def _task(word: Word) -> Finding | None:
     """A target of a project's own runner, or a file of the project."""
     text = word.value
-    if text is None or is_a("broad", text) or "=" in text or "@" in text or leads_outside(word):
+    if text is None or is_a("broad", text) or _NO_TASK.search(text) or leads_outside(word):
         return Effect.RUNS, _no_known_value(word)
     return None
+
+
+def _number(word: Word) -> Finding | None:
+    """A number, or a word that stands for one; a name may be a plugin's to another program of the block."""
+    is_known = word.value is None or _NUMBER.fullmatch(word.value)
+    return None if is_known else (Effect.RUNS, _no_known_value(word))
 
 
 def _make_target(word: Word) -> Finding | None:
@@ -337,6 +347,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "own": _own,
     "task": _task,
     "make_target": _make_target,
+    "number": _number,
     "go_run": _go_run,
     "tree": _tree,
     "local": _local,
@@ -364,7 +375,7 @@ _PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
 """Kinds that depend on where the command is run."""
 
 KINDS = frozenset((*_CHECKS, *_PLACED)) | frozenset(
-    "any rest format text file number pattern ref repository host package command module sql config".split()
+    "any rest format text file pattern ref repository host package command module sql config".split()
 )
 """Every kind that the table may name, but for those that have a pattern."""
 

@@ -75,13 +75,25 @@ def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner
     # An option's value may stand before the subcommand: it is looked for among the first few operands.
     start = next((at for at in operands[:3] if words[at].value in subcommands.split()), None)
     if start is None:
-        return []
+        return _tool_itself(words, operands[:3])
     found = _wrapped(how, words[start:])
     mark = next((at for at, word in enumerate(words) if at > start and word.text == "--"), len(words))
     behind = list(words[mark + 1 :])
     if behind and not any(isinstance(each, list) and _is_wrapper(each[0]) for each in found):
         found.append(behind)  # what stands before `--` may be the runner's own
     return [Tool(each) if isinstance(each, list) else each for each in found]
+
+
+def _tool_itself(words: Sequence[Word], operands: Sequence[int]) -> list[Inner]:
+    """A tool called as a subcommand, as in `yarn jest`, before any other: its options are its own."""
+    runner = find_program((words[0].value or "").rpartition("/")[2])
+    for at in operands:
+        tool = find_program(words[at].value or "")
+        if tool is not None and tool.is_tool:
+            return [Tool(list(words[at:]))]
+        if runner is None or runner.subcommand(words[at].value or "") is not None:
+            break
+    return []
 
 
 def _is_wrapper(word: Word) -> bool:
