@@ -18,6 +18,17 @@ from dogu.workspace.text.media import HEAD_BYTES, sniff
 _LOCKS = "/proc/locks"
 _LOCK_KINDS = ("POSIX", "FLOCK", "OFDLCK")
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
+# Programs, objects, libraries and archives: each is whole without its neighbours.
+_BY_ITSELF = (
+    b"\x7fELF",
+    b"!<arch>",
+    b"MZ",
+    b"\xcf\xfa\xed\xfe",
+    b"\xca\xfe\xba\xbe",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"\0asm",
+)
 
 Head = Callable[[str], bytes | None]
 """Gives the beginning of what a path holds, of whichever version is at hand; None where it is no file."""
@@ -27,7 +38,7 @@ def held(paths: Collection[str], roots: Sequence[str], head: Head | None = None)
     """Return those of `paths` (absolute, below `roots`) that another process holds, and those that belong to them.
 
     An empty file that is locked guards the folder it lies in, any other itself; git's locks are files that are there.
-    Files of other users that are open and not locked can't be told. Blocks.
+    Of files of other users that are open and not locked nobody is told: see `untold`. Blocks.
     """
     head = head or head_of
     found = _guarded(paths, roots, head) | _locked_by_git(paths)
@@ -37,28 +48,87 @@ def held(paths: Collection[str], roots: Sequence[str], head: Head | None = None)
     return found | related(paths, found, head)
 
 
+def untold(paths: Iterable[str], head: Head | None = None) -> set[str]:
+    """Return those of `paths` that another process may have open without our being told: no text, and another user's.
+
+    Source: fcntl(2): a lease can be taken on one's own files.
+    """
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    return {path for path in paths if user and _owner(path) not in (user, -1) and _is_data(path, head or head_of)}
+
+
+def _owner(path: str) -> int:
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return -1
+
+
 def related(paths: Collection[str], touched: Collection[str], head: Head | None = None) -> set[str]:
     """Return those of `paths` that belong to one of the `touched` ones: no text either, and in the same folder.
 
-    A file that is empty belongs to one whose name begins like its own. Text, a picture or the like is by itself.
+    A file that is empty belongs to one whose name begins like its own. Text, a picture, a program or the like is by
+    itself.
     """
     head = head or head_of
     by_folder: dict[str, list[str]] = {}
     for path in touched:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
-    with_data = {folder for folder, beside in by_folder.items() if any(_is_data(path, head) for path in beside)}
+    with_data = {folder for folder, beside in by_folder.items() if any(_is_part(path, head) for path in beside)}
     found: set[str] = set()
     for path in paths:
         folder = os.path.dirname(path)
         if folder not in by_folder or path in touched:
             continue
-        is_data = _is_data(path, head)
-        if is_data and folder in with_data:
+        is_part = _is_part(path, head)
+        if is_part and folder in with_data:
             found.add(path)
-        elif is_data or head(path) == b"":
+        elif is_part or head(path) == b"":
             alike = (other for other in by_folder[folder] if path.startswith(other) or other.startswith(path))
-            if any(head(other) == b"" or _is_data(other, head) for other in alike):
+            if any(head(other) == b"" or _is_part(other, head) for other in alike):
                 found.add(path)
+    return found
+
+
+def companions(paths: Collection[str], of: Collection[str], head: Head | None = None) -> set[str]:
+    """Return those of `paths` that with some of `of` are one thing by their names too, as `X-wal` is of `X`.
+
+    Whoever takes one of them back without the others breaks what they are together.
+    """
+    longer: dict[str, list[str]] = {}
+    for path in paths:
+        for stem in _stems(path):
+            longer.setdefault(stem, []).append(path)
+    found, todo = set(of), [*of]
+    while todo:
+        path = todo.pop()
+        near = {*longer.get(path, ()), *(stem for stem in _stems(path) if stem in paths)} - found
+        alike = {other for other in near if _are_one(path, other, head or head_of)}
+        found |= alike
+        todo += alike
+    return found.difference(of)
+
+
+def beside(paths: Collection[str], head: Head | None = None) -> dict[str, list[str]]:
+    """Return, for those of `paths` that have any, the files there that are one thing with it; see `companions`.
+
+    None of these is in `paths` itself.
+    """
+    head = head or head_of
+    parts = {path for path in paths if _is_part(path, head) or head(path) == b""}
+    there: set[str] = set()
+    for folder in {os.path.dirname(path) for path in parts}:
+        with suppress(OSError), fs.scandir(folder) as entries:
+            there.update(os.path.join(folder, entry.name) for entry in entries)
+    found: dict[str, list[str]] = {}
+    for other in there.difference(paths):
+        for stem in _stems(other):
+            if stem in parts and _are_one(stem, other, head):
+                found.setdefault(stem, []).append(other)
+    for path in parts:
+        for stem in _stems(path):
+            if stem in there and stem not in paths and _are_one(path, stem, head):
+                found.setdefault(path, []).append(stem)
     return found
 
 
@@ -85,6 +155,23 @@ def head_of(path: str) -> bytes | None:
 def _is_data(path: str, head: Head) -> bool:
     data = head(path) or b""
     return b"\0" in data and sniff(data, path) is None
+
+
+def _is_part(path: str, head: Head) -> bool:
+    """Whether a file may be a part of something larger: data, and no program, archive or Python's own cache."""
+    return _is_data(path, head) and not (data := head(path) or b"").startswith(_BY_ITSELF) and data[2:4] != b"\r\n"
+
+
+def _are_one(path: str, other: str, head: Head) -> bool:
+    """Whether two files, of which one's name is a stem of the other's, are parts of one thing."""
+    is_part = [_is_part(each, head) for each in (path, other)]
+    return all(is_part) or (any(is_part) and b"" in (head(path), head(other)))
+
+
+def _stems(path: str) -> list[str]:
+    """Return what a path would be without something that was added to its name by a sign in between."""
+    first = path.rfind("/") + 2
+    return [path[:at] for at in range(first, len(path)) if not path[at].isalnum()]
 
 
 def _locked_by_git(paths: Collection[str]) -> set[str]:

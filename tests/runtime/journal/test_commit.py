@@ -381,6 +381,103 @@ async def test_an_undo_leaves_what_another_program_has_open_with_all_that_belong
     assert holder.go_on() == "[1, 9]"
 
 
+_OPEN_DATABASE = "import sqlite3; c = sqlite3.connect('db/d', isolation_level=None); "
+_LEAVE_OPEN = "import os; os._exit(0)"  # killed: what it wrote lies in the journal beside the database
+
+
+def sqlite(place: Place, code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", _OPEN_DATABASE + code], cwd=place.root, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or done.stderr
+
+
+async def with_database(place: Place) -> None:
+    """Have a database with its journal beside it, to which a command has added something."""
+    (place.root / "db").mkdir()
+    begin = (
+        "c.execute('pragma journal_mode=wal'); c.execute('create table t (x)'); c.execute('insert into t values (1)')"
+    )
+    sqlite(place, f"{begin}; c.execute('pragma wal_checkpoint'); c.execute('insert into t values (2)'); {_LEAVE_OPEN}")
+    (place.root / "add.py").write_text(f"{_OPEN_DATABASE}c.execute('insert into t values (3)'); {_LEAVE_OPEN}")
+    await place.run("python3 add.py")
+
+
+_ROWS = "print(sorted(row[0] for row in c.execute('select x from t')), c.execute('pragma integrity_check').fetchall())"
+
+
+async def test_the_journal_of_a_database_is_not_taken_back_alone_where_that_was_written_since(place: Place):
+    await with_database(place)
+    grow = "[c.execute('insert into t values (zeroblob(3000))') for _ in range(99)]"
+    sqlite(place, f"{grow}; c.execute('pragma wal_checkpoint(truncate)'); {_LEAVE_OPEN}")
+    assert "[('ok',)]" in sqlite(place, f"print(c.execute('pragma integrity_check').fetchall()); {_LEAVE_OPEN}")
+    for wanted in (Wanted(), Wanted(path=str(place.root / "db/d-wal"))):
+        report = await to_thread.run_sync(lambda wanted=wanted: place.journal.undo(wanted, Consent(force=True)))
+        assert "d-wal" in {os.path.basename(each.path) for each in report.refused}
+    assert sqlite(place, "print(c.execute('select count(*) from t').fetchall())") == "[(102,)]"
+
+
+async def test_a_file_of_a_database_is_taken_back_with_what_belongs_to_it(place: Place):
+    (place.root / "db").mkdir()
+    sqlite(
+        place,
+        "c.execute('pragma journal_mode=wal'); c.execute('create table t (x)'); c.execute('insert into t values (1)')",
+    )
+    (place.root / "add.py").write_text(
+        f"{_OPEN_DATABASE}c.execute('insert into t values (2)'); c.execute('pragma wal_checkpoint'); "
+        f"c.execute('insert into t values (3)'); {_LEAVE_OPEN}"
+    )
+    await place.run("python3 add.py; echo other > a")
+    report = await to_thread.run_sync(lambda: place.journal.undo(Wanted(path=str(place.root / "db/d-wal"))))
+    assert {os.path.basename(path) for path, _ in report.restored} >= {"d", "d-wal"}, report
+    assert (place.root / "a").read_text() == "other\n"
+    assert sqlite(place, _ROWS) == "[1] [('ok',)]"
+
+
+async def test_a_part_of_a_database_is_kept_only_with_the_rest(place: Place):
+    (place.root / "db").mkdir()
+    sqlite(
+        place,
+        "c.execute('pragma journal_mode=wal'); c.execute('create table t (x)'); c.execute('insert into t values (1)')",
+    )
+    (place.root / "add.py").write_text(
+        f"{_OPEN_DATABASE}c.execute('insert into t values (2)'); c.execute('pragma wal_checkpoint'); {_LEAVE_OPEN}"
+    )
+
+    async def choose(_question: Confirmation) -> Answer:
+        return Answer(is_yes=True, edited="db/d-wal\n")
+
+    await place.run("python3 add.py; echo other > a", how=How(is_preview=True), ask=choose)
+    assert (place.root / "a").read_text() != "other\n"
+    assert sqlite(place, _ROWS) == "[1, 2] [('ok',)]"
+
+
+async def test_what_another_user_may_have_open_is_taken_back_only_where_it_is_forced(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    (place.root / "data").write_bytes(b"\0old")
+    await place.run("printf 'a\\0b' > data")
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)
+    report = await to_thread.run_sync(place.journal.undo)
+    assert [each.needs for each in report.refused] == ["force"]
+    report = await to_thread.run_sync(lambda: place.journal.undo(consent=Consent(force=True)))
+    assert report.done
+    assert (place.root / "data").read_bytes() == b"\0old"
+
+
+async def test_the_journal_of_a_database_stays_as_it_is_where_that_was_written_meanwhile(place: Place):
+    (place.root / "db").mkdir()
+    (place.root / "db/d").write_bytes(b"\0old")
+
+    async def write(_question: Confirmation) -> Answer:
+        (place.root / "db/d").write_bytes(b"\0new")
+        return Answer(is_yes=True)
+
+    told = await place.run("printf 'a\\0b' > db/d-journal", how=How(is_preview=True), ask=write)
+    assert not (place.root / "db/d-journal").exists()
+    assert "d-journal" in told
+
+
 @pytest.mark.parametrize("command", ["echo new >> d/e/f; echo x > d/e/new", "rm -rf d", "rm -rf d/e", "mv d moved"])
 async def test_folders_that_changed_places_meanwhile_are_left_as_they_are(command: str, place: Place):
     other = place.root / "other/e"

@@ -30,7 +30,7 @@ from dogu.runtime.journal.states import (
 )
 from dogu.runtime.journal.undo import MANY, look_at
 from dogu.workspace import fs
-from dogu.workspace.held import git_folder, head_of, held, related
+from dogu.workspace.held import Head, beside, git_folder, head_of, held, related, untold
 from dogu.workspace.openat import LastFolder, identity_of, open_long
 from dogu.workspace.staged import StagedChange
 
@@ -101,6 +101,7 @@ class Stager:
         self._gone: dict[str, str] = {}
         self._leaders: dict[tuple[int, int], str] = {}
         self._names: dict[int, list[str]] | None = None
+        self._theirs: set[str] = set()
 
     def stage(self, changes: Sequence[StagedChange], began_ns: int, force: Collection[str]) -> Staged:
         """Look at each path, keep what is there, and say what is to be done. Raises OSError."""
@@ -141,6 +142,7 @@ class Stager:
         """Look at each path and return what is there, but for those in whose way something stands, with their kin."""
         seen: dict[str, Seen] = {}
         touched: dict[str, str] = {}
+        self._theirs = untold(change.path for change in changes if not change.comes_along)
         for change in changes:
             if change.comes_along and os.path.dirname(change.path) in self._whole:
                 self._whole.add(change.path)
@@ -162,10 +164,16 @@ class Stager:
         self._found.conflicts += touched.items()
         sources = {change.path: change.source for change in changes}
         mine = [path for path in seen if path not in self._moved]
-        others = held(mine, self._roots, lambda path: head_of(path) or head_of(sources.get(path, path)))
+
+        def head(path: str) -> bytes | None:
+            return head_of(path) or head_of(sources.get(path, path))
+
+        others = held(mine, self._roots, head)
         self._leave_out(seen, others, told("another program has it open or locked"))
-        self._found.final = others
-        kin = related(seen, touched.keys() | others, head_of)
+        outrun = _outrun([path for path in mine if path in seen], sources, began_ns, head)
+        self._leave_out(seen, outrun, told("it is one with another file in its folder that somebody changed meanwhile"))
+        self._found.final = others | outrun
+        kin = related(seen, touched.keys() | others | outrun, head_of)
         # One who has an index of his own now would take back with it what this commits.
         repositories = {git_folder(path) for path in touched} - {""}
         kin |= {path for path in seen if git_folder(path) in repositories and "/objects/" not in path}
@@ -189,6 +197,8 @@ class Stager:
         own = change.moved_from or change.path
         if change.origin and self._folders.is_another(own, change.origin):
             return told("the folder has been replaced since the command began")
+        if change.path in self._theirs:
+            return told("it is another user's, who may have it open")
         return _conflict(change, seen, began_ns)
 
     def _stage_one(self, change: StagedChange, looked_at: Mapping[str, Seen]) -> None:
@@ -380,6 +390,19 @@ def _conflict(change: StagedChange, seen: Seen, began_ns: int) -> str:
     if seen.status.st_ctime_ns > began_ns:
         return told("somebody changed it since the command began")
     return ""
+
+
+def _outrun(paths: Collection[str], known: Collection[str], began_ns: int, head: Head) -> set[str]:
+    """Return the paths that are one thing with a file that the command didn't change, and somebody did meanwhile."""
+    others = {path: kin for path, kin in beside(paths, head).items() if not git_folder(path)}
+    return {path for path, kin in others.items() if any(_is_newer(one, began_ns) for one in kin if one not in known)}
+
+
+def _is_newer(path: str, began_ns: int) -> bool:
+    try:
+        return os.lstat(path).st_ctime_ns > began_ns
+    except OSError:
+        return False
 
 
 def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:

@@ -12,24 +12,22 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.apply import Applier, Step, UndoRefusal
-from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_undo, explained, within
+from dogu.runtime.journal.apply import FORCE, UNSURE, Applier, Step, UndoRefusal
+from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_undo, explained
 from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
 from dogu.runtime.journal.reach import JournalReach
-from dogu.runtime.journal.repository_unit import as_units
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp, see
+from dogu.runtime.journal.units import Units
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.digest import digest_of
-from dogu.workspace.held import head_of, held, related
 from dogu.workspace.openat import is_there
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites
 
 LOCK_NAME = "undo.lock"
-FORCE, UNSURE = "force", "unsure"
 MANY = 200  # paths, of which contents are kept by a second name, so that none is read, written or freed
 _TRIES = 3
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
@@ -93,7 +91,8 @@ class Restorer:
         steps: list[Step] = []
         unchanged: list[Step] = []
         refused: list[UndoRefusal] = []
-        for number, path in enumerate(within(net, wanted.path)):
+        units = Units(self._kept, self._known, chosen, lambda path, like: look_at(reach, path, like))
+        for number, path in enumerate(units.with_companions(net, wanted.path)):
             change = net[path]
             try:
                 seen = look_at(reach, path, change.after)
@@ -113,11 +112,11 @@ class Restorer:
                 refused.append(explained(objection, self._known, chosen[-1]))
             else:
                 steps.append(step)
-        changed = {change.path for entry in known.with_changes() for change in entry.changes}
-        steps, apart = as_units(steps, refused, changed, chosen[-1].time_s, force=consent.force)
-        steps, others = self._not_held(steps, refused, reach)
+        steps, apart = units.whole(
+            steps, refused, {step.path for step in unchanged}, reach.folders, force=consent.force
+        )
         possible, without = self._with_content(steps)
-        left = (*refused, *apart, *others, *without)
+        left = (*refused, *apart, *without)
         return UndoPlan(tuple(reversed(chosen)), tuple(possible), left, tuple(unchanged), is_redo)
 
     def do(self, plan: UndoPlan, title: str, turn: int, reach: JournalReach) -> UndoReport:
@@ -199,26 +198,6 @@ class Restorer:
             why = told("it changed while the command ran, and may be somebody else's doing")
             return UndoRefusal(path, why, needs=UNSURE)
         return None
-
-    def _not_held(
-        self, steps: Sequence[Step], refused: Sequence[UndoRefusal], reach: JournalReach
-    ) -> tuple[list[Step], list[UndoRefusal]]:
-        """Leave out what another program has open or locked, and what belongs to that or to a path refused."""
-        by_path = {step.path: step for step in steps}
-
-        def head(path: str) -> bytes | None:
-            step = by_path.get(path)
-            if step is None or step.now.status is not None or step.target.kind != "file":
-                return head_of(path)
-            return self._kept.head(step.target)
-
-        now = held(by_path, reach.folders, head)
-        kin = related(by_path, now.union(each.path for each in refused if each.needs), head) - now
-        why_held = told("another program has it open or locked: it can be undone when that is over")
-        why_kin = told("it belongs with another file in its folder that stays as it is")
-        left = [UndoRefusal(path, why_held) for path in by_path if path in now]
-        left += [UndoRefusal(path, why_kin, needs="" if now else FORCE) for path in by_path if path in kin]
-        return [step for step in steps if step.path not in now | kin], left
 
     def _with_content(self, steps: Sequence[Step]) -> tuple[list[Step], list[UndoRefusal]]:
         """Leave out the files whose content is neither kept nor, having been moved, held by another of these paths."""

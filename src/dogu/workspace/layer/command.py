@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from glob import escape as glob_escape
 from glob import glob
 
-from dogu.workspace.held import head_of, held
+from dogu.workspace.held import head_of, held, untold
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.ending import Ending
@@ -114,10 +114,14 @@ class CommandLayers:
         return CommitReport(tuple(done), tuple(conflicts), tuple(notes), frozenset(final))
 
     def held(self, layers: Layers, changes: Sequence[StagedChange]) -> bool:
-        """Whether another program holds what is changed: neither saw anything of the other's locks. Blocks."""
+        """Whether another program holds what is changed, or may: neither saw anything of the other's locks. Blocks."""
         sources = {change.path: change.source for change in changes if not change.comes_along}
         roots = [layer.root for layer in layers.all]
-        return bool(held(sources, roots, lambda path: head_of(path) or head_of(sources.get(path, path))))
+
+        def head(path: str) -> bytes | None:
+            return head_of(path) or head_of(sources.get(path, path))
+
+        return bool(untold(sources, head) or held(sources, roots, head))
 
     def set_aside(self, changes: Sequence[StagedChange], paths: Collection[str]) -> str:
         """Move the command's versions of paths to where they can be read; "" where there are none. Raises OSError."""

@@ -19,6 +19,7 @@ from dogu.contract.confirmation import Answer, Confirmation
 from dogu.contract.display import markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.workspace.held import companions, head_of
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.command import CommandLayers
 from dogu.workspace.layer.ending import Ending, Settled
@@ -125,7 +126,7 @@ class Settling:
             return Settled(tuple(filter(None, (remark, said))), seen.summary)
         if answer.edited is None:
             return await self._kept(changes, seen, is_approved=True)
-        chosen = _chosen(changes, self._named(answer.edited))
+        chosen = _chosen(changes, self._named(answer.edited, changes))
         left_out = sum(change not in chosen for change in changes)
         seen = await _in_thread(shown, chosen, self._roots[0])
         settled = await self._kept(chosen, seen, is_approved=True)
@@ -187,7 +188,7 @@ class Settling:
 
     def _question(self, title: str, changes: Sequence[StagedChange], seen: Shown) -> Confirmation:
         def revise(text: str) -> Confirmation:
-            chosen = _chosen(changes, self._named(text))
+            chosen = _chosen(changes, self._named(text, changes))
             return self._question(title, chosen, shown(chosen, self._roots[0]))
 
         paths = (os.path.relpath(change.path, self._roots[0]) for change in changes)
@@ -200,8 +201,11 @@ class Settling:
             is_of_changes=True,
         )
 
-    def _named(self, text: str) -> set[str]:
-        return {os.path.normpath(os.path.join(self._roots[0], line)) for line in text.splitlines() if line}
+    def _named(self, text: str, changes: Sequence[StagedChange]) -> set[str]:
+        """Return the paths that the user names, a line each, and those that are one thing with these."""
+        named = {os.path.normpath(os.path.join(self._roots[0], line)) for line in text.splitlines() if line}
+        sources = {change.path: change.source or change.path for change in changes}
+        return named | companions(sources, named, lambda path: head_of(sources.get(path, path)))
 
 
 async def _in_thread(act: Callable[[*_Values], _Result], *values: *_Values) -> _Result:
