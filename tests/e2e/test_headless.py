@@ -18,6 +18,7 @@ import jsonschema_rs
 import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
+from dogu.testing.fake_openai import FakeOpenAI
 from dogu.testing.turn import Turn, call
 from e2e.program import PROGRAM, Program
 from processes import wait_for
@@ -331,6 +332,57 @@ def test_a_reader_that_went_away_ends_the_run(program: Program):
         process.wait(timeout=20)
     assert b"Traceback" not in errors
     assert json.loads(errors.splitlines()[-1])["type"] == "result"
+
+
+@pytest.mark.parametrize("words", [["-p", "x"], ["-p", "x", "--output-format", "stream-json"], []])
+def test_a_session_to_go_on_with_that_is_not_there_is_wrong_input_at_every_door(program: Program, words: list[str]):
+    master, terminal = os.openpty()
+    try:
+        done = subprocess.run(
+            [*PROGRAM, "--resume", "1999", *words],
+            cwd=program.root,
+            env=program.environ(),
+            stdin=terminal,
+            stdout=subprocess.PIPE if words else terminal,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(master)
+        os.close(terminal)
+    assert done.returncode == 42
+    assert b"no session 1999" in (done.stdout or b"") + done.stderr
+    if "stream-json" in words:
+        assert rows_of(done.stdout)[-1]["exit_code"] == 42
+
+
+def test_a_call_whose_arguments_have_no_end_is_a_loop(program: Program):
+    endless = Turn(calls=[call("write_file", file_path="a.txt", content="over and over. " * 4_000)], pieces=100)
+    with FakeOpenAI([endless, endless]) as server:
+        key = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
+        done = program.run("--model", "gpt-5.1", "-p", "go", "--output-format", "json", environ=key)
+        assert len(server.requests) == 2
+    row = result_of(done.stdout)
+    assert (done.returncode, row["reason"]) == (53, "loop")
+
+
+@pytest.mark.parametrize("input_format", ["text", "stream-json"])
+def test_standard_input_that_cannot_be_read_is_wrong_input(program: Program, input_format: str):
+    with (program.root / "out").open("wb") as unreadable:
+        words = ["--input-format", input_format, "--output-format", "stream-json", "--model", "offline"]
+        done = subprocess.run(
+            [*PROGRAM, *words],
+            cwd=program.root,
+            env=program.environ(),
+            stdin=unreadable,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    row = rows_of(done.stdout)[-1]
+    assert (done.returncode, row["exit_code"]) == (42, 42)
+    assert "Standard input can't be read" in row["error"]["message"]
 
 
 def test_the_schema_is_that_of_the_rows():

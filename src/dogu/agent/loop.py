@@ -186,7 +186,13 @@ class _Turn:
             await self.make_room()
             if reason := self._services.meter.why_stop():
                 return self._end(EndReason.BUDGET, reason)
-            finished = await self._ask_in_room()
+            try:
+                finished = await self._ask_in_room()
+            except ModelError as error:
+                if error.kind is not ModelErrorKind.LOOP:
+                    raise
+                self.take_prompt_back()
+                return self._end(EndReason.LOOP, error.message)
             if finished is None:
                 return self._end(EndReason.BUDGET, self._services.meter.why_stop())
             calls = self._agent.history.add_model(finished)

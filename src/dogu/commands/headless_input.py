@@ -84,12 +84,24 @@ class Asked(msgspec.Struct, frozen=True):
         """Give each prompt when it is wanted; a line that is none is an error in its place."""
         if self.prompt.strip():
             yield [Text(self.prompt), *self.pictures] if self.pictures else self.prompt
-        while self.piped is not None and (line := await self.piped.line()):
+        while self.piped is not None:
+            try:
+                line = await self.piped.line()
+            except OSError as error:
+                yield unreadable_input(error)
+                return
+            if not line:
+                return
             if line.strip():
                 try:
                     yield _prompt_of(line)
                 except InputError as error:
                     yield error
+
+
+def unreadable_input(error: OSError) -> InputError:
+    """Say that standard input can't be read."""
+    return InputError(say("Standard input can't be read: {reason}.", reason=error.strerror or error))
 
 
 async def pictures_of(paths: Iterable[str]) -> tuple[Blob, ...]:

@@ -14,7 +14,7 @@ from dogu.app import Options, Start, agent_of, read_settings
 from dogu.app.model_choice import open_model
 from dogu.app.options import check_root
 from dogu.app.sessions import at_session
-from dogu.commands.headless_input import SHAPE_WORDS, Asked, Input, InputError, pictures_of, shape_of
+from dogu.commands.headless_input import SHAPE_WORDS, Asked, Input, InputError, pictures_of, shape_of, unreadable_input
 from dogu.commands.running import run_async, settling_jobs, tell
 from dogu.commands.signals import release
 from dogu.contract import ToolError
@@ -172,7 +172,11 @@ def _no_model() -> str:
 async def _prompt(space: Namespace, *, reads_input: bool) -> str:
     parts = [space.print] if space.print is not None else [" ".join(space.question)]
     if reads_input and not sys.stdin.isatty():
-        parts.append((await Input(sys.stdin.fileno()).rest()).decode("utf-8", "replace"))
+        try:
+            piped = await Input(sys.stdin.fileno()).rest()
+        except OSError as error:
+            raise unreadable_input(error) from error
+        parts.append(piped.decode("utf-8", "replace"))
     return "\n\n".join(part for part in parts if part.strip())
 
 

@@ -15,6 +15,7 @@ from dogu.commands.running import run_async, settling_jobs
 from dogu.commands.signals import release
 from dogu.contract import ToolError
 from dogu.language import say
+from dogu.serve.exit_codes import ExitCode
 from dogu.workspace.visible import visible_line
 
 if TYPE_CHECKING:
@@ -68,7 +69,11 @@ def run(options: Options, space: Namespace) -> int:
         return print_once.run(options, space)
 
     release()
-    options = at_session(options)
+    try:
+        options = at_session(options)
+    except ToolError as error:
+        sys.stderr.write(f"{visible_line(say(error.message))}\n")
+        return ExitCode.BAD_INPUT
 
     async def talk() -> int:
         nonlocal options

@@ -131,7 +131,7 @@ def calls_missing() -> ModelError:
 def endless_call() -> ModelError:
     """Explain a call whose arguments are one piece over and over."""
     message = told("The model wrote a call whose arguments repeat themselves without end.")
-    return ModelError(ModelErrorKind.MALFORMED, message, most_tries=2, hint=_ENDLESS)
+    return ModelError(ModelErrorKind.LOOP, message, most_tries=2, hint=_ENDLESS)
 
 
 def spent_on_thoughts() -> str:

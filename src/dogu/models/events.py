@@ -118,6 +118,7 @@ class ModelErrorKind(StrEnum):
     TIMEOUT = "timeout"
     INCOMPLETE = "incomplete"  # cut, empty, or ended without saying so
     MALFORMED = "malformed"  # the model's call, or the server's JSON
+    LOOP = "loop"  # what the model wrote has no end of its own
 
 
 MANY_TRIES = 99  # as many as the policy has time for

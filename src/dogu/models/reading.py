@@ -67,7 +67,7 @@ class Arguments(EndlessText):
         super().__init__(8_000)
 
     def watch(self, piece: object) -> None:
-        """Take a piece. Raises `ModelError` (MALFORMED) where they have no end."""
+        """Take a piece. Raises `ModelError` (LOOP) where they have no end."""
         if isinstance(piece, str) and self.add(piece):
             raise endless_call()
 

@@ -270,7 +270,7 @@ def _call_pieces(turn: Turn, index: int, style: str) -> list[JsonObject]:
     if style == "ollama":
         return [{"index": index, **whole}]
     place: JsonObject = {} if style == "no-index" else {"index": 0 if style == "index-0" else index}
-    pieces = pieces_of(whole["function"]["arguments"], 3)
+    pieces = pieces_of(whole["function"]["arguments"], max(3, turn.pieces))
     first = {**place, **whole, "function": {"name": whole["function"]["name"], "arguments": ""}}
     return [first, *({**place, "function": {"arguments": piece}} for piece in pieces)]
 
