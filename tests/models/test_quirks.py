@@ -290,7 +290,7 @@ def test_arguments_without_end_are_left_and_the_model_is_told(wire: type[Any], p
     answer, payload = wire(), msgspec.json.encode(events[wire])
     with pytest.raises(ModelError, match="without end") as caught:
         feed(answer, payload, 10_000)
-    assert caught.value.kind is ModelErrorKind.MALFORMED
+    assert caught.value.kind is ModelErrorKind.LOOP
     assert "repeated" in caught.value.hint
     assert caught.value.is_retryable
 

@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
 
 
 _FAILED_FOR_GOOD = frozenset(
-    {ErrorKind.IO_ERROR, ErrorKind.START_FAILED, ErrorKind.REMOTE_FAILED, ErrorKind.TOOL_FAILED, ErrorKind.DEFECT}
+    {ErrorKind.IO_ERROR, ErrorKind.START_FAILED, ErrorKind.REMOTE_FAILED, ErrorKind.TOOL_FAILED}
 )
 _LIMITS = (EndReason.STEP_LIMIT, EndReason.LOOP, EndReason.BUDGET, EndReason.CUT, EndReason.TIMEOUT)
 REFUSED = frozenset({ErrorKind.NOBODY_TO_ASK, ErrorKind.REFUSED, ErrorKind.DECLINED, ErrorKind.PROTECTED})
@@ -64,10 +64,12 @@ def of_turn(end: TurnEnd) -> ExitCode:
 
 
 def of_answers(answers: Iterable[ToolAnswer]) -> ExitCode:
-    """56 when anything was refused for want of a user; 54 when the last call failed and not by its arguments."""
+    """56 when anything was refused for want of a user; 54 when the last call failed by no argument of its, 70 by us."""
     kinds = [answer.result.error.kind if answer.result.error else None for answer in answers]
     if ErrorKind.NOBODY_TO_ASK in kinds:
         return ExitCode.NOBODY_TO_ASK
+    if kinds and kinds[-1] is ErrorKind.DEFECT:
+        return ExitCode.DEFECT
     return ExitCode.TOOL_FAILED if kinds and kinds[-1] in _FAILED_FOR_GOOD else ExitCode.DONE
 
 
@@ -77,6 +79,8 @@ def of_call(kind: ErrorKind | None) -> ExitCode:
         return ExitCode.DONE
     if kind in (ErrorKind.INVALID_ARGUMENTS, ErrorKind.UNKNOWN_TOOL):
         return ExitCode.BAD_INPUT
+    if kind is ErrorKind.DEFECT:
+        return ExitCode.DEFECT
     return ExitCode.NOBODY_TO_ASK if kind in REFUSED else ExitCode.TOOL_FAILED
 
 

@@ -106,6 +106,7 @@ class HeadlessRun:
         self._scope: anyio.CancelScope | None = None
         self._signal = 0
         self._has_ended = False
+        self._changes: Sequence[Change] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -115,7 +116,8 @@ class HeadlessRun:
     ) -> None:
         if not self._has_ended:
             is_cut_short = error is None or self._signal or self._out.lost
-            self._end(self._cut_short() if is_cut_short or error is None else self._explain(error))
+            ending = self._cut_short() if is_cut_short or error is None else self._explain(error)
+            self._end(ending, changes=self._changes)
 
     def bounded(self) -> anyio.CancelScope:
         """Return the scope in which the run is to take place: it ends with the time, or with the output."""
@@ -145,18 +147,27 @@ class HeadlessRun:
 
     async def answer(self, agent: Agent, prompt: Content, wanted: Wanted | None = None) -> ExitCode:
         """Run a turn, and say at its end how it ended; with `wanted` the answer is what that was given."""
-        self._has_ended = False
+        self._has_ended = is_at_rest = False
         try:
-            end = await agent.run(prompt, self._take)
-            ending = _of_turn(end) if wanted is None else await self._in_shape(agent, end, wanted)
-        except ModelError as error:
-            ending = Ending.failed(of_model_error(error), str(error.kind), error.message, error.retry_after_s)
+            ending = await self._ending_of(agent, prompt, wanted)
+            is_at_rest = True
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._settle(self._cut_short())
             raise
+        finally:
+            if not (is_at_rest or self._has_ended):  # by a defect, which is told once all is closed
+                with anyio.CancelScope(shield=True):
+                    self._changes = await to_thread.run_sync(self._facts.changes)
         await self._settle(ending)
         return self.code
+
+    async def _ending_of(self, agent: Agent, prompt: Content, wanted: Wanted | None) -> Ending:
+        try:
+            end = await agent.run(prompt, self._take)
+            return _of_turn(end) if wanted is None else await self._in_shape(agent, end, wanted)
+        except ModelError as error:
+            return Ending.failed(of_model_error(error), str(error.kind), error.message, error.retry_after_s)
 
     async def _in_shape(self, agent: Agent, end: TurnEnd, wanted: Wanted) -> Ending:
         """Ask again for the answer that is wanted, where the model only talked."""
@@ -180,8 +191,8 @@ class HeadlessRun:
 
     async def _settle(self, ending: Ending) -> None:
         jobs = await self._facts.settle_jobs()
-        changes = await to_thread.run_sync(self._facts.changes)
-        self._end(ending, jobs, changes)
+        self._changes = await to_thread.run_sync(self._facts.changes)
+        self._end(ending, jobs, self._changes)
 
     def _take(self, event: Event) -> None:
         self._tally.event(event)
@@ -224,10 +235,10 @@ def _of_turn(end: TurnEnd) -> Ending:
     if code is ExitCode.NOBODY_TO_ASK:
         message = told("Something was refused because nobody was here to approve it; see --approval-mode.")
         reason, error = "refused", RowError("refused", message)
-    elif code is ExitCode.TOOL_FAILED:
+    elif code in (ExitCode.TOOL_FAILED, ExitCode.DEFECT):
         failed = next(answer for answer in reversed(end.answers) if answer.result.error)
         message = told("The last call failed: {tool}.", tool=failed.call.name)
-        reason, error = "tool_failed", RowError("tool_failed", message)
+        reason, error = "tool_failed", RowError("tool_failed" if code is ExitCode.TOOL_FAILED else "defect", message)
     is_whole = end.reason is EndReason.DONE or end.text
     return Ending(reason, code, note, error, end.text if is_whole else None)
 
