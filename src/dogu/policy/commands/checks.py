@@ -124,7 +124,8 @@ def _set(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
 
 def _copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """Copying or moving out of the workspace: the last operand is where to."""
-    for index in [*reading.operands[1:][-1:]]:
+    makes_folders = any(name in ("-d", "--directory") for name, _, _ in reading.taken) and words[0].text == "install"
+    for index in reading.operands if makes_folders else reading.operands[1:][-1:]:
         found = check_value("folder", words[index])
         if found is not None:
             yield Danger(index, *found)
@@ -341,6 +342,19 @@ def _writes_help(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
 
 
+_TYPED = frozenset(("shell", "shell_plus", "dbshell"))
+
+
+def _python(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What a project's scripts of well-known names do with their first argument, more than its tasks."""
+    for at in reading.operands[:1]:
+        script, task = words[at].text.rpartition("/")[2], words[at + 1].text if at + 1 < len(words) else ""
+        if script == "manage.py" and task in _TYPED:
+            yield Danger(at + 1, Effect.RUNS, told("runs code that is typed"))
+        if script == "setup.py" and {"upload", "register"} & {word.text for word in words[at:]}:
+            yield Danger(at, Effect.REACHES, told("sends data"))
+
+
 def _node(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """`node inspect` runs what it is told on standard input, in any process of the person's."""
     for at in reading.operands[:1]:
@@ -401,6 +415,7 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "compiler": _compiler,
     "gh": _gh,
     "node": _node,
+    "python": _python,
     "writes_help": _writes_help,
     "cloud": _cloud,
 }

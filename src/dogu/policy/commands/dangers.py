@@ -11,6 +11,7 @@ from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program, find_program
 from dogu.policy.commands.values import check_value, leads_outside, written
+from dogu.policy.commands.wrappers import inner_commands
 from dogu.workspace.shell_syntax import Redirect, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
@@ -53,6 +54,8 @@ def _of_module(words: Sequence[Word], at: int, hints: Hints) -> Iterator[Danger]
     if called is None or name.startswith(("python", "pypy")) or name in _NO_MODULES:
         yield Danger(at, Effect.RUNS, told("runs the module {name}", name=name or word.text[:30]))
         return
+    if inner_commands(called, [Word.literal(called), *words[at + 1 :]]):
+        yield Danger(at, Effect.RUNS, told("runs a program or code that no rule names"))
     for each in dangers_of(called, [Word.literal(called), *words[at + 1 :]], hints):
         yield Danger(each.index + at, each.effect, each.reason)
 
