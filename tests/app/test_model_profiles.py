@@ -116,6 +116,18 @@ def test_a_model_is_told_where_it_is_and_whether_anybody_is_there(tmp_path: Path
     assert "Nobody is here" not in system_prompt(["/w"], (), Surroundings())
 
 
+def test_a_model_is_told_what_lies_at_the_top_of_its_folder(tmp_path: Path) -> None:
+    options = options_with(tmp_path, {})
+    root = tmp_path / "root"
+    (root / "src").mkdir()
+    for name in (".env", "b\n.txt", "x" * 100, *(f"{number:02}.md" for number in range(40))):
+        (root / name).touch()
+    text = "\n".join(surroundings_of(Start(options, read_settings(options)), str(root), {}).notes)
+    assert "At its top: 00.md, 01.md, " in text
+    assert " 29.md and 11 more." in text
+    assert ".env" not in text
+
+
 def test_our_words_can_be_replaced_and_added_to(tmp_path: Path) -> None:
     options = options_with(tmp_path, {})
     root = str(tmp_path / "root")

@@ -391,6 +391,16 @@ def test_the_schema_is_that_of_the_rows():
     assert json.loads(_SCHEMA.read_text()) == row_schema()
 
 
+def test_what_every_request_begins_with_stays_small(program: Program):
+    """Four letters count as a token, as everywhere; less than 4,000 above the 3,964 that it once was."""
+    with FakeGemini(["ok"]) as server:
+        assert program.run("-p", "go", environ=environ(server)).returncode == 0
+        (request,) = server.requests
+    begins = len(json.dumps(request.body["tools"], ensure_ascii=False)) + len(request.system)
+    assert begins // 4 < 3_964 + 4_000
+    assert "ask_user" not in request.tool_names  # nobody is there
+
+
 _SHAPE = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from dogu.agent.system_prompt import Surroundings
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from dogu.app.options import Start
 
 _LARGEST_BYTES = 256 * 1024
+_MOST_NAMED, _LONGEST_NAME, _MOST_LOOKED_AT = 30, 60, 2_000
 _VARIABLE = "GEMINI_SYSTEM_MD"
 _MODES = {
     "default": "changes and commands are asked about",
@@ -39,6 +41,7 @@ def surroundings_of(
     notes = [
         f"Date: {today}. System: {system_name()}; commands run in {shell_called(settings.shell.program)}.",
         _git(root),
+        _top(root),
         _sandbox(settings.sandbox.mode, is_open=settings.sandbox.network_is_allowed),
     ]
     return Surroundings(
@@ -71,6 +74,20 @@ def _git(root: str) -> str:
     branch = head.removeprefix("ref: refs/heads/")
     where = f"on branch {branch}" if branch != head else "on no branch"
     return f"The workspace is in a git repository, {where if where.isprintable() else 'on a branch'}."
+
+
+def _top(root: str) -> str:
+    """Name what lies at the top of the workspace, folders with a slash; what is hidden, or oddly named, is left out."""
+    names: list[str] = []
+    try:
+        with os.scandir(root) as entries:
+            for entry in islice(entries, _MOST_LOOKED_AT):
+                if not entry.name.startswith(".") and entry.name.isprintable() and len(entry.name) <= _LONGEST_NAME:
+                    names.append(f"{entry.name}/" if entry.is_dir() else entry.name)
+    except OSError:
+        return ""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"At its top: {', '.join(sorted(names)[:_MOST_NAMED])}{more}." if names else ""
 
 
 def _sandbox(mode: str, *, is_open: bool) -> str:
