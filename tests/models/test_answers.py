@@ -88,6 +88,8 @@ def test_arguments_nested_without_end_are_a_problem() -> None:
     args, problem = read_arguments('{"a":' + "[" * 100_000)
     assert args is None
     assert "send an object" in problem
+    cut = '{"content": "' + 'say \\"so\\"\\n' * 30_000
+    assert read_arguments(cut, is_whole=False)[0] is None
 
 
 def test_an_id_that_is_missing_or_taken_is_replaced_by_one_of_ours() -> None:

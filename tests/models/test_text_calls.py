@@ -169,3 +169,15 @@ def test_a_call_in_text_that_was_cut_is_told_to_be_one() -> None:
     events = answer.finish()
     assert calls_in(events) == [("f", None)]
     assert "limit of output tokens" in next(each.problem for each in events if isinstance(each, FunctionCallEvent))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>f\n" + "<arg_key>a</arg_key><arg_value>b</arg_value>" * 2_000 + "c</tool_call>",
+        "<tool_call>f\n" + "<arg_key>" * 5_000 + "</arg_key><arg_value>" * 5_000,
+        "<|channel|>o" + "si" * 50_000,
+    ],
+)
+def test_a_call_that_does_not_end_takes_no_time(text: str) -> None:
+    assert not calls_in(read(text, size=len(text)))

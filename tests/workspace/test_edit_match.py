@@ -209,7 +209,7 @@ def test_two_places_that_differ_in_white_space_only_are_ambiguous() -> None:
     found = refusal("if a:\n    run(x)\nelse:\n        run(x)\n", "run( x )", "stop(x)")
     assert found.why is Why.AMBIGUOUS
     assert found.lines == ((2, 2), (4, 4))
-    assert after("  a(b)\n    a(b)\n", "a( b )", "c( b )", 2) == "  c( b )\n    c( b )\n"
+    assert after("  a(b)\n    a(b)\n", "a( b )", "c( b )", 2) == "  c(b)\n    c(b)\n"
 
 
 # blocks that are wrapped, unwrapped, moved
@@ -758,6 +758,18 @@ def test_line_breaks_written_out_in_new_code_are_refused_where_they_break_it() -
         ("    foo()\n", "foo()", "    foo()", "        foo()\n"),
         ("aa\n\nbb\ncc\n", "aa\nbb\ncc", "aa\n\nbb\ndd", "aa\n\nbb\ndd\n"),
         ("aa\n\nbb\ncc\n", "aa\nbb\ncc", "aa\n\nxx\nbb\ncc", "aa\n\nxx\nbb\ncc\n"),
+        (
+            "long = one + two;\nmore();\n",
+            "long= one + two;\nmore();",
+            "length= one + two;\nmore();",
+            "length = one + two;\nmore();\n",
+        ),
+        (
+            "long = one + two;\nmore();\n",
+            "long= one + two;\nmore();",
+            "long.of= one + two;\nmore();",
+            "long.of = one + two;\nmore();\n",
+        ),
     ],
 )
 def test_what_is_left_of_a_line_stays_beside_what_it_belongs_to(text: str, old: str, new: str, result: str) -> None:
@@ -781,3 +793,8 @@ def test_a_new_string_that_is_garbled_alone_is_refused(text: str, old: str, new:
     found = match_edit(text, old, new)
     assert isinstance(found, Refusal)
     assert reason in found.reason
+
+
+@pytest.mark.parametrize("new", ['x = "' + '\\"' * 50_000, "'" + "\\" * 50_001, "a\\n" + "'\"" * 50_000])
+def test_quotes_and_backslashes_that_nothing_closes_take_no_time(new: str) -> None:
+    assert isinstance(match_edit("a\n", "a", new), Edit | Refusal)

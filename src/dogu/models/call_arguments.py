@@ -15,8 +15,9 @@ NO_NAME = "The call has no function name: call one of the declared functions by 
 _LONGEST_NAME = 128
 _UNSOUND = re.compile(r"[^A-Za-z0-9_.:-]")
 _SHOWN_CHARS = 40
-_FENCED = re.compile(r"```\w*\n?(.*?)\n?```", re.DOTALL)
-_STRING = re.compile(r'("(?:[^"\\]|\\.)*")', re.DOTALL)
+_FENCED = re.compile(r"```\w*+\n?(.*?)\n?```", re.DOTALL)
+_STRING = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))', re.DOTALL)
+_WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _LAST_COMMA = re.compile(r",(\s*[}\]])")
 _NONE = frozenset(("None", "nil", "undefined", "NULL"))
 _CLOSERS = {"{": "}", "[": "]"}
@@ -119,9 +120,10 @@ def without_fence(text: str) -> str:
 def _missing_brackets(text: str) -> str:
     """Return the brackets that are open at the end; none where a string is, whose end nobody knows."""
     open_: list[str] = []
-    outside = re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)
-    if '"' in outside:
+    pieces = _STRING.split(text)  # strings stand at the odd places
+    if len(pieces) > 1 and not pieces[-1] and not _WHOLE_STRING.fullmatch(pieces[-2]):
         return ""
+    outside = "".join(pieces[::2])
     for char in outside:
         if char in _CLOSERS:
             open_.append(_CLOSERS[char])

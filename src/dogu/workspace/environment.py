@@ -61,7 +61,7 @@ _SECRET = re.compile(
     r"PASSWORD|PASSPHRASE|CREDENTIALS?|COOKIES?)(?:_|$)",
     re.IGNORECASE,
 )
-_PASSWORD_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
+_PASSWORD_IN_URL = re.compile(r"://[^/@\s]{0,2000}:[^/@\s]{1,2000}@")
 OWN_KEYS = frozenset(
     {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "OPENAI_API_KEY", "DOGU_API_KEY"}
 )

@@ -69,13 +69,19 @@ def test_a_script_for_sed_is_read_in_one_go_however_long(command: str) -> None:
     assert gate(f"sed '{command * 2_000}e'", ["sed"]) == "ask"
 
 
-@pytest.mark.parametrize("program", ["print ", "(", '"a" ', "/[a", "/", "print >"])
+@pytest.mark.parametrize("program", ["print ", "(", '"a" ', "/[a", "/", "print >", "/[\\\\/][", "/[\\\\/][][\\\\/]["])
 def test_a_program_for_awk_too(program: str) -> None:
     assert gate(f"awk '{program * 10_000} | x'", ["awk"]) == "ask"
 
 
 @pytest.mark.parametrize(
-    "text", ["echo " + "a[" * 50_000, "read " + "a[" * 50_000, "[[ a == " + "@(a)" * 20_000 + " ]]"]
+    "text",
+    [
+        "echo $((" + ")" * 50_000 + "))",
+        "echo " + "a[" * 50_000,
+        "read " + "a[" * 50_000,
+        "[[ a == " + "@(a)" * 20_000 + " ]]",
+    ],
 )
 def test_brackets_without_an_end_take_no_time(text: str) -> None:
     assert gate(text, ["*"], ["rm"]) in ("allow", "deny")

@@ -11,7 +11,7 @@ _AWK_TOKEN = re.compile(
     |(?P<blank>(?:[ \t]|\\\n)+)|(?P<line>\n)|(?P<operator>\|&|\|\||&&|>>|[-+*/%^<>=!]=|\+\+|--|[^\s"\#A-Za-z_0-9])""",
     re.VERBOSE | re.DOTALL,
 )
-_AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\n\\]|\\.)*\])*/", re.DOTALL)
+_AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?:[^\]\n\\]|\\.)*+\])*+/", re.DOTALL)
 _AWK_MAY_END_OPERAND = (")", "++", "--")
 _AWK_PUTS_OPERATOR_AFTER = frozenset(
     "print printf return in case getline delete if while for do else exit next BEGIN END function func".split()

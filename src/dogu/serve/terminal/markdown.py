@@ -39,7 +39,7 @@ _LOOKS = {
 }
 _PAINTED = {"markdown.code": "cyan", "markdown.link_url": "blue", "markdown.hr": "dim"}  # by our own palette
 _NARROWEST = 20
-_TASK = re.compile(r"^(\s*[-*+] )\[([ xX])\] ", re.MULTILINE)
+_TASK = re.compile(r"^([ \t]*[-*+] )\[([ xX])\] ", re.MULTILINE)
 _EDGE = "│ "
 
 

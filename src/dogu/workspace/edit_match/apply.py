@@ -109,6 +109,8 @@ class _Weaver:
             return self._insertion(old.start, body) if body else []
         self._check(old, held)
         first, last = self.rows[held[0]].first, self.rows[held[-1]].last
+        if body:
+            first, last = self._with_what_is_there(old, first, last, body)
         start, end = self.at.span(first, last)
         if body:
             return [Replacement(start, end, "\n".join(body))]
@@ -132,6 +134,20 @@ class _Weaver:
             raise UncleanError("a line that is wrapped otherwise in the file changes only in part")
         if any(rows[right].first > rows[left].last + 1 for left, right in pairwise(held)):
             raise UncleanError("lines of the file that old_string doesn't have lie between changed ones")
+
+    def _with_what_is_there(self, old: range, first: int, last: int, body: list[str]) -> tuple[int, int]:
+        """Return the lines `first` to `last` of the rows `old` with those beside them that `old` leaves out and the new
+        lines bring again.
+        """
+        above, below = self.at.above[old.start] + 1, self.at.below[old.stop]
+        before = [self.at.line(number).strip() for number in range(above, first)] if above else []
+        after = [self.at.line(n).strip() for n in range(last + 1, below)] if below < len(self.at.starts) else []
+        lines = [line.strip() for line in body]
+        if before and lines[: len(before)] == before:
+            first, lines = above, lines[len(before) :]
+        if after and lines[-len(after) :] == after:
+            last = below - 1
+        return first, last
 
     def _insertion(self, i: int, body: list[str]) -> list[Replacement]:
         """Write new lines between the rows `i - 1` and `i`: after the row above, before the row below where none is
@@ -228,7 +244,7 @@ class _Weaver:
             (row.text[left.old_end : right.old_start], self.place.text[left.end : right.start])
             for left, right in pairwise(row.units)
         ]
-        return any(ours != theirs and len(ours) == len(theirs) for ours, theirs in gaps)
+        return any(ours != theirs for ours, theirs in gaps)
 
     def _merge(self, row: Row, body: str) -> str:
         """Write `body` over a line that `old` has otherwise: the file's characters where `old` and `new` agree, the new
@@ -244,13 +260,19 @@ class _Weaver:
         begins = {unit.old_start: unit.start for unit in row.units}
         ends = {unit.old_end: unit.end for unit in row.units}
         merged = ""
-        for tag, i1, i2, j1, j2 in opcodes([row.text[start:end] for start, end in old], new):
+        steps = [*opcodes([row.text[start:end] for start, end in old], new)]
+        for number, (tag, i1, i2, j1, j2) in enumerate(steps):
             if tag != "equal":
                 merged += self.characters.apply("".join(new[j1:j2]), merged, body)
                 continue
             first, last = old[i1][0], old[i2 - 1][1]
-            # A gap belongs to what is before it: it may hold characters that `old` doesn't have.
+            # A gap belongs to what is before it: it may hold characters that `old` doesn't have. But one of blanks that
+            # `old` doesn't have at all stays before what follows, whatever comes to stand before that.
             start, end = begins.get(first, ends.get(first)), begins.get(last, ends.get(last))
+            if number and self._is_gap(ends.get(first), start) and j1 > steps[number - 1][3]:
+                start = ends[first]
+            if number + 1 < len(steps) and steps[number + 1][1] == steps[number + 1][2]:
+                end = ends[last] if self._is_gap(ends.get(last), end) else end
             if start is None or end is None:
                 raise UncleanError("a changed line differs from old_string inside a word")
             kept = self.place.text[start:end]
@@ -258,6 +280,9 @@ class _Weaver:
                 raise UncleanError("a blank or a hyphen of a line that changes is another in the file, here and there")
             merged += kept
         return merged
+
+    def _is_gap(self, start: int | None, end: int | None) -> bool:
+        return start is not None and end is not None and start < end and self.place.text[start:end].isspace()
 
     def final_newline(self) -> list[Replacement]:
         """Delete the newline that `old` ends with and `new` doesn't where a blank line follows, so that no lines are

@@ -212,7 +212,7 @@ def _shared_spots(
 
 
 _FENCE_MARK = "```"
-_QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1).)*\1""", re.DOTALL)
+_QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1)[^\\]){0,1000}+\1""", re.DOTALL)
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
 # follows begins a line.
 _WRITTEN_BREAK = re.compile(r"[\w;{}()\[\],>:][ \t]*\\n(?:[ \t]|[\w<}\])@#.-])")

@@ -49,7 +49,7 @@ _CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
 _SIGNS = {"→": "->", "⇒": "=>", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "—": "--", "•": "*"}
 
 
-_CONTINUED = re.compile(r"[ \t]*\\(?=\n)")
+_CONTINUED = re.compile(r"(?<![ \t])[ \t]*+\\(?=\n)")
 _GOES_ON = re.compile(r"\\\s*$")
 
 

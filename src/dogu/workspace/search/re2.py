@@ -21,7 +21,7 @@ from dogu.workspace.search.query import Counted, MatchedLine, SearchLimits, Sear
 from dogu.workspace.search.source import Source, cut_around, open_beneath, source_of
 
 _LARGEST_BYTES = 256 << 20
-_SET_OPERATION = re.compile(r"\[[^\]]*(?:&&|--|~~)")
+_SET_OPERATION = re.compile(r"\[[^\]]{0,1000}(?:&&|--|~~)")
 _ASCII_ONLY = re.compile(r"\\[wWdDsSbB]")
 _BINARY_BYTES = 1 << 16
 

@@ -152,7 +152,8 @@ def unquoted_line(text: str) -> str:
     if last == 0:
         return text[1:]
     inner = text[1:last]
-    if re.match(r"[^\s]*[\\/:][^\s\"]*\s", inner) and text.count('"') == 2:
+    first = re.match(r"\S*+(?=\s)", inner)
+    if first and re.search(r"[\\/:]", first[0]) and text.count('"') == 2:
         raise UnprovenError(told("cmd.exe may take it for one name or for several words"))
     return inner + text[last + 1 :]
 

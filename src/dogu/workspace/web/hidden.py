@@ -74,9 +74,9 @@ UNSHOWN_TAGS = frozenset(
     "script style template head title meta link svg math canvas iframe object embed audio video map datalist "
     "noembed noframes param source track".split()
 )
-_COMMENT = re.compile(r"/\*.*?\*/", re.S)
-_RULE = re.compile(r"([^{}]{1,2000})\{([^{}]{0,5000})\}")
-_LENGTH = re.compile(r"(-?(?:\d+\.?\d*|\.\d+))\s*(px|pt|em|rem|ex|ch|vw|vh|vmin|vmax|%|in|cm|mm)?\s*$")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.S)
+_RULE = re.compile(r"(?<![^{}])([^{}]{1,2000}+)\{([^{}]{0,5000}+)\}")
+_LENGTH = re.compile(r"(-?(?:\d++\.?\d*+|\.\d++))\s*+(px|pt|em|rem|ex|ch|vw|vh|vmin|vmax|%|in|cm|mm)?+\s*$")
 _PIXELS = {"px": 1, "pt": 1.33, "em": 16, "rem": 16, "ex": 8, "ch": 8, "vw": 12, "vh": 8, "in": 96, "cm": 38, "mm": 4}
 _NOTHING = re.compile(r"rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?\s*\)")
 _CLIPPED = re.compile(r"inset\(\s*(?:5\d|[6-9]\d|100)%|circle\(\s*0|polygon\(\s*0\s+0\s*,\s*0\s+0\s*,\s*0\s+0")
@@ -209,11 +209,11 @@ def _without_at_rules(sheet: str) -> str:
     """Leave out conditional rules, which hold for a width, a medium or a script that isn't ours; `screen` stays."""
     kept: list[str] = []
     at = 0
-    for match in re.finditer(r"@[\w-]+([^{};]*)([{;])", sheet):
+    for match in re.finditer(r"@[\w-]++([^{};]*+)(?:([{;])|(?=\}|\Z))", sheet):
         if match.start() < at:
             continue
         kept.append(sheet[at : match.start()])
-        at = match.end() if match[2] == ";" else _block_end(sheet, match.end())
+        at = _block_end(sheet, match.end()) if match[2] == "{" else match.end()
         if match[1].strip().lower() in ("screen", "all") and match[2] == "{":
             kept.append(sheet[match.end() : at - 1])
     return "".join([*kept, sheet[at:]])
