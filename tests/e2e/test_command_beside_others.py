@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from subprocess import CompletedProcess
 
 import pytest
 
-from e2e.program import Program
+from e2e.program import PROGRAM, Program
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap on this machine")
 
@@ -87,3 +89,70 @@ def test_force_goes_on_with_the_undo_that_had_to_leave_something(program: Progra
     assert (first.read_text(), second.read_text()) == ("mine\n", "1\n")
     assert program.run("undo", "--force").returncode == 0
     assert (first.read_text(), notes.read_text()) == ("1\n", "person\n")
+
+
+_RENAMING = """
+import os
+def tried(old, new):
+    try:
+        os.rename(old, new)
+        print(old, new, "done")
+    except OSError as error:
+        print(old, new, type(error).__name__, error.errno)
+tried("dir", "dir2")
+tried("dir2/sub", "up")
+tried("up", "full")
+tried("dir2", "dir2/empty/in")
+tried("dir2", "none/there")
+os.mkdir("place")
+tried("dir2", "place")
+descriptor = os.open("place", os.O_RDONLY)
+os.rename("empty", "hollow", src_dir_fd=descriptor, dst_dir_fd=descriptor)
+"""
+
+
+def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program) -> None:
+    words = (shutil.which("unshare") or "", "-Ur")
+    if not words[0] or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces of a user's own here")
+    for path in ("dir/sub", "dir/empty", "full/of"):
+        (program.root / path).mkdir(parents=True)
+    (program.root / "dir/a").write_text("a\n")
+    (program.root / "dir/sub/b").write_text("b\n")
+    os.link(program.root / "dir/a", program.root / "dir/sub/again")
+    os.symlink("a", program.root / "dir/link")
+    os.mkfifo(program.root / "dir/pipe")
+    (program.root / "dir/sub").chmod(0o750)
+    os.utime(program.root / "dir/sub", ns=(10**18, 10**18))
+    (program.root / "rename.py").write_text(_RENAMING)
+    before = _facts(program)
+    twin = program.root.parent / "twin"
+    subprocess.run(["cp", "-a", program.root, twin], check=True)
+    wanted = subprocess.run([sys.executable, "rename.py"], cwd=twin, capture_output=True, text=True, check=True)
+
+    def dogu(*argv: str) -> CompletedProcess[bytes]:
+        return subprocess.run(
+            [*words, *PROGRAM, *argv], cwd=program.root, env=program.environ(), capture_output=True, check=False
+        )
+
+    command = json.dumps({"command": "python3 rename.py 2>&1"})
+    done = dogu("call", "run_shell_command", command, "--approval-mode", "yolo")
+    assert done.returncode == 0, done.stderr
+    if b"without one" in done.stdout:
+        pytest.skip("this kernel tells no renames")
+    assert wanted.stdout.replace("\n", "") in done.stdout.decode().replace("\n", "")
+    assert _facts(program) == _facts(Program(twin, program.home))
+    assert dogu("undo").returncode == 0
+    assert _facts(program) == before
+
+
+def _facts(program: Program) -> dict[str, object]:
+    """What lies in the folder: kinds, modes, contents and which names are of one file."""
+    found: dict[str, object] = {}
+    names: dict[int, str] = {}
+    for path in sorted(program.root.rglob("*")):
+        status = path.lstat()
+        one = names.setdefault(status.st_ino, str(path.relative_to(program.root)))
+        held = path.read_text() if path.is_file() else os.readlink(path) if path.is_symlink() else ""
+        found[str(path.relative_to(program.root))] = (status.st_mode, held, one)
+    return found

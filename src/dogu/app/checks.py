@@ -144,6 +144,7 @@ def _check_layers(options: Options, settings: Settings) -> Check:
     from tempfile import TemporaryDirectory
 
     from dogu.workspace.launcher.layers import holds_renames
+    from dogu.workspace.launcher.renames import can_tell
     from dogu.workspace.layer.make import why_none
 
     advice = say("Without layers, undo leaves what changed while a command ran, unless it is told --unsure.")
@@ -158,7 +159,7 @@ def _check_layers(options: Options, settings: Settings) -> Check:
         why = str(error)
     if why:
         return Check("layers", Health.POOR, say("none: {why}", why=say(why)), advice)
-    if holds_renames():
+    if holds_renames() or can_tell():
         return Check("layers", Health.GOOD, say("held"))
     return Check("layers", Health.GOOD, say("held, but for commands that rename a folder that was there before"))
 

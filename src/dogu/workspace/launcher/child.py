@@ -33,7 +33,10 @@ def become(
             from dogu.workspace.launcher.layers import enter
 
             step = "layer"
+            from dogu.workspace.launcher.renames import tell
+
             directory = enter(order["confinement"]["layers"], directory)
+            tell(order["renames"])
             step = "directory"
         os.fchdir(directory)
         step = "streams"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Sequence
 
 # name -> (x86_64, aarch64); None where the machine has no such call
 _REFUSED: dict[str, tuple[int, int | None]] = {
@@ -82,6 +83,7 @@ AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 _NUMBER, _ARCH, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data; arguments' lower halves
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW = 0x7FFF0000
+_TELL = 0x7FC00000
 _EPERM = 0x00050000 | errno.EPERM
 _ENOSYS = 0x00050000 | errno.ENOSYS
 
@@ -113,6 +115,15 @@ def program(machine: str, families: tuple[int, ...]) -> bytes:
     lines += _on_argument(_IOCTL[column], _SECOND, _split(typing))
     made = _split([_line(_EQUAL, family, 0, 1) + _line(_RETURN, _ALLOW) for family in families])
     lines += _on_argument(_SOCKET[column], _FIRST, [*made, _line(_RETURN, _EPERM)])
+    return b"".join([*lines, _line(_RETURN, _ALLOW)])
+
+
+def telling(machine: str, numbers: Sequence[int]) -> bytes:
+    """Return a filter, as `program` does, that tells these calls to who listens and lets all others be."""
+    _, arch = _MACHINES[machine]
+    lines = [_line(_LOAD, _ARCH), _line(_EQUAL, arch, 1, 0), _line(_RETURN, _ALLOW), _line(_LOAD, _NUMBER)]
+    for number in numbers:
+        lines += [_line(_EQUAL, number, 0, 1), _line(_RETURN, _TELL)]
     return b"".join([*lines, _line(_RETURN, _ALLOW)])
 
 

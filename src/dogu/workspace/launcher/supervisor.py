@@ -13,7 +13,7 @@ import re
 import select
 import signal
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dogu.workspace.launcher import child, tree
 from dogu.workspace.launcher.descriptors import KEYS, waking_pipe, widen
@@ -23,6 +23,9 @@ from dogu.workspace.launcher.job_folder import KEEP, STOP, JobFolder
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.launcher.ring import OutputRing
 from dogu.workspace.launcher.terminal import Terminal
+
+if TYPE_CHECKING:
+    from dogu.workspace.launcher.renames import Renames
 
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
 LINGER_S = 0.2  # what the foreground's end leaves to late writers
@@ -53,6 +56,7 @@ class Supervisor:
         self._terminal: Terminal | None = None
         self._draws = False
         self._inside: Inside | None = None
+        self._renames: Renames | None = None
         self._poller = select.poll()
         self._pid = self._command_pid = 0
         self._status: int | None = None
@@ -83,14 +87,15 @@ class Supervisor:
             self._flush_outbox(wait=True)
             return
         inside = (self._inside.near,) if self._inside else ()
-        for descriptor in (wake_read, self._control.fileno(), *self._pipes, *inside):
+        renames = (self._renames.listener,) if self._renames and self._renames.listener >= 0 else ()
+        for descriptor in (wake_read, self._control.fileno(), *self._pipes, *inside, *renames):
             self._poller.register(descriptor, select.POLLIN)
         while self._phase != "over":
-            for descriptor, _event in self._poller.poll(self._wait_ms()):
+            for descriptor, event in self._poller.poll(self._wait_ms()):
                 if descriptor == wake_read:
                     _discard(wake_read)
                 else:
-                    self._hear(descriptor)
+                    self._hear(descriptor, event)
             self._turn(time.monotonic())
             self._flush_outbox()
             if self._terminal:
@@ -99,19 +104,25 @@ class Supervisor:
             self._folder.note_end(self._status, self._reason)
         self._flush_outbox(wait=True)
 
-    def _hear(self, descriptor: int) -> None:
-        if descriptor in self._pipes:
+    def _hear(self, descriptor: int, event: int) -> None:
+        if self._renames and descriptor == self._renames.listener:
+            self._answer(self._renames, event)
+        elif descriptor in self._pipes:
             self._take(descriptor)
         elif self._inside and descriptor == self._inside.near:
             self._hear_inside(self._inside)
         else:
             self._listen()
 
+    def _answer(self, renames: Renames, event: int) -> None:
+        if not (event & select.POLLIN and renames.answer()):
+            self._poller.unregister(renames.listener)
+            renames.close()
+
     def _start(self) -> bool:
         out_write, err_write = self._outputs()
         complaints_read, complaints_write = os.pipe()
-        if self._order["confinement"] and self._order["confinement"].get("outer"):
-            self._inside = Inside()
+        self._make_ends(self._order["confinement"] or {})
         self._pid = self._command_pid = os.fork()
         if self._pid == 0:
             streams = (out_write if self._terminal else self._descriptors["stdin"], out_write, err_write)
@@ -133,9 +144,21 @@ class Supervisor:
             number, _, step = complaint.decode().partition(" ")
             self._tell("failed", errno=int(number), step=step)
             return False
+        if self._renames:
+            self._renames.started()
         if self._has_own_streams:
             self._tell("running")
         return True
+
+    def _make_ends(self, confinement: dict[str, Any]) -> None:
+        """Make this side's ends of the talks with what stands between us and the command."""
+        if confinement.get("outer"):
+            self._inside = Inside()
+        if confinement.get("layers"):
+            from dogu.workspace.launcher.renames import Renames
+
+            self._renames = Renames()
+            self._order["renames"] = self._renames.far
 
     def _outputs(self) -> tuple[int, int]:
         """Return what the command writes to, standard output and standard error."""
@@ -366,6 +389,7 @@ class Supervisor:
             "pids": self._family.members(),
             "bytes": self._bytes(),
             "foreground": self._terminal.foreground() if self._terminal else 0,
+            "refused_rename": bool(self._renames and self._renames.refused),
             "failure": next((ring.failure for ring in self._rings.values() if ring.failure), ""),
         }
 

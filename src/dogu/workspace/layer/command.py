@@ -16,6 +16,7 @@ from glob import glob
 
 from dogu.workspace.held import head_of, held, untold
 from dogu.workspace.launcher.layers import holds_renames
+from dogu.workspace.launcher.renames import can_tell
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.ending import Ending
 from dogu.workspace.layer.make import Layer, Layers, clear_dead, make, shared_place
@@ -42,7 +43,9 @@ _BETWEEN_WORDS = re.compile(r"""[\s'"<>=`]+""")
 _ONLY_NAMES = re.compile(
     r"\s*(?:rm|mv|ln|ls|stat|find|test|\[|chmod|chown|touch|unlink|mkfifo)\s[^<>]*$"
 )  # opens nothing
-_RENAMES = re.compile(r"\bgit\b[^|;&\n]*\s(?:mv|worktree\s+move|submodule)\b|\brename\w*\b")  # where `mv` would copy
+_RENAMES = re.compile(
+    r"\bgit\b[^|;&\n]*\s(?:mv|worktree\s+move|submodule)\b|\brename\w*\b"
+)  # refused where none are told
 
 
 class CommandLayers:
@@ -85,7 +88,7 @@ class CommandLayers:
             return True
         if _opens_pipe(command, roots):
             return True
-        return not holds_renames() and _RENAMES.search(command) is not None
+        return _RENAMES.search(command) is not None and not (holds_renames() or can_tell())
 
     def give_up(self, layers: Layers) -> None:
         """Take note that the kernel makes no layers here."""

@@ -236,7 +236,12 @@ class _AskedHosts:
 
 
 def _wanted_to_rename(result: ProcessResult) -> bool:
-    """Whether the command failed at what an unprivileged layer can't: renaming a folder that was there before."""
+    """Whether the command failed at what an unprivileged layer can't: renaming a folder that was there before.
+
+    Where renames are told (`launcher.renames`) that is known, elsewhere what the command says must do.
+    """
+    if result.refused_rename:
+        return True
     output = f"{result.stderr[-_MOST_READ_CHARS:]}\n{result.stdout[-_MOST_READ_CHARS:]}"
     return bool(result.exit_code) and not holds_renames() and any(word in output for word in _BOUNDARY)
 

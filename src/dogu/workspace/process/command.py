@@ -82,7 +82,8 @@ class ProcessResult(msgspec.Struct, frozen=True):
     Exactly one of `exit_code` and `signal` is set, unless its supervisor was lost. `error` says why it was ended, if it
     was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
     `refused_hosts` were asked for while it ran and aren't among those it may reach. `moved` says why it goes on in the
-    background: `asked` by the user, `timeout`, or its wait was over: `matched`, `quiet`, `waited`.
+    background: `asked` by the user, `timeout`, or its wait was over: `matched`, `quiet`, `waited`. `refused_rename`: it
+    wanted to rename a folder, which its layer couldn't do.
     """
 
     stdout: str
@@ -98,6 +99,7 @@ class ProcessResult(msgspec.Struct, frozen=True):
     output_files: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     duration_s: float = 0.0
     refused_hosts: tuple[str, ...] = ()
+    refused_rename: bool = False
     moved: str = ""
 
 

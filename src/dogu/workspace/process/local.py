@@ -128,6 +128,7 @@ class LocalProcesses:
             pgid=line.pid,
             error=error_of(command, facts),
             background_pids=tuple(facts["pids"]),
+            refused_rename=facts.get("refused_rename", False),
             timed_out=facts["reason"] in ("timeout", "idle"),
             truncated=truncated,
             output_bytes=sum(facts["bytes"].values()),
