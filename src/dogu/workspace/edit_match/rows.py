@@ -235,7 +235,11 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
         return False  # nothing but white space changes, so that is what is meant
     edges = {*_witnesses(shifted, new, [(at.head, written[0])]), *_base_witness(at, new, lost_head=lost_head)}
     lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs] if pairs else [])]
-    if edges == {False} or (True not in lines and any(i in shifted for i, _ in pairs)):
+    if edges == {False}:
+        return False
+    if True not in lines and any(i in shifted for i, _ in pairs):
+        if edges == {True} and False in lines:
+            raise UncleanError("new_string begins as deep as the file does, and goes on as old_string has it")
         return False
     contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)
     if contradicted and True in edges:
