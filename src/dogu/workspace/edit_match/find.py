@@ -47,7 +47,7 @@ _HEADS = frozenset("async class def elif else except finally for if match try wh
 _CLOSERS = ("}", ")", "]")
 _AROUND_CHARS = 2000
 _COMMENT_BEHIND = re.compile(r"\s*(?:#|//|/\*|--\s|<!--)")
-_GOES_ON = re.compile(r"\s*[-+*/.&|?:=,)\]}%<>]")
+_GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 
 
 def occurrences(text: str, old: str) -> list[int]:
@@ -108,6 +108,10 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     if _COMMENT_BEHIND.match(after):
         body = "\n".join([*lines[:at], lines[at] + after, *lines[at + 1 :]])
         return [Replacement(span[0], span[1] + len(after), body)]
+    if lines[-1].strip() != last and ((old + after[:1])[-2:].isalnum() or is_comment_mark(last)) and after.strip():
+        raise UncleanError(
+            f"{after.strip()[:20]!r}, behind old_string in its line, would end another: send whole lines"
+        )
     goes_on = len(indent_of(lines[at + 1])) > len(indent_of(lines[at])) or _GOES_ON.match(lines[at + 1])
     if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
         raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
