@@ -452,6 +452,89 @@ async def test_a_part_of_a_database_is_kept_only_with_the_rest(place: Place):
     assert sqlite(place, _ROWS) == "[1, 2] [('ok',)]"
 
 
+_TEXT = "".join(f"line {number}\n" for number in range(20))
+
+
+def text_at(path: str) -> str:
+    return Path(path).read_text()
+
+
+def edited(text: str, number: int) -> str:
+    return text.replace(f"line {number}\n", f"line {number}, changed\n")
+
+
+@pytest.mark.parametrize(
+    "command", ["sed -i 's/^line 3$/line 3, changed/' t", "perl -pi -e 's/^line 3$/line 3, changed/' t"]
+)
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_what_both_changed_in_a_text_is_put_together_where_the_user_says_so(
+    command: str, is_asked: bool, place: Place
+):
+    file = place.root / "t"
+    file.write_text(_TEXT)
+    questions: list[Confirmation] = []
+
+    async def answer(question: Confirmation) -> Answer | None:
+        questions.append(question)
+        if len(questions) == 1:  # it is shown before it is kept, and somebody goes on working meanwhile
+            file.write_text(edited(_TEXT, 15))
+            return Answer(is_yes=True)
+        return Answer(is_yes=True) if is_asked else None
+
+    told = await place.run(command, how=How(is_preview=True), ask=answer)
+    assert "both changes together" in str(questions[1].title)
+    assert "+line 3, changed" in str(questions[1].display)
+    if is_asked:
+        assert file.read_text() == edited(edited(_TEXT, 3), 15)
+        assert (await to_thread.run_sync(place.journal.undo)).done
+    else:
+        merged = re.search(r"own version is in (\S+)\.(?:\s|$)", told)
+        assert merged is not None, told
+        assert text_at(f"{merged[1]}{file}.merged") == edited(edited(_TEXT, 3), 15)
+        assert text_at(f"{merged[1]}{file}") == edited(_TEXT, 3)
+        assert "Both changes go together" in told
+    assert file.read_text() == edited(_TEXT, 15)
+
+
+async def test_what_both_changed_in_the_same_lines_is_never_written_with_marks(place: Place):
+    file = place.root / "t"
+    file.write_text(_TEXT)
+
+    async def answer(_question: Confirmation) -> Answer | None:
+        if file.read_text() != _TEXT:
+            return None
+        file.write_text(_TEXT.replace("line 3\n", "mine\n"))
+        return Answer(is_yes=True)
+
+    told = await place.run("sed -i 's/^line 3$/theirs/' t", how=How(is_preview=True), ask=answer)
+    assert file.read_text() == _TEXT.replace("line 3\n", "mine\n")
+    assert "left as they left it: t." in told
+    assert "merged" not in told
+    assert not [path for path in place.session.rglob("*") if path.is_file() and b"<<<<" in path.read_bytes()]
+
+
+async def test_what_the_command_may_have_read_of_another_s_change_is_not_merged(place: Place):
+    file = place.root / "t"
+    file.write_text(_TEXT)
+    questions: list[str] = []
+
+    def save(live: str) -> None:
+        if "up" in live and file.read_text() == _TEXT:
+            file.write_text(edited(_TEXT, 15))
+
+    async def answer(question: Confirmation) -> Answer | None:
+        questions.append(str(question.title))
+        return None
+
+    script = place.root / "c.sh"
+    script.write_text(
+        "cat t > /dev/null; echo up; while ! grep -q changed t; do sleep 0.05; done; sed -i s/^line/row/ t"
+    )
+    await place.run("timeout 5 bash c.sh; sed -i s/^line/row/ t", report=save, ask=answer)
+    assert file.read_text() == edited(_TEXT, 15)
+    assert not any("together" in question for question in questions)
+
+
 async def test_what_another_user_may_have_open_is_taken_back_only_where_it_is_forced(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from glob import escape as glob_escape
 from glob import glob
@@ -20,6 +20,7 @@ from dogu.workspace.launcher.renames import can_tell
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.ending import Ending
 from dogu.workspace.layer.make import Layer, Layers, clear_dead, make, shared_place
+from dogu.workspace.layer.merging import Merged
 from dogu.workspace.process.jobs import Jobs
 from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.sandbox.work import repositories
@@ -126,14 +127,38 @@ class CommandLayers:
 
         return bool(untold(sources, head) or held(sources, roots, head))
 
-    def set_aside(self, changes: Sequence[StagedChange], paths: Collection[str]) -> str:
-        """Move the command's versions of paths to where they can be read; "" where there are none. Raises OSError."""
+    def keep_merged(self, layers: Layers, merged: Sequence[Merged]) -> set[str]:
+        """Put texts that hold somebody else's change too in place, where that is still as it was merged.
+
+        Returns the paths that hold them. Raises OSError.
+        """
+        done: set[str] = set()
+        for one in merged:
+            layer = next(layer for layer in layers.all if _is_of(one.change, layer))
+            beside = "" if layer.folder.startswith(f"{self._folder}/") else os.path.dirname(layer.folder)
+            own = _replaced(one.change.source, one.text.encode())
+            if one.change.path in self._changes.commit([one.change], one.since_ns, beside=beside).done:
+                done.add(one.change.path)
+            else:
+                _replaced(one.change.source, own)
+        return done
+
+    def set_aside(
+        self, changes: Sequence[StagedChange], paths: Collection[str], merged: Mapping[str, str] | None = None
+    ) -> str:
+        """Move the command's versions of paths to where they can be read; "" where there are none. Raises OSError.
+
+        `merged` are texts that hold somebody else's change too, by path.
+        """
         aside = os.path.join(self._folder, f"versions-{os.urandom(4).hex()}")
         for change in changes:
             if change.path in paths and change.source and not os.path.isdir(change.source):
                 place = os.path.join(aside, change.path.lstrip("/"))
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
                 shutil.move(change.source, place)
+                if merged and change.path in merged:
+                    with open(f"{place}.merged", "wb") as file:
+                        file.write(merged[change.path].encode())
         return aside if os.path.isdir(aside) else ""
 
     def linger(self, layers: Layers) -> None:
@@ -196,6 +221,21 @@ def _is_fifo(path: str) -> bool:
         return stat.S_ISFIFO(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
+
+
+def _replaced(path: str, data: bytes) -> bytes:
+    """Write a file's new content into it, whatever its mode; return what it held."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    os.chmod(path, mode | 0o600)
+    try:
+        with open(path, "r+b") as file:
+            old = file.read()
+            file.seek(0)
+            file.truncate()
+            file.write(data)
+    finally:
+        os.chmod(path, mode)
+    return old
 
 
 def _sessions(folder: str) -> str:

@@ -132,7 +132,8 @@ class CommandRunner:
         hosts = _AskedHosts(command.ask_host)
         try:
             confined = await to_thread.run_sync(self._confined, how, layers)
-            result = await self._processes.run(_confine(hosts.instead(command), confined), context.report)
+            with settling.bases.watched():
+                result = await self._processes.run(_confine(hosts.instead(command), confined), context.report)
         except NoLayerError:
             await to_thread.run_sync(commands.give_up, layers)
             return None

@@ -16,14 +16,16 @@ import msgspec
 from anyio import to_thread
 
 from dogu.contract.confirmation import Answer, Confirmation
-from dogu.contract.display import markdown_of
+from dogu.contract.display import FileDiff, PatchDiff, markdown_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.workspace.diff import unified_diff
 from dogu.workspace.held import companions, head_of
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.command import CommandLayers
 from dogu.workspace.layer.ending import Ending, Settled
 from dogu.workspace.layer.make import Layers
+from dogu.workspace.layer.merging import Bases, Merged
 from dogu.workspace.layer.shown import Shown, shown
 from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.staged import CommitReport, StagedChange
@@ -45,6 +47,7 @@ class Settling:
     """Settles what one command did in its `layers`, over `roots` of which the first is the primary one."""
 
     def __init__(self, commands: CommandLayers, layers: Layers, roots: Sequence[str], ask: Ask) -> None:
+        self.bases = Bases(layers)
         self._commands = commands
         self._layers = layers
         self._roots = roots
@@ -158,6 +161,9 @@ class Settling:
         conflicts = dict(report.conflicts)
         final = {path: why for path, why in conflicts.items() if path in report.final}
         ours = [change for change in changes if change.path in conflicts and change.path not in final]
+        merged = await self._put_together(ours)
+        conflicts = {path: why for path, why in conflicts.items() if path not in merged}
+        ours = [change for change in ours if change.path in conflicts]
         if ours:
             title = told("Somebody else changed this while the command ran. Put the command's version in its place?")
             answer = await self._ask(self._question(title, ours, await _in_thread(shown, ours, self._roots[0])))
@@ -167,11 +173,37 @@ class Settling:
                 final |= {path: why for path, why in again.conflicts if path in again.final}
         if not conflicts:
             return []
-        aside = await _in_thread(self._commands.set_aside, changes, conflicts)
+        both = await _in_thread(self._merged, [change for change in ours if change.path in conflicts])
+        aside = await _in_thread(
+            self._commands.set_aside, changes, conflicts, {one.change.path: one.text for one in both}
+        )
         remarks = self._left(changes, conflicts, final)
         if aside:
             remarks.append(told("The command's own version is in {folder}.", folder=aside))
+        if both:
+            paths = _listed([one.change for one in both], self._roots[0])
+            remarks.append(told("Both changes go together, as *.merged there shows: {paths}.", paths=paths))
         return remarks
+
+    async def _put_together(self, changes: Sequence[StagedChange]) -> set[str]:
+        """Offer texts that hold both changes, where these go together; return the paths that hold them now."""
+        merged = await _in_thread(self._merged, changes)
+        if not merged:
+            return set()
+        title = told("Somebody else changed this too while the command ran. Put both changes together?")
+        diffs = [self._diff(one) for one in merged]
+        answer = await self._ask(Confirmation(title, PatchDiff(tuple(diffs)), is_of_changes=True))
+        if answer is None or not answer.is_yes:
+            return set()
+        return await _in_thread(self._commands.keep_merged, self._layers, merged)
+
+    def _merged(self, changes: Sequence[StagedChange]) -> list[Merged]:
+        found = (self.bases.merged(change) for change in changes if not _is_gone(change))
+        return [each for each in found if each is not None]
+
+    def _diff(self, merged: Merged) -> FileDiff:
+        path = os.path.relpath(merged.change.path, self._roots[0])
+        return FileDiff(path, merged.theirs, merged.text, unified_diff(merged.theirs, merged.text, path))
 
     def _left(
         self, changes: Sequence[StagedChange], conflicts: Mapping[str, str], final: Mapping[str, str]
@@ -231,6 +263,10 @@ def _chosen(changes: Sequence[StagedChange], paths: Collection[str]) -> list[Sta
         for change in changes
         if change.path in needed
     ]
+
+
+def _is_gone(change: StagedChange) -> bool:
+    return not (os.path.isfile(change.path) and os.path.isfile(change.source))
 
 
 def _above(path: str) -> Generator[str]:
