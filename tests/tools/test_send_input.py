@@ -229,7 +229,17 @@ async def test_each_answer_is_asked_about_with_what_will_be_typed(tmp_path: Path
     assert "cat" in question.confirmation.title
 
 
-@pytest.mark.parametrize("parts", [["rm -rf x\n"], ["rm -r", "f x\n"], ["true; rm x\n"], ["echo $(rm x)\n"]])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["rm -rf x\n"],
+        ["rm -r", "f x\n"],
+        ["true; rm x\n"],
+        ["echo $(rm x)\n"],
+        ["echo \x03rm x\n"],
+        ["echo ", "\x03", "rm x\n"],
+    ],
+)
 async def test_what_a_shell_would_run_is_judged_as_its_command(
     tmp_path: Path, processes: LocalProcesses, parts: list[str]
 ) -> None:
@@ -264,6 +274,19 @@ async def test_keys_whose_meaning_for_a_shell_is_unknown_are_always_asked(
     talk.asked.clear()
     assert "there" in await talk.type(pid, text="echo there\n")
     assert talk.asked == []
+
+
+@pytest.mark.parametrize("text", ["^echo^rm\n", "echo !echo\n", "true; !ec\n", "echo a\n ^a^b\n"])
+async def test_what_a_shell_takes_from_its_history_is_always_asked(
+    tmp_path: Path, processes: LocalProcesses, text: str
+) -> None:
+    talk = Talk(tmp_path, processes)
+    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    await talk.type(pid, text="echo there; [ ! -e x ]\n")
+    assert talk.asked == []
+    await talk.type(pid, text=text)
+    (question,) = talk.asked
+    assert question.verdict.gate is Decision.ASK
 
 
 async def test_nothing_is_typed_in_approval_mode_plan(talk: Talk) -> None:

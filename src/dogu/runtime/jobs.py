@@ -50,15 +50,16 @@ def _settled_line(job: SettledJob) -> str:
 def job_line(job: StoredJob) -> str:
     """Say of one job how it stands."""
     record = job.record
-    pids = job.pids
     values = {
         "pid": job.pgid,
         "command": _short(record.command),
         "folder": record.directory,
         "age": _age(time.time() - record.started_at),
     }
-    if not pids:
+    if not job.is_running:
         return say("{pid}  ended  {age}  {command}  [{folder}]", **values)
+    if job.is_elsewhere:
+        return say("{pid}  in another container  {age}  {command}  [{folder}]", **values)
     if job.is_kept:
         return say("{pid}  running, kept  {age}  {command}  [{folder}]", **values)
     return say("{pid}  running, ends with its session  {age}  {command}  [{folder}]", **values)
@@ -81,7 +82,7 @@ def job_row(job: StoredJob) -> dict[str, Any]:
         "command": record.command,
         "directory": record.directory,
         "startedAt": record.started_at,
-        "isRunning": bool(pids),
+        "isRunning": job.is_running,
         "isKept": job.is_kept,
         "output": job.folder,
     }

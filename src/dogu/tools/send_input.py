@@ -47,6 +47,9 @@ _NAMED = {
 }
 _CONTROL = re.compile(r"(?:ctrl|control|c)[-+]([a-z\[\\\]^_])", re.IGNORECASE)
 _KNOWN_TO_SHELLS = frozenset("\r\x03\x04")  # what a shell makes of other keys (history, completion) can't be known
+_BROKEN_OFF = re.compile("[\x03\x04]")  # a shell drops the line, or reads it, and begins another
+_HISTORY = re.compile(r"![^\s=(]|^\s*\^", re.MULTILINE)
+"""What an interactive bash puts an earlier command in the place of, wherever it stands."""
 _NO_TEXT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -104,8 +107,9 @@ class SendInput(Tool[SendInputArgs]):
             )
         job = await to_thread.run_sync(self._job, args)
         readers = await to_thread.run_sync(read_by, job.pids)
-        unknown = bool(set(_NO_TEXT.findall(data)) - _KNOWN_TO_SHELLS)
-        command = job.typed_line + data.replace("\r", "\n") if readers is ReadBy.SHELL else job.command
+        typed = job.typed_line + data.replace("\r", "\n")
+        unknown = bool(set(_NO_TEXT.findall(data)) - _KNOWN_TO_SHELLS or _HISTORY.search(typed))
+        command = _BROKEN_OFF.sub("\n", typed) if readers is ReadBy.SHELL else job.command
         always_ask = readers is ReadBy.SHELL and unknown
         shown = _NO_TEXT.sub(lambda match: repr(match[0])[1:-1], data.replace("\r", "\n"))
         return Confirmation(

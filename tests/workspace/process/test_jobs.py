@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 from anyio import to_thread
 
+from dogu.workspace.launcher.job_folder import ENDED
 from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.jobs import Job
 from dogu.workspace.process.local import LocalProcesses
-from dogu.workspace.process.stored_jobs import JobRecord, StoredJobs
+from dogu.workspace.process.stored_jobs import JobRecord, StoredJobs, birth_of
 from processes import running_in
 
 pytestmark = [
@@ -184,6 +186,26 @@ async def test_another_process_with_the_number_of_a_job_is_never_taken_for_it(tm
     assert bystander.returncode is None
     bystander.terminate()
     await bystander.wait()
+
+
+async def test_a_job_of_another_container_is_listed_and_left_until_it_says_that_it_ended(tmp_path: Path) -> None:
+    jobs = StoredJobs(str(tmp_path / "jobs"))
+    boot, _, ticks = birth_of(os.getpid()).split()
+    jobs.finish(jobs.begin(), JobRecord(1234, "npm run dev", "/", 0.0, os.getpid(), f"{boot} pid:[1] {ticks}"))
+    (job,) = jobs.all()
+    assert (job.is_running, job.is_elsewhere, job.pids) == (True, True, ())
+    (Path(job.folder) / ENDED).touch()
+    assert not job.is_running
+    assert jobs.all() == []
+
+
+async def test_a_job_is_known_however_its_birth_was_written(tmp_path: Path) -> None:
+    jobs = StoredJobs(str(tmp_path / "jobs"))
+    began = f"{psutil.Process().create_time():.2f}"
+    for birth in (birth_of(os.getpid()), began):
+        job = jobs.finish(jobs.begin(), JobRecord(1234, "npm run dev", "/", 0.0, os.getpid(), birth))
+        assert job.is_running
+    assert not jobs.finish(jobs.begin(), JobRecord(1234, "x", "/", 0.0, os.getpid(), "1.00")).is_running
 
 
 async def test_without_a_folder_a_job_is_ended_and_the_reason_told(tmp_path: Path) -> None:

@@ -53,8 +53,14 @@ class StoredJob:
 
     @property
     def is_running(self) -> bool:
-        """Whether anything of it lives."""
-        return not self._has(ENDED) and birth_of(self.record.supervisor) == self.record.birth
+        """Whether anything of it lives, or may: of one that `is_elsewhere` only its folder says that it ended."""
+        return not self._has(ENDED) and (self.is_elsewhere or _lives(self.record))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it began in another space of process numbers (a container's), whose processes aren't seen here."""
+        theirs, ours = self.record.birth.split(), _place().split()
+        return len(theirs) == len(ours) + 1 and theirs[0] == ours[0] and theirs[1] != ours[1]
 
     @property
     def is_kept(self) -> bool:
@@ -64,7 +70,7 @@ class StoredJob:
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes that live now."""
-        if not self.is_running:
+        if self.is_elsewhere or not self.is_running:
             return ()
         return tuple(tree.survivors(self.record.supervisor) if IS_LINUX else _below(self.record))
 
@@ -164,14 +170,25 @@ class StoredJobs:
 
 def birth_of(pid: int) -> str:
     """Return what tells a living process from any other that has had its number, or will; "" when it is gone."""
-    place = _this_boot()
+    return _born_here(pid) if IS_LINUX and _place() else _born_at(pid)
+
+
+def _lives(record: JobRecord) -> bool:
+    """Whether its supervisor lives; whoever wrote the record may have known births in the other way."""
+    is_timed = " " not in record.birth
+    return record.birth == (_born_at if is_timed else _born_here)(record.supervisor)
+
+
+def _born_here(pid: int) -> str:
     try:
-        if place:
-            with open(f"/proc/{pid}/stat", "rb") as stat:
-                fields = stat.read().rpartition(b")")[2].split()
-            return "" if fields[0] in (b"Z", b"X") else f"{place} {int(fields[19])}"
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+        return "" if fields[0] in (b"Z", b"X") else f"{_place()} {int(fields[19])}"
     except (OSError, IndexError):
         return ""
+
+
+def _born_at(pid: int) -> str:
     import psutil
 
     try:
@@ -192,10 +209,8 @@ def _below(record: JobRecord) -> list[int]:
 
 
 @cache
-def _this_boot() -> str:
+def _place() -> str:
     """Name this start of the machine and this space of process numbers; "" where the kernel doesn't tell."""
-    if not IS_LINUX:
-        return ""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
