@@ -55,6 +55,7 @@ from dogu.workspace.shell_syntax import (
 from dogu.workspace.shell_syntax.braces import expand_braces
 
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
+_STEPS = frozenset(("break", "continue", "return", "exit", "shift", ":"))
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
 _GOES_TO = (
     "--chdir",
@@ -294,6 +295,8 @@ class _Judge:
     def _needs_no_rule(self, name: str, words: Sequence[Word]) -> bool:
         """What only limits, counts or reads into a variable, and a project's own environment where Python may run."""
         texts = [word.text for word in words]
+        if name in _STEPS:
+            return all(re.fullmatch(r"\d*", word.value or "-") for word in words[1:])
         if name in ("source", "."):
             return len(words) == 2 and self._is_environment(words)
         return (name in ("timeout", "read") and len(words) > 1) or texts in (

@@ -217,6 +217,11 @@ def _task(word: Word) -> Finding | None:
     return None
 
 
+def _rake_task(word: Word) -> Finding | None:
+    """A task, or a variable that is set for the tasks as make's are for its recipes."""
+    return _make_target(word) if "=" in word.text else _task(word)
+
+
 def _number(word: Word) -> Finding | None:
     """A number, or a word that stands for one; a name may be a plugin's to another program of the block."""
     is_known = word.value is None or _NUMBER.fullmatch(word.value)
@@ -347,6 +352,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "own": _own,
     "task": _task,
     "make_target": _make_target,
+    "rake_task": _rake_task,
     "number": _number,
     "go_run": _go_run,
     "tree": _tree,

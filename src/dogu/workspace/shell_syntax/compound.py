@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dogu.language import told
 from dogu.workspace.shell_syntax.ahead import bare_word_ahead, needed_word, plain_word, skip_newlines, take_word
-from dogu.workspace.shell_syntax.expansions import try_arithmetic
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_newline
 from dogu.workspace.shell_syntax.tree import Command, CommandKind, NotBashError, UnprovenError, Word
-from dogu.workspace.shell_syntax.words import read_regular_expression, read_word
+from dogu.workspace.shell_syntax.words import read_regular_expression, read_word, try_arithmetic
 
 
 def read_condition(reader: Reader) -> list[Word]:
@@ -67,8 +66,25 @@ def _finished(words: list[Word], depth: int) -> list[Word]:
     return words
 
 
-if TYPE_CHECKING:
-    from dogu.workspace.shell_syntax.parse import Parser
+class Parser(Protocol):
+    """What reads the lists of commands inside of a compound one."""
+
+    @property
+    def reader(self) -> Reader:
+        """The text, and where in it the parser is."""
+        ...
+
+    def add(self, command: Command) -> Command:
+        """Keep a command that was read."""
+        ...
+
+    def list_until(self, stops: frozenset[str], *, may_be_empty: bool = False) -> str:
+        """Read commands up to and past one of the words; return it."""
+        ...
+
+    def redirects(self) -> None:
+        """Read the redirections behind a compound command."""
+        ...
 
 
 def read_group(parser: Parser) -> None:

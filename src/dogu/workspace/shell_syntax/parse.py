@@ -20,7 +20,6 @@ from dogu.workspace.shell_syntax.ahead import (
 )
 from dogu.workspace.shell_syntax.compound import COMPOUNDS
 from dogu.workspace.shell_syntax.dialects import Dialect, check_command, check_text
-from dogu.workspace.shell_syntax.expansions import check_read_twice, try_arithmetic
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_redirect
 from dogu.workspace.shell_syntax.tree import (
@@ -31,7 +30,7 @@ from dogu.workspace.shell_syntax.tree import (
     UnprovenError,
     Word,
 )
-from dogu.workspace.shell_syntax.words import as_assignment
+from dogu.workspace.shell_syntax.words import as_assignment, check_read_twice, try_arithmetic
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PLAIN_NAME = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*(?![^\s;|&()])")
