@@ -146,6 +146,13 @@ def test_where_edits_are_allowed_a_command_with_a_rule_may_write_what_an_edit_ma
         assert decide(shell(command), rules, auto_edit).decision == "ask"
 
 
+def test_a_list_of_commands_lets_them_edit_where_the_mode_does() -> None:
+    rules = Rules.from_lists([f"{SHELL_TOOL}(sed)"])
+    for command, expected in (("sed -i s/a/b/ src/app.py", "allow"), ("sed -i s/a/b/ ../x", "ask")):
+        assert decide(shell(command), rules, ApprovalMode.AUTO_EDIT).gate == expected
+        assert decide(shell(command), rules, ApprovalMode.DEFAULT).gate == "ask"
+
+
 def test_what_the_gate_asks_about_is_asked_in_yolo_too() -> None:
     rules = Rules.from_lists(["run_shell_command(find)"], None, ["run_shell_command(find)"])
     verdict = decide(shell("find . -delete"), rules, ApprovalMode.YOLO)

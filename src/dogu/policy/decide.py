@@ -76,7 +76,8 @@ def gate_of(
         return Judgement(Decision.DENY, rules.why_missing(facts.tool))
     judged = Judgement(Decision.ALLOW, "")
     if facts.command is not None and facts.tool == SHELL_TOOL:
-        judged = judge_text(facts, rules.shell_core(), rules.shell_exclude(), text)
+        may_edit = mode is ApprovalMode.AUTO_EDIT
+        judged = judge_text(facts, rules.shell_core(), rules.shell_exclude(), text, may_edit=may_edit)
         is_free = rules.shell_core() is None and not rules.shell_exclude()
         may_be_unknown = facts.is_contained or (rules.runs_unknown and mode is ApprovalMode.YOLO)
         if may_be_unknown and is_free and judged.gate is Decision.ASK:  # what can't be read can't leave, either

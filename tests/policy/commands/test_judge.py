@@ -164,3 +164,16 @@ def test_what_runs_elsewhere_and_is_not_excluded_passes(command: str) -> None:
 @pytest.mark.parametrize("command", ['ssh h "$X"', 'docker exec c sh -c "$X"', 'kubectl exec p -- "$X"', "nix-shell"])
 def test_what_would_run_elsewhere_and_cannot_be_known_is_asked_about(command: str) -> None:
     assert without_rm(command) == "ask"
+
+
+def test_a_loop_over_folders_of_the_workspace_may_go_to_each_of_them() -> None:
+    for inside in ("packages/*", "*/", "api web", "packages/{a,b}/"):
+        expected = "ask" if "{" in inside else "allow"
+        assert gate(f'for d in {inside}; do (cd "$d" && npm test); done', ["cd", "npm"]) == expected
+    for outside in ("/etc", "a ../x", "~/x", "$(ls)", "{/etc,a}", "a/../../x"):
+        assert gate(f'for d in {outside}; do (cd "$d" && npm test); done', ["cd", "npm", "ls"]) == "ask"
+    for changed in ("read d; ", "d=/etc; ", "d+=/../..; ", "printf -v d /etc; "):
+        text = f'for d in api; do {changed}cd "$d"; done'
+        assert gate(text, ["cd", "read", "printf"]) == "ask"
+    for unquoted in ("$d", '"${d:-/etc}"', '"$d/.."'):
+        assert gate(f"for d in api; do cd {unquoted}; done", ["cd"]) == "ask"

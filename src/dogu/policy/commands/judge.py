@@ -28,7 +28,7 @@ from dogu.policy.commands.text_checks import (
     may_run_from_subscripts,
     only_looks,
 )
-from dogu.policy.commands.values import check_value
+from dogu.policy.commands.values import check_value, leads_outside
 from dogu.policy.commands.variables import (
     Known,
     assignment_reason,
@@ -55,7 +55,7 @@ from dogu.workspace.shell_syntax import (
 from dogu.workspace.shell_syntax.braces import expand_braces
 
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
-_STEPS = frozenset(("break", "continue", "return", "exit", "shift", ":"))
+_STEPS = frozenset(("break", "continue"))
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
 _GOES_TO = (
     "--chdir",
@@ -316,6 +316,7 @@ class _Judge:
             self._has_moved = self._has_moved or (len(words) > 1 and not self._stays_in_repository(words))
             if self._only_looks and len(words) == 2 and re.fullmatch(r"(?:\.\./?)+", words[1].value or ""):
                 return
+            words = self._where_to(words)
         if name == "git" and self._has_moved and self._lists.core is not None and len(words) > 1:
             yield Danger(1, Effect.RUNS, told("another folder may hold a repository whose configuration runs programs"))
         # A file named like an option makes `rm` do no more than it says; a project's tool runs its code anyway.
@@ -327,6 +328,11 @@ class _Judge:
             # What is handed on to programs is nobody's where the text runs none.
             if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
                 yield danger
+
+    def _where_to(self, words: Sequence[Word]) -> Sequence[Word]:
+        """The words of `cd "$d"` with a place in it that such a loop goes to: one out of the workspace, if any is."""
+        places = self._known.places_of(words[1]) if len(words) == 2 else []
+        return [words[0], max(places, key=leads_outside)] if places else words
 
     def _stays_in_repository(self, words: Sequence[Word]) -> bool:
         """Whether `cd FOLDER` goes to a folder of the same repository, the only move there is."""

@@ -68,6 +68,9 @@ def is_harmless_setting(name: str, value: str | None, program: str = "") -> bool
     return any(each.fullmatch(value) for each in values_of(name))
 
 
+_HERE = Word.literal(".")
+
+
 class Known:
     """What the text gives its variables, so far as that is known without running it."""
 
@@ -121,6 +124,16 @@ class Known:
         if values is None:  # it comes from where the program was started, out of the text's reach
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
         return all(_begins_plainly(value, part.quoted) or _prints_plainly(value) for value in values)
+
+    def places_of(self, word: Word) -> list[Word]:
+        """The values of the one variable that a quoted word is, where the text says how each of them begins."""
+        parts = [each for each in word.parts if each.text]  # bash's quotes leave an empty text behind
+        part = parts[0] if len(parts) == 1 else None
+        is_one = part is not None and part.kind is PartKind.VARIABLE and part.quoted and not part.operator
+        if part is None or not is_one or self._is_open or part.text in self._unknown:
+            return []
+        values = [_HERE if each.raw in ("*", "*/") else each for each in self._values.get(part.text, ())]
+        return values if all(each.prefix and "{" not in each.raw for each in values) else []
 
     def may_hold_output(self, word: Word, seen: frozenset[str] = frozenset()) -> bool:
         """Whether what a command prints, or what is read, may stand in a word; what `git rev-parse` prints is none."""
