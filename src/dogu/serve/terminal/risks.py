@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 
 import msgspec
 
 from dogu.language import sentence, told
-from dogu.policy.commands.dangers import program_called
+from dogu.policy.commands.dangers import dangers_of, program_called
 from dogu.policy.commands.effects import Hints
 from dogu.policy.commands.reading import Reading
 from dogu.policy.verdict import JudgedCommand
@@ -77,10 +78,17 @@ def _everyone(words: Sequence[str]) -> list[str]:
     return ["-1"] if "-1" in words[1:] else []  # in front it is a signal
 
 
+def _sized(words: Sequence[str]) -> list[str]:
+    """The operands behind a size, which is an option's value."""
+    return _operands([word for before, word in pairwise(["", *words]) if before not in ("-s", "--size", "-r", "-t")])
+
+
 def _written(words: Sequence[str]) -> list[str]:
     return [word.removeprefix("of=") for word in words if word.startswith("of=")]
 
 
+_OVER_NETWORK = sentence("Sends data over the network")
+_REQUESTS = frozenset("curl wget http https xh".split())
 _WRITES = "POST|PUT|PATCH|DELETE"
 _SEND = (
     "-d --data* -F --form* -T --upload-file --json --post-* --body-*"
@@ -90,7 +98,7 @@ _PUBLISH = (
     "npm publish|yarn publish|pnpm publish|cargo publish|twine upload|uv publish|poetry publish|gem push|docker push"
     "|podman push|gh release create"
 )
-_POST = "gh pr create|gh pr merge|gh pr comment|gh issue create|gh issue comment|gh repo create|gh api"
+_POST = "gh gist create|gh pr create|gh pr merge|gh pr comment|gh issue create|gh issue comment|gh repo create|gh api"
 _UNINSTALLS = "|".join(
     ("pip uninstall", "apt remove", "apt purge", "apt-get remove", "apt-get purge", "brew uninstall", "dnf remove")
 )
@@ -125,7 +133,14 @@ _ROWS = (
     _Row(
         sentence("Sends files to {what}"), "rsync|aws s3 cp|aws s3 mv|aws s3 sync|gsutil cp|rclone copy", "", _sent_to
     ),
-    _Row(sentence("Overwrites {what}"), "truncate|mkfs", what=_operands),
+    _Row(sentence("Overwrites {what}"), "truncate|mkfs|mkswap|wipefs", what=_sized),
+    _Row(sentence("Overwrites {what}"), "git branch|git tag", "-f --force -M -C", _first),
+    _Row(
+        sentence("Replaces your scheduled commands"),
+        "crontab",
+        what=lambda words: [word for word in words if word[:1] != "-" or word == "-"][:1],
+    ),
+    _Row(sentence("Runs commands later"), "at|batch"),
     _Row(sentence("Overwrites {what}"), "dd", what=_written),
     _Row(
         sentence("Overwrites what others see, with a forced push to {what}"),
@@ -152,7 +167,7 @@ _ROWS = (
         "curl|wget|http|https|xh",
         _SEND,
         _hosts,
-        sentence("Sends data over the network"),
+        _OVER_NETWORK,
     ),
     _Row(
         sentence("Copies files to or from {what}"),
@@ -163,6 +178,8 @@ _ROWS = (
     ),
     _Row(sentence("Runs commands on {what}"), "ssh", what=_first),
     _Row(sentence("Sends data to {what}"), "nc|ncat|netcat|telnet|socat", what=_first),
+    _Row(sentence("Sends data to {what}"), "mail|mailx|mutt|sendmail|swaks", "", _operands),
+    _Row(sentence("Sends files to {what}"), "rclone sync|rclone move|rclone copyto|rclone moveto", "", _later),
     _Row(sentence("Publishes {what}"), _PUBLISH, "", _operands, sentence("Publishes the package")),
     _Row(sentence("Writes to GitHub"), _POST),
     _Row(sentence("Changes infrastructure"), f"{_INFRASTRUCTURE}|helm upgrade|kubectl apply"),
@@ -183,11 +200,14 @@ _DATABASES = frozenset(
     ("psql", "mysql", "mariadb", "sqlite3", "sqlcmd", "duckdb", "clickhouse-client", "redis-cli", "mongo", "mongosh")
 )
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "python", "python3", "node", "perl", "ruby"))
-_FETCHERS = frozenset(("curl", "wget", "fetch"))
+_FETCHERS = frozenset(("curl", "wget", "fetch", "base64", "base32", "xxd", "openssl", "gunzip", "zcat"))
+_UNDOES = frozenset("delete destroy drop erase flush nuke purge remove reset rm terminate truncate wipe".split())
+"""What an operand of a program that no row names says of itself: `az group delete`, `rails db:drop`."""
 _CODE = re.compile(r"\brmtree\b|\bos\.(?:remove|unlink|rmdir)|\bunlink|\brmS?y?n?c?\(|\brm_rf?\b|rmSync|FileUtils\.rm")
 _TRIES = ("git clean", "git rm", "git push")  # with -n
 _REPLACES = (">", ">|", "&>", ">&")
 _DEEPEST = 4
+_HOLD_NOTHING = frozenset(f"/dev/{name}" for name in "null zero full stdin stdout stderr tty fd".split())
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -196,6 +216,8 @@ class _Seen(msgspec.Struct, frozen=True):
     options: list[tuple[str, str]]
     operands: list[str]
     is_read: bool = False
+    is_plain: bool = False
+    """Whether the table knows all of it to do no harm."""
 
 
 def risks_of(commands: Iterable[JudgedCommand], text: str = "", directory: str = "") -> list[str]:
@@ -207,17 +229,24 @@ def risks_of(commands: Iterable[JudgedCommand], text: str = "", directory: str =
     last = ""
     for command in commands:
         words = [word.lstrip("\\") for word in command.words]
-        name = os.path.basename(words[0]) if words else ""
+        name = _name(words[0]) if words else ""
         if name in _SHELLS and (_reads_input(words, last) or _reads_fetched(words)):
             found.append(told("Runs what it downloads"))
+        if name.startswith("$"):
+            found.append(told("Runs what {what} stands for", what=_listed([name])))
         last = last if name in _RUNNERS else name
         found += _of_words([name, *words[1:]], directory)
     found += _of_redirects(text, directory)
     return list(dict.fromkeys(found))
 
 
+def _name(program: str) -> str:
+    name = os.path.basename(program)
+    return "mkfs" if name.startswith("mkfs.") else name
+
+
 def _reads_input(words: Sequence[str], last: str) -> bool:
-    """Whether a shell runs what is piped into it by a program that fetches."""
+    """Whether a shell runs what is piped into it by a program that fetches, or that unpacks it."""
     is_file = len(words) > 1 and not words[1].startswith("-") and "-s" not in words
     return last in _FETCHERS and not is_file and not any(word.startswith(("-c", "-e")) for word in words[1:])
 
@@ -255,17 +284,35 @@ def _of_words(words: Sequence[str], directory: str = "", depth: int = 0) -> Iter
     for rows in _rows_of(plain[0]).values():
         # Of the rows of one command the first that fits: a forced push isn't told a second time as a push.
         yield from next(filter(None, (_told_by(row, plain, seen) for row in rows)), ())
-    if words[0] in _DATABASES and any(map(_SQL.search, words[1:])):
-        yield told("Deletes rows or tables of a database")
-    if words[0] in _SHELLS and any(map(_CODE.search, words[1:])):
-        yield told("Deletes files")
-    if there := [each for each in _replaced(plain, seen, directory) if _is_file(each, directory)]:
+    yield from _of_texts(words, seen)
+    if there := [each for each in _replaced(plain, seen, directory) if _is_there(each, directory)]:
         yield (
             told("Throws away uncommitted changes")
             if plain[0] == "git"
             else told("Overwrites {what}", what=_listed(there))
         )
     yield from _of_inner(words, seen, directory, depth)
+
+
+def _of_texts(words: Sequence[str], seen: _Seen) -> Iterator[str]:
+    """Say what the words say of themselves: SQL, code, what another command prints, a subcommand's name."""
+    if words[0] in _DATABASES and any(map(_SQL.search, words[1:])):
+        yield told("Deletes rows or tables of a database")
+    if words[0] in _REQUESTS and any("$(" in word or "`" in word for word in words[1:]):
+        yield told("Sends data to {what}", what=_listed(_hosts(words[1:]) or [told("a server")]))
+    if words[0] in _SHELLS and any(map(_CODE.search, words[1:])):
+        yield told("Deletes files")
+    if words[0] not in _programs() and (undone := _undone(words, seen)):
+        yield told("Deletes or resets: {what}", what=_listed(undone))
+
+
+def _undone(words: Sequence[str], seen: _Seen) -> list[str]:
+    """The operands that name what deletes, of a program that isn't known to do no harm with them."""
+    block = program_called(words[0])
+    takes_files = block is not None and (block.is_harmless or (seen.is_plain and not block.has_subcommands))
+    if takes_files and words[0] not in _SHELLS:
+        return []
+    return [word for word in seen.operands[:3] if _UNDOES & {*re.split(r"[\W_]", word.lower())}]
 
 
 def _of_inner(words: Sequence[str], seen: _Seen, directory: str, depth: int) -> Iterator[str]:
@@ -275,7 +322,7 @@ def _of_inner(words: Sequence[str], seen: _Seen, directory: str, depth: int) -> 
             yield from _of_words([word.text for word in command.words] or [""], "", depth + 1)
         return
     for at in range(1, len(words)):
-        is_run = words[0] in _RUNNERS or words[at - 1] in _RUNS
+        is_run = words[0] in _RUNNERS or words[at - 1] in _RUNS or " ".join(words[:2]) in _CONTAINED
         if words[at] in _programs() and is_run:
             yield from _of_words(words[at:], directory, depth + 1)
             return
@@ -303,12 +350,18 @@ def _seen(words: Sequence[str]) -> _Seen:
     """Read the words by the policy's table where it knows what the options of this command take, else as they look."""
     block = program_called(words[0])
     if block is not None and block.effect is None and not block.is_harmless:
-        reading = Reading(block, [Word.literal(word) for word in words], Hints(lambda _: True, lambda _: False))
+        hints, read = Hints(lambda _: True, lambda _: False), [Word.literal(word) for word in words]
+        reading = Reading(block, read, hints)
         list(reading.dangers())
         grammar = block.subcommand(reading.subcommand) if reading.subcommand else block.grammar
         if grammar is not None and grammar.effect is None:
             taken = [(name, value.text if value is not None else "") for name, _, value in reading.taken]
-            return _Seen(taken, [words[at] for at in reading.operands], is_read=True)
+            return _Seen(
+                taken,
+                [words[at] for at in reading.operands],
+                is_read=True,
+                is_plain=not any(dangers_of(words[0], read, hints)),
+            )
     options = [(word.partition("=")[0], word.partition("=")[2]) for word in words[1:] if word.startswith("-")]
     return _Seen(options, _operands(words[1:]))
 
@@ -317,6 +370,7 @@ def _replaced(words: Sequence[str], seen: _Seen, directory: str) -> list[str]:
     """The files that a command puts something else in place of, if they are there."""
     names = {name for name, _ in seen.options}
     values = [value for name, value in seen.options if name in ("-o", "--output", "-O", "--output-document")]
+    values += [] if seen.is_read else [after for name, after in pairwise(words) if name in ("-o", "--output")]
     match words[0]:
         case "mv" | "cp" | "install" | "ln":
             spares = names & {"-n", "--no-clobber", "-b", "--backup", "-i", "--interactive"}
@@ -328,12 +382,17 @@ def _replaced(words: Sequence[str], seen: _Seen, directory: str) -> list[str]:
             return found if is_meant and sources else []
         case "tee":
             return [] if names & {"-a", "--append"} else seen.operands
-        case "curl" | "wget":
-            return values
         case "git" if words[1:2] == ["checkout"]:
             return [] if names & {"-b", "-B", "--orphan"} else list(words[2:])
         case _:
-            return []
+            block = program_called(words[0])
+            is_build = block is not None and block.check == "compiler"  # what it made it makes anew
+            return [] if is_build else values
+
+
+def _is_there(path: str, directory: str) -> bool:
+    """Whether a file is there, or a device that holds something."""
+    return _is_file(path, directory) or (path.startswith("/dev/") and path not in _HOLD_NOTHING)
 
 
 def _is_file(path: str, directory: str) -> bool:
@@ -375,6 +434,7 @@ _RUNNERS = frozenset(
     "xargs env nohup nice time timeout sudo doas command busybox npx bunx pnpm yarn parallel watch exec setsid".split()
 )
 _RUNS = frozenset(("-exec", "-execdir", "-ok"))
+_CONTAINED = frozenset(f"{what} {runs}" for what in ("docker", "podman", "kubectl", "oc") for runs in ("exec", "run"))
 
 
 def _without_leading_options(words: Sequence[str]) -> list[str]:
