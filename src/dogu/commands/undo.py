@@ -68,18 +68,20 @@ def undo(options: Options, space: Namespace, request: UndoRequest) -> int:
                 sys.stderr.write("\n".join(lines) + "\n")
                 return ExitCode.TOOL_FAILED
             sys.stderr.write("\n".join(lines) + "\n")
-        plan = session.plan(consent)
-        print(_session_line(session))
-        if space.preview:
-            print("\n".join(plan_lines(plan)))
-            return ExitCode.DONE
-        if sys.stdin.isatty() and sys.stdout.isatty():
+        if space.preview or (sys.stdin.isatty() and sys.stdout.isatty()):
+            plan = session.plan(consent)
+            print(_session_line(session))
+            if space.preview:
+                print("\n".join(plan_lines(plan)))
+                return ExitCode.DONE
             answered = _asked(session, plan, consent)
             if answered is None:
                 print(say("Nothing was done."))
                 return ExitCode.DONE
-            consent = answered
-        return print_undo(session.do(consent))
+            return print_undo(session.do(answered))
+        report = session.do(consent)
+        print(_session_line(session))
+        return print_undo(report)
 
 
 def _session_line(session: UndoSession) -> str:

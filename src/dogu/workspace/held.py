@@ -115,17 +115,16 @@ def beside(paths: Collection[str], head: Head | None = None) -> dict[str, list[s
     None of these is in `paths` itself.
     """
     head = head or head_of
-    parts = {path for path in paths if _is_part(path, head) or head(path) == b""}
     there: set[str] = set()
-    for folder in {os.path.dirname(path) for path in parts}:
+    for folder in {os.path.dirname(path) for path in paths}:
         with suppress(OSError), fs.scandir(folder) as entries:
             there.update(os.path.join(folder, entry.name) for entry in entries)
     found: dict[str, list[str]] = {}
     for other in there.difference(paths):
         for stem in _stems(other):
-            if stem in parts and _are_one(stem, other, head):
+            if stem in paths and _are_one(stem, other, head):
                 found.setdefault(stem, []).append(other)
-    for path in parts:
+    for path in paths:
         for stem in _stems(path):
             if stem in there and stem not in paths and _are_one(path, stem, head):
                 found.setdefault(path, []).append(stem)

@@ -36,7 +36,7 @@ from dogu.workspace.syscalls import Syscalls, sync_file_system
 from dogu.workspace.system import IS_WINDOWS
 
 FORCE, UNSURE = "force", "unsure"
-_MOST_AT_ONCE = 2000
+_MOST_AT_ONCE = 10_000
 _FEW = 8  # so many files are synced one by one
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC

@@ -66,6 +66,7 @@ class Kept:
         self._in_log: dict[str, State] = {}
         self._paths: dict[str, bytes | None] = {}  # by digest, the one path that may need it again; None for several
         self._known_places: list[str] = []
+        self._devices: dict[str, int] = {}
 
     def know(self, path: bytes, before: State) -> None:
         """Take up where a content lies in the log, and that a path may need it again."""
@@ -127,7 +128,9 @@ class Kept:
         if seen.status is None or seen.status.st_nlink != 1:
             return False
         place = self._place_for(beside)
-        return os.stat(place).st_dev == seen.status.st_dev and self._budget.take(seen.room_bytes)
+        if place not in self._devices:
+            self._devices[place] = os.stat(place).st_dev
+        return self._devices[place] == seen.status.st_dev and self._budget.take(seen.room_bytes)
 
     def keep_by_name(self, folder: int, name: str, seen: Seen, *, beside: str = "") -> bool:
         """Give what is to go a second name, or copy it: once it is noted that it goes, not before.

@@ -23,6 +23,10 @@ class JournalReach:
         """The roots."""
         return tuple(self._roots.all)
 
+    def is_outside(self, path: str) -> bool:
+        """Whether a path is one of those outside of the roots."""
+        return path in self._outside
+
     def place(self, path: str, create: bool = False) -> Place:
         """Find the place of `path` itself, a link at its end not followed; see `Roots.place`. Raises `ToolError`."""
         return self._roots_of(path).noted_place(path, create)

@@ -91,11 +91,12 @@ class Restorer:
         steps: list[Step] = []
         unchanged: list[Step] = []
         refused: list[UndoRefusal] = []
+        folders = _Folders(reach)
         units = Units(self._kept, self._known, chosen, lambda path, like: look_at(reach, path, like))
         for number, path in enumerate(units.with_companions(net, wanted.path)):
             change = net[path]
             try:
-                seen = look_at(reach, path, change.after)
+                seen = folders.look(path, change.after)
                 sets_time = change.sets_time and seen.state.differs_in_time(change.before)
                 # A time that somebody has set since stays; a folder's changes with all that is in it.
                 if change.is_time_only and change.before.kind == "file" and not consent.force:
@@ -112,6 +113,7 @@ class Restorer:
                 refused.append(explained(objection, self._known, chosen[-1]))
             else:
                 steps.append(step)
+        folders.close()
         steps, apart = units.whole(
             steps, refused, {step.path for step in unchanged}, reach.folders, force=consent.force
         )
@@ -338,6 +340,42 @@ def look_at(reach: JournalReach, path: str, like: State = MISSING) -> Seen:
         os.close(place.parent)
 
 
+class _Folders:
+    """Opens the folders that paths lie in, and keeps the last one open: what is sorted by path lies side by side."""
+
+    def __init__(self, reach: JournalReach) -> None:
+        self._reach = reach
+        self._path = ""
+        self._handle = -1
+
+    def of(self, path: str) -> tuple[int, str]:
+        """Return a handle of the folder that a path lies in, and its name there. Raises `ToolError`."""
+        folder, name = os.path.split(path)
+        if self._handle < 0 or folder != self._path:
+            self.close()
+            place = self._reach.place(path)
+            self._handle = place.parent
+            self._path = "" if self._reach.is_outside(path) or place.path != path else folder
+        return self._handle, name
+
+    def look(self, path: str, like: State) -> Seen:
+        """Look at a path as `look_at` does."""
+        with suppress(ToolError):
+            handle, name = self.of(path)
+            if self._path == os.path.dirname(path):
+                try:
+                    return see(handle, name, like)
+                except OSError as error:
+                    raise explain(error, path) from error
+        return look_at(self._reach, path, like)
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle = -1
+
+
 def difference(now: State) -> str:
     """Say how a path differs from what was left there."""
     return {
@@ -368,17 +406,18 @@ def keep_by_name(steps: Sequence[Step], reach: JournalReach, kept: Kept, beside:
     Returns the steps for whose files there is no room.
     """
     failed: list[Step] = []
+    folders = _Folders(reach)
     for step in steps:
         try:
-            with _opened(reach, step.path) as (folder, name):
-                if not kept.keep_by_name(folder, name, step.now, beside=beside):
-                    failed.append(step)
+            if not kept.keep_by_name(*folders.of(step.path), step.now, beside=beside):
+                failed.append(step)
         except ToolError:
             continue  # gone meanwhile, as will be seen
         except FileNotFoundError:
             continue
         except OSError:
             failed.append(step)
+    folders.close()
     return failed
 
 
