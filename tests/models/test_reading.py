@@ -242,6 +242,27 @@ def test_ids_are_what_a_wire_takes_and_each_once() -> None:
     assert ids_sent(IdRule(), rounds("t", "u")) == [("t", "t"), ("u", "u")]
 
 
+def test_what_was_translated_stays_and_what_follows_a_change_is_done_anew() -> None:
+    seen: list[str] = []
+
+    def translate(content: HistoryContent) -> list[dict[str, Any]]:
+        seen.append(content.role)
+        return messages_of(content, "here", Echo())
+
+    def ids() -> list[str]:
+        return [row["tool_calls"][0]["id"] for row in map(msgspec.json.decode, translation.messages(history)[::2])]
+
+    translation, history = Translation(translate, IdRule(), "here"), rounds("t", "u", "t", "t")
+    first = ids()
+    assert len({*first}) == 4
+    history += rounds("t")
+    assert ids()[:4] == first
+    assert len(seen) == 10
+    del history[2:4]  # as a compaction or a rewinding does
+    assert ids()[:3] == [first[0], *first[2:]]
+    assert len(seen) == 16
+
+
 @pytest.mark.parametrize(
     "written", ["functions.glob:0", "default_api.glob", " glob ", "glob<|channel|>commentary", "Glob", "`glob`"]
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
+from itertools import count, takewhile
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -116,22 +118,33 @@ class IdRule(msgspec.Struct, frozen=True):
     unsound: str = r"[^A-Za-z0-9_-]"
     is_exact: bool = False
 
-    def sound(self, call_id: str, taken: Collection[str]) -> str:
-        """Return the id as it is where the wire takes it and no call before has it, else one made of it."""
+    def sound(self, call_id: str, taken: Collection[str], made_before: int = 0) -> str:
+        """Return the id as it is where the wire takes it and no call before has it, else one made of it.
+
+        `made_before` of it are taken: a server that gives each turn's calls the same ids costs a long session nothing.
+        """
         is_sound = call_id and len(call_id) <= self.longest and not re.search(self.unsound, call_id)
         if is_sound and not self.is_exact and call_id not in taken:
             return call_id
-        for count in range(len(taken) + 1):
-            digest = sha256(f"{call_id} {count}".encode()).hexdigest()
+        for number in count(made_before):
+            digest = sha256(f"{call_id} {number}".encode()).hexdigest()
             start = re.sub(self.unsound, "_", call_id)[: max(0, self.longest - 13)]
             made = digest[: self.longest] if self.is_exact else f"{start}-{digest[:12]}"
             if made not in taken:
                 return made
-        raise AssertionError  # there are more ids than calls
+        raise AssertionError  # there are more numbers than calls
+
+
+class _Translated(msgspec.Struct, frozen=True):
+    """A content's messages. `renamed` holds for it and for what answers it, `sent` are the ids of its calls."""
+
+    message: bytes
+    renamed: _Renamed
+    sent: tuple[tuple[str, str], ...]
 
 
 class Translation:
-    """Contents in a wire's own form, each translated once; what a request no longer holds is forgotten.
+    """Contents in a wire's own form, each translated once; what follows a content that has changed is translated anew.
 
     Calls and their answers have ids as `ids` wants them, each once in a conversation; an id that the `origin` said it
     needs back stays.
@@ -143,32 +156,45 @@ class Translation:
         self._translate = translate
         self._ids = ids
         self._origin = origin
-        self._known: dict[tuple[RawContent, _Renamed], bytes] = {}
-        self._calls: dict[RawContent, tuple[tuple[str, bool], ...]] = {}
+        self._contents: list[RawContent] = []
+        self._done: list[_Translated] = []  # what they came to
+        self._messages: list[bytes] = []  # of those that came to something
+        self._taken: set[str] = set()
+        self._made: Counter[str] = Counter()
 
     def messages(self, history: Sequence[RawContent]) -> list[bytes]:
         """Return the contents' messages, encoded and joined by commas; a content may come to nothing."""
-        before, self._known = self._known, {}
-        calls, self._calls = self._calls, {}
-        messages: list[bytes] = []
-        taken: set[str] = set()
-        renamed: _Renamed = ()
-        for content in history:
-            if content not in calls:
-                calls[content] = self._calls_in(content)
-            self._calls[content] = calls[content]
-            if calls[content]:  # what answers them has their names, too
-                renamed = self._renamed(calls[content], taken)
-            key = (content, renamed)
-            self._known[key] = message = before.get(key) or self._encoded(content, dict(renamed))
-            if message:
-                messages.append(message)
-        return messages
+        if [*history[: len(self._contents)]] != self._contents:
+            together = zip(self._contents, history, strict=False)
+            self._go_back(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], together)))
+        for content in history[len(self._contents) :]:
+            self._add(content)
+        return [*self._messages]
 
     def forget(self, ids: IdRule | None = None) -> None:
         """Translate anew from now on: the way it is done has changed."""
         self._ids = ids or self._ids
-        self._known = {}
+        self._go_back(0)
+
+    def _go_back(self, kept: int) -> None:
+        """Forget what came after the first contents: what follows them has changed."""
+        del self._contents[kept:], self._done[kept:]
+        self._messages = [each.message for each in self._done if each.message]
+        sent = [pair for each in self._done for pair in each.sent]
+        self._taken = {to for _, to in sent}
+        self._made = Counter(given for given, to in sent if given != to)
+
+    def _add(self, content: RawContent) -> None:
+        calls = self._calls_in(content)
+        renamed, sent = (self._done[-1].renamed if self._done else ()), ()
+        if calls:  # what answers them has their names, too
+            sent = self._sent(calls)
+            renamed = tuple(pair for pair in sent if pair[0] != pair[1])
+        message = self._encoded(content, dict(renamed))
+        self._contents.append(content)
+        self._done.append(_Translated(message, renamed, sent))
+        if message:
+            self._messages.append(message)
 
     def _calls_in(self, content: RawContent) -> tuple[tuple[str, bool], ...]:
         """Return the ids of the calls in a content, and whether each must stay as it is."""
@@ -181,15 +207,16 @@ class Translation:
             if part.function_call is not None
         )
 
-    def _renamed(self, calls: Sequence[tuple[str, bool]], taken: set[str]) -> _Renamed:
-        """Return the calls whose ids become others, and note all ids that are sent."""
-        renamed: list[tuple[str, str]] = []
+    def _sent(self, calls: Sequence[tuple[str, bool]]) -> tuple[tuple[str, str], ...]:
+        """Return the calls' ids with those that are sent, and note them."""
+        pairs: list[tuple[str, str]] = []
         for call_id, stays in calls:
-            sent = call_id if stays and call_id not in taken else self._ids.sound(call_id, taken)
-            taken.add(sent)
-            if sent != call_id:
-                renamed.append((call_id, sent))
-        return tuple(renamed)
+            is_kept = stays and call_id not in self._taken
+            sent = call_id if is_kept else self._ids.sound(call_id, self._taken, self._made[call_id])
+            self._taken.add(sent)
+            self._made[call_id] += sent != call_id
+            pairs.append((call_id, sent))
+        return tuple(pairs)
 
     def _encoded(self, content: RawContent, renamed: Mapping[str, str]) -> bytes:
         decoded = msgspec.json.decode(content, type=HistoryContent)
