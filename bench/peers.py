@@ -120,7 +120,7 @@ class _Peers:
         """Return each program's command and environment for a run with so many calls."""
         url = f"{self._base_url}/{wants}/{calls}"
         dogu = [sys.executable, "-m", "dogu", "-p", "go", "--approval-mode", "yolo"]
-        found = {
+        found: dict[str, tuple[list[str], dict[str, str]]] = {
             "dogu (Gemini)": ([*dogu, "--model", "gemini-2.5-pro"], {"GOOGLE_GEMINI_BASE_URL": url}),
             "dogu (Responses)": ([*dogu, "--model", "gpt-5.1", "--settings", self._settings(url)], {}),
         }
