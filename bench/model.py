@@ -54,7 +54,7 @@ def _model(wire: str, base_url: str) -> Model:
             return Gemini("gemini-2.5-flash", KeyAccess("k", base_url))
 
 
-async def _measure(wire: str, base_url: str) -> None:
+async def measure(wire: str, base_url: str) -> None:
     from dogu.contract.declaration import FunctionDeclaration
     from dogu.contract.result import ToolResult
     from dogu.models.contents import function_response_content, user_content
@@ -104,7 +104,7 @@ def main() -> None:
             try:
                 assert server.stdout is not None
                 url = server.stdout.readline().strip()
-                script = f"import anyio; from bench.model import _measure; anyio.run(_measure, {wire!r}, {url!r})"
+                script = f"import anyio; from bench.model import measure; anyio.run(measure, {wire!r}, {url!r})"
                 subprocess.run([sys.executable, "-c", script], check=True)
             finally:
                 server.terminate()

@@ -6,10 +6,13 @@ import msgspec
 import pytest
 
 from dogu.contract.declaration import FunctionDeclaration
+from dogu.contract.result import ToolResult
 from dogu.models.anthropic import AnthropicAnswer
 from dogu.models.call_arguments import read_arguments
+from dogu.models.contents import function_response_content, user_content
 from dogu.models.events import (
     Finished,
+    FinishReason,
     FunctionCallEvent,
     ModelError,
     ModelErrorKind,
@@ -18,7 +21,8 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.models.gemini import GeminiAnswer
+from dogu.models.gemini import Gemini, GeminiAnswer, KeyAccess
+from dogu.models.gemini_wire import NO_SIGNATURE
 from dogu.models.openai_answer import OpenAIAnswer
 from dogu.models.openai_compatible import OpenAICompatible
 from dogu.models.options import ModelOptions
@@ -369,3 +373,90 @@ def test_what_arrived_with_an_error_is_said_before_it() -> None:
     with pytest.raises(ModelError) as caught:
         OpenAIAnswer().absorb([msgspec.json.encode(payload) for payload in payloads])
     assert caught.value.said == [TextDelta("half")]
+
+
+@pytest.mark.anyio
+async def test_signatures_that_geminis_server_cannot_verify_stay_behind() -> None:
+    bodies: list[bytes] = []
+
+    def serve(request: WireRequest, reply: Reply) -> None:
+        bodies.append(request.body)
+        if b"ABCD" in request.body:
+            said = {"code": 400, "message": "Thought signature is not valid.", "status": "INVALID_ARGUMENT"}
+            reply.send(400, msgspec.json.encode({"error": said}))
+            return
+        chunk = {"candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}]}
+        reply.send(200, b"data: " + msgspec.json.encode(chunk) + b"\n\n", {"content-type": "text/event-stream"})
+
+    called = {"functionCall": {"name": "glob", "id": "a", "args": {}}, "thoughtSignature": "ABCD"}
+    more = {"functionCall": {"name": "glob", "id": "b", "args": {}}}
+    history = [
+        user_content("hi"),
+        msgspec.json.encode({"role": "model", "parts": [{"text": "Hm.", "thoughtSignature": "ABCD"}, called, more]}),
+        function_response_content([(name, "glob", ToolResult("none")) for name in "ab"]),
+    ]
+    server = WireServer(serve)
+    server.start()
+    try:
+        model = Gemini("gemini-3-pro", KeyAccess("k", server.url))
+        for _ in range(2):
+            async with model.stream("", history, []) as events:
+                assert "hi" in [event.text async for event in events if isinstance(event, TextDelta)]
+        await model.aclose()
+    finally:
+        server.close()
+    assert len(bodies) == 3
+    parts = msgspec.json.decode(bodies[-1])["contents"][1]["parts"]
+    assert [part.get("thoughtSignature") for part in parts] == [None, NO_SIGNATURE, None]
+
+
+@pytest.mark.parametrize(("why", "kind"), [("stream_incomplete", ModelErrorKind.INCOMPLETE), ("", None)])
+def test_an_answer_that_the_server_left_for_a_reason_of_its_own_is_no_answer(
+    why: str, kind: ModelErrorKind | None
+) -> None:
+    details = {"incomplete_details": {"reason": why}} if why else {}
+    item = {"type": "message", "content": [{"type": "output_text", "text": "half"}]}
+    answer = ResponsesAnswer()
+    ended = {"type": "response.incomplete", "response": {"status": "incomplete", "output": [item], **details}}
+    answer.absorb([msgspec.json.encode(ended)])
+    if kind is None:
+        finished = answer.finish()[-1]
+        assert isinstance(finished, Finished)
+        assert finished.reason is FinishReason.LENGTH
+        return
+    with pytest.raises(ModelError) as caught:
+        answer.finish()
+    assert (caught.value.kind, caught.value.is_retryable) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("written", "args"),
+    [("*** Begin Patch", {"pattern": "*** Begin Patch"}), ('{"pattern": "*"}', {"pattern": "*"})],
+)
+def test_a_custom_call_in_free_text_is_one_of_a_tool_that_takes_a_text(written: str, args: object) -> None:
+    tools = Tools(PLAIN)
+    schema = {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}
+    tools.encoded([FunctionDeclaration("glob", "Finds.", schema)])
+    item = {"type": "custom_tool_call", "call_id": "c", "name": "glob", "input": written}
+    answer = ResponsesAnswer("here", tools)
+    ended = {"type": "response.completed", "response": {"status": "completed", "output": [item]}}
+    answer.absorb([msgspec.json.encode(ended)])
+    assert calls_in(answer.finish()) == [("glob", args)]
+
+
+def test_what_groq_counts_is_counted_where_it_says_it() -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    answer = OpenAIAnswer()
+    answer.absorb([msgspec.json.encode({"choices": [{"delta": {"content": "hi"}}]})])
+    answer.absorb([msgspec.json.encode({**STOP, "x_groq": {"id": "r", "usage": usage}})])
+    answer.finish()
+    assert (answer.usage().prompt, answer.usage().output) == (7, 3)
+
+
+def test_why_claude_refused_is_told() -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": "It may do harm."}
+    answer = AnthropicAnswer()
+    delta = {"stop_reason": "refusal", "stop_details": details}
+    answer.absorb([msgspec.json.encode({"type": "message_delta", "delta": delta})])
+    with pytest.raises(ModelError, match=r"refused to answer \(It may do harm\.\)"):
+        answer.finish()

@@ -250,6 +250,18 @@ async def test_what_a_server_does_not_take_is_left_out_and_not_tried_again(kind:
         assert len(fake.requests) == 3
 
 
+async def test_thoughts_that_claudes_server_cannot_verify_stay_behind() -> None:
+    turns = [THINKING[0], Turn(fault="e400-signature"), Turn(text="one"), Turn(text="two")]
+    with FakeMessages(turns) as fake:
+        async with opened(model_of("messages", fake)) as model:
+            first = (await answer(model, [user_content("hi")]))[0]
+            history = [user_content("hi"), first.content, results_of(first)]
+            assert [(await answer(model, history))[1] for _ in range(2)] == ["one", "two"]
+        sent = [[block["type"] for block in request.messages[1]["content"]] for request in fake.requests[1:]]
+    whole = ["thinking", "redacted_thinking", "text", "tool_use", "tool_use"]
+    assert sent == [whole, whole[2:], whole[2:]]
+
+
 @pytest.mark.parametrize(("kind", "limit"), [("messages", "max_tokens"), ("responses", "max_output_tokens")])
 async def test_options_are_said_in_the_wires_words(kind: str, limit: str) -> None:
     options = ModelOptions(max_output_tokens=99, effort="high", headers={"x-mine": "1"}, body={"metadata": {"a": "b"}})

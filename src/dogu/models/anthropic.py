@@ -54,10 +54,12 @@ from dogu.models.transport_errors import HttpRefusal, Timeouts, origin_of
 _IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 
 
-def message_of(content: HistoryContent, origin: str) -> list[dict[str, Any]]:
+def message_of(content: HistoryContent, origin: str, *, gives_thoughts_back: bool = True) -> list[dict[str, Any]]:
     """Translate one content into one message; answers to calls stand before what the user says."""
     if content.role == "model":
         blocks = [block for part in content.parts for block in _said(part, origin)]
+        if not gives_thoughts_back:
+            blocks = [block for block in blocks if "thinking" not in block["type"]]
         return [{"role": "assistant", "content": blocks or [{"type": "text", "text": "(no answer)"}]}]
     answers = [_answer(part.function_response) for part in content.parts if part.function_response is not None]
     said = [_piece(part) for part in content.parts if part.function_response is None]
@@ -186,7 +188,7 @@ class AnthropicAnswer:
         self._blocks: list[_Block] = []
         self._at: dict[int | None, _Block] = {}  # the last block of each index: some servers count none of them up
         self._counts = Counts()
-        self._stop = ""
+        self._stop = self._why = ""
         self._is_done = False
         self._arguments = Arguments()
         self.heard = 0
@@ -210,7 +212,7 @@ class AnthropicAnswer:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
         if not self.is_complete():
             raise unfinished()
-        reason, note = ending_of(self._stop or "end_turn")
+        reason, note = ending_of(self._stop or "end_turn", self._why)
         content, calls = ModelContent(self._origin), list[FunctionCallEvent]()
         has_substance = False
         for block in self._blocks:
@@ -241,6 +243,8 @@ class AnthropicAnswer:
                 return [shown] if shown is not None else []
             case "message_delta" if event.delta is not None:
                 self._stop = str(event.delta.get("stop_reason") or self._stop)
+                details = _dict(event.delta.get("stop_details"))
+                self._why = str(details.get("explanation") or self._why)
             case "message_stop":
                 self._is_done = True
             case "message":
@@ -325,6 +329,7 @@ class MessagesWire:
         self._shape = AnswerShape(CLAUDE, goes_with_tools=is_able)
         self._most_tokens = 0
         self._thinks_as_told = True
+        self._gives_thoughts_back = True
         self._leaves_top_p_out = False
         self._has_told = False
         self._said = ""
@@ -378,6 +383,10 @@ class MessagesWire:
         said, self._said = self._said, ""
         if error.kind is not ModelErrorKind.BAD_REQUEST:
             return False
+        if re.search(r"invalid .?signature", said, re.IGNORECASE) and self._gives_thoughts_back:
+            self._gives_thoughts_back = False  # another key's, region's or server's
+            self._translation.forget()
+            return True
         if "temperature" in said and "top_p" in said and not self._leaves_top_p_out:
             self._leaves_top_p_out = True
             return True
@@ -434,7 +443,11 @@ class MessagesWire:
         return _BUDGETS.get(self._options.effort, 0) if (3, 7) <= _version(self._name) < _ADAPTIVE_FROM else 0
 
     def _messages(self, content: HistoryContent) -> list[dict[str, Any]]:
-        return message_of(content, self._origin)
+        return message_of(content, self._origin, gives_thoughts_back=self._gives_thoughts_back)
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -80,6 +80,11 @@ def is_length(finish: str) -> bool:
     return _kind_of(finish) is _Kind.LENGTH
 
 
+def is_known(finish: str) -> bool:
+    """Whether it is known what this finish reason means."""
+    return _kind_of(finish) is not None
+
+
 def ending_of(finish: str, detail: str = "") -> tuple[FinishReason, str]:
     """Return what a wire's finish reason means, and a note for the user; `detail` is what the server says of it.
 

@@ -299,6 +299,7 @@ class Gemini:
         self._tools = Tools(GEMINI, declared, longest_name=128)
         self._shape = AnswerShape(SHAPES, goes_with_tools=self._is_third)
         self._taken: dict[RawContent, RawContent] = {}
+        self._keeps_signatures = True
 
     @cached_property
     def _transport(self) -> Transport:
@@ -318,21 +319,19 @@ class Gemini:
         self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
     ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
         """Ask for the next content; see `Model.stream`."""
-        contents = self._taken_back(history)
+        contents = tuple(history)
 
         async def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
-            said = with_hint(contents, hint)
-            try:
-                async with aclosing(self._attempt(request_body(system, said, self._rest(declarations)))) as events:
-                    async for event in events:
-                        yield event
-                return
-            except ModelError as error:
-                if error.kind is not ModelErrorKind.BAD_REQUEST or not self._shape.is_lesson():
-                    raise
-            async with aclosing(self._attempt(request_body(system, said, self._rest(declarations)))) as events:
-                async for event in events:
-                    yield event
+            while True:
+                said = with_hint(self._taken_back(contents), hint)
+                try:
+                    async with aclosing(self._attempt(request_body(system, said, self._rest(declarations)))) as events:
+                        async for event in events:
+                            yield event
+                    return
+                except ModelError as error:
+                    if not self._learns(error):
+                        raise
 
         return aclosing(with_retries(attempt, self._options.retry))
 
@@ -404,11 +403,23 @@ class Gemini:
         body = self._access.redact(refusal.body.decode("utf-8", "replace")).encode()
         return explain_refusal(HttpRefusal(refusal.status, refusal.headers, body), self.name)
 
+    def _learns(self, error: ModelError) -> bool:
+        """Take a refusal as a lesson about this server; whether the request is worth sending again at once."""
+        if error.kind is not ModelErrorKind.BAD_REQUEST:
+            return False
+        if self._keeps_signatures and re.search(r"thought[ _]?signature", error.message, re.IGNORECASE):
+            self._keeps_signatures = False  # another key's, region's or server's
+            self._taken = {}
+            return True
+        return self._shape.is_lesson()
+
     def _taken_back(self, history: Sequence[RawContent]) -> Sequence[RawContent]:
         """Return the history as this wire takes it, each content looked at once."""
         known = self._taken
         self._taken = {
-            content: known.get(content) or taken_back(content, needs_signature=self._is_third) for content in history
+            content: known.get(content)
+            or taken_back(content, needs_signature=self._is_third, keeps_signatures=self._keeps_signatures)
+            for content in history
         }
         return [self._taken[content] for content in history]
 

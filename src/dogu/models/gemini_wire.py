@@ -30,19 +30,26 @@ def declared(name: str, description: str, parameters: dict[str, Any]) -> dict[st
     return {**function, "parametersJsonSchema": parameters} if parameters.get("properties") else function
 
 
-def taken_back(content: RawContent, *, needs_signature: bool) -> RawContent:
+def taken_back(content: RawContent, *, needs_signature: bool, keeps_signatures: bool = True) -> RawContent:
     """Return a content as this wire takes it back: its own byte for byte, what others added left out.
 
     Summaries of thoughts stay behind too: they are for people, and the model's thoughts are in the signatures. With
     `needs_signature` a call that another model made is marked as one; media within answers stand beside them without.
+    A server that can't read signatures is sent none of them: without `keeps_signatures` every model is another one.
     """
-    is_foreign_call = needs_signature and b'"functionCall"' in content and b'"thoughtSignature"' not in content
+    is_signed = b'"thoughtSignature"' in content
+    is_stripped = is_signed and not keeps_signatures
+    is_foreign_call = needs_signature and b'"functionCall"' in content and (is_stripped or not is_signed)
     has_media_inside = not needs_signature and b'"functionResponse"' in content and b'"inlineData"' in content
-    if not (b'"wire"' in content or b'"thought"' in content or is_foreign_call or has_media_inside):
+    if not (is_stripped or b'"wire"' in content or b'"thought"' in content or is_foreign_call or has_media_inside):
         return content
     decoded = msgspec.json.decode(content, type=_RawContent)
     parts = [
-        {name: value for name, value in part.items() if name != "wire"}
+        {
+            name: value
+            for name, value in part.items()
+            if name != "wire" and not (is_stripped and name == "thoughtSignature")
+        }
         for part in decoded.parts
         if not _is_summary(part)
     ]

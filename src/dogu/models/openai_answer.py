@@ -91,6 +91,7 @@ class WireCompletion(msgspec.Struct):
     object: str = ""
     choices: list[WireChoice] | None = None
     usage: Any = None
+    x_groq: dict[str, Any] | None = None  # Groq's place for it
     error: Any = None
 
 
@@ -231,7 +232,7 @@ class OpenAIAnswer:
             return []
         if is_error(chunk.error) or chunk.object == "error":
             raise self._explain(payload)
-        self._counts.take(chunk.usage)
+        self._counts.take(chunk.usage or (chunk.x_groq or {}).get("usage"))
         choice = next((choice for choice in chunk.choices or () if not choice.index), None)
         if choice is None:
             return []

@@ -19,7 +19,7 @@ from dogu.models.addresses import OPENAI, endpoint
 from dogu.models.answer_shape import STRICT, AnswerShape
 from dogu.models.contents import ModelContent, RawContent, enclosed
 from dogu.models.counts import Counts
-from dogu.models.endings import empty, ending_of, refused, spent_on_thoughts, unfinished
+from dogu.models.endings import empty, ending_of, is_known, refused, spent_on_thoughts, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -265,6 +265,8 @@ class ResponsesAnswer:
             return ""
         given: object = item.get("arguments", item.get("input"))
         raw = given if isinstance(given, str) else msgspec.json.encode(given).decode() if given else ""
+        if kind == "custom_tool_call":
+            raw = self._tools.as_object(str(item.get("name") or ""), raw)
         given_id, name = str(item.get("call_id") or ""), str(item.get("name") or "")
         calls.append(self._tools.call(calls, given_id, name, raw, is_cut=is_cut))
         content.call(calls[-1], raw, {"fields": extras(item, _CALL)})
@@ -284,7 +286,9 @@ def _ending_in(response: WireResponse) -> str:
     why = response.incomplete_details.reason if response.incomplete_details else ""
     if response.status in ("failed", "cancelled"):
         return response.status
-    return why or ("max_output_tokens" if response.status == "incomplete" else "completed")
+    if response.status == "incomplete":  # for a reason of the server's own, it isn't the model that ended
+        return (why if is_known(why) else "interrupted") if why else "max_output_tokens"
+    return why or "completed"
 
 
 def _identity(item: dict[str, Any]) -> tuple[object, ...]:

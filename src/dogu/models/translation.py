@@ -307,6 +307,16 @@ class Tools:
         """Return the parameters of a declared tool."""
         return self._schemas.get(name)
 
+    def as_object(self, name: str, raw: str) -> str:
+        """Return free text, as a custom tool is called with, as the arguments of a tool that takes one text."""
+        schema = self._schemas.get(self.name_of(name)) or {}
+        properties: Mapping[str, Any] = schema.get("properties", {})
+        required: Sequence[str] = schema.get("required", ())
+        takes_text = len(required) == 1 and properties.get(required[0], {}).get("type") == "string"
+        if raw.lstrip().startswith("{") or not takes_text:
+            return raw
+        return msgspec.json.encode({required[0]: raw}).decode()
+
     def call(
         self, known: Sequence[FunctionCallEvent], given_id: str, name: str, raw: str, *, is_cut: bool = False
     ) -> FunctionCallEvent:

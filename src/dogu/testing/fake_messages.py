@@ -34,6 +34,7 @@ _REFUSALS: dict[str, tuple[int, str, str]] = {
     "e429": (429, "rate_limit_error", "This request would exceed your rate limit."),
     "e529": (529, "overloaded_error", "Overloaded"),
     "e400-too-long": (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+    "e400-signature": (400, "invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block"),
     "e400-max-tokens": (400, "invalid_request_error", "max_tokens: 64000 > 8192, which is the maximum allowed"),
 }
 
