@@ -91,7 +91,7 @@ def test_what_was_withheld_is_no_answer_and_not_tried_again(wire: Wire, finish: 
     assert (caught.value.kind, caught.value.is_retryable) == (ModelErrorKind.SAFETY, False)
 
 
-@WIRES
+@pytest.mark.parametrize("wire", [chat, messages, gemini])
 def test_an_unknown_reason_is_told(wire: Wire) -> None:
     end = finished(wire("whole", "weird").finish())
     assert (end.reason, "weird" in end.note) == (FinishReason.OTHER, True)

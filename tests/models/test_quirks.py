@@ -460,3 +460,40 @@ def test_why_claude_refused_is_told() -> None:
     answer.absorb([msgspec.json.encode({"type": "message_delta", "delta": delta})])
     with pytest.raises(ModelError, match=r"refused to answer \(It may do harm\.\)"):
         answer.finish()
+
+
+WRITTEN = "<tool_call>\n<function=glob>\n<parameter=pattern>\n*\n</parameter>\n</function>\n</tool_call>"
+
+
+@pytest.mark.parametrize("said", [WRITTEN, f"So: {WRITTEN}", WRITTEN.replace("glob", "rm")])
+@pytest.mark.parametrize("wire", [ResponsesAnswer, AnthropicAnswer])
+def test_a_whole_answer_that_is_a_call_in_text_is_one_on_wires_with_calls_of_their_own(wire: Any, said: str) -> None:
+    tools = Tools(PLAIN)
+    tools.encoded([GLOB])
+    answer = wire("here", tools)
+    item = {"type": "message", "content": [{"type": "output_text", "text": said}]}
+    ended: dict[type[Any], dict[str, Any]] = {
+        ResponsesAnswer: {"type": "response.completed", "response": {"status": "completed", "output": [item]}},
+        AnthropicAnswer: {"type": "message", "content": [{"type": "text", "text": said}], "stop_reason": "end_turn"},
+    }
+    answer.absorb([msgspec.json.encode(ended[wire])])
+    events = answer.finish()
+    assert calls_in(events) == ([("glob", {"pattern": "*"})] if said == WRITTEN else [])
+    assert (b"functionCall" in events[-1].content) == (said == WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        ('[glob(pattern="*")]', [("glob", {"pattern": "*"})]),
+        ("[glob(pattern='a'), glob()]", [("glob", {"pattern": "a"}), ("glob", {})]),
+        ('[rm(path="/")]', []),
+        ("[glob(x)]", []),
+        ("[glob](https://example.com)", []),
+        ("[1, 2]", []),
+    ],
+)
+def test_a_list_of_calls_as_python_writes_them_is_read(said: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    events = read(delta(content=said[:10]), delta(content=said[10:]))
+    assert calls_in(events) == calls
+    assert text_in(events) == ("" if calls else said)

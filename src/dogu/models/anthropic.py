@@ -38,6 +38,7 @@ from dogu.models.options import ModelOptions, merged
 from dogu.models.reading import Arguments, decoded, events_of, says_something
 from dogu.models.refusals import is_error, refused_field
 from dogu.models.schemas import ANTHROPIC as DIALECT
+from dogu.models.text_calls import late_calls
 from dogu.models.translation import (
     HistoryAnswer,
     HistoryBlob,
@@ -217,6 +218,10 @@ class AnthropicAnswer:
         has_substance = False
         for block in self._blocks:
             has_substance = self._add(content, block, calls) or has_substance
+        text = "".join(str(block.fields.get("text") or "") for block in self._blocks)
+        for call in () if calls else late_calls(text, self._tools):
+            calls.append(call)
+            content.call(call)
         if not has_substance and reason is not FinishReason.PAUSE:
             if reason is not FinishReason.LENGTH:
                 raise empty()

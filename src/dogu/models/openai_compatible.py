@@ -215,8 +215,8 @@ class ChatWire:
     def learns(self, error: ModelError) -> bool:
         """Leave out what the server doesn't know, and give back what it misses."""
         said, self._said = self._said, ""
-        if error.kind is not ModelErrorKind.BAD_REQUEST:
-            return False
+        if error.kind is not ModelErrorKind.BAD_REQUEST:  # llama.cpp fails at a shape that it can't hold to
+            return error.kind is ModelErrorKind.OVERLOADED and self._shape.is_lesson()
         is_known = self._learns_ids(said) or self._echo.learns(said, self._translation.forget)
         return is_known or self._learns_field(said) or self._shape.is_lesson()
 

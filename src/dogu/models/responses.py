@@ -38,6 +38,7 @@ from dogu.models.options import ModelOptions, merged
 from dogu.models.reading import Arguments, decoded, events_of, says_something, text_in
 from dogu.models.refusals import is_error, refused_field
 from dogu.models.schemas import PLAIN
+from dogu.models.text_calls import late_calls
 from dogu.models.translation import (
     HistoryAnswer,
     HistoryBlob,
@@ -189,6 +190,9 @@ class ResponsesAnswer:
         text = "".join([self._add(content, item, calls, is_cut=is_cut) for item in self._whole(response)])
         if self._refusal:
             raise refused(self._refusal)
+        for call in () if calls else late_calls(text, self._tools):
+            calls.append(call)
+            content.call(call)
         if not text.strip() and not calls:
             if not is_cut:
                 raise empty()

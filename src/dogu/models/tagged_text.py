@@ -31,7 +31,7 @@ _LONGEST = max(map(len, _TOKENS))
 _MAY_BEGIN = re.compile(r"[<\[◁]")  # as all of them do
 _GOES_ON = frozenset(" .,;:!?)")
 _QUOTES = frozenset("\"'`“‘«(")
-_BARE = re.compile(r'\s*(?:\{\s*(?:"(?:n|na|nam|name)?"?|"name"\s*:.*)?)?\Z', re.DOTALL)
+_BARE = re.compile(r'\s*(?:\{\s*(?:"(?:n|na|nam|name)?"?|"name"\s*:.*)?|\[\s*[a-z_][\w.]*\(.*)?\Z', re.DOTALL)
 _LONGEST_BEGIN = 120
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 

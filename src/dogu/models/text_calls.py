@@ -5,6 +5,7 @@ Source: the chat templates of the models, and the parsers of vLLM and llama.cpp 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from dogu.models.call_arguments import read_arguments, without_fence
+from dogu.models.events import FunctionCallEvent
 from dogu.models.translation import Tools
 
 Written: TypeAlias = tuple[str, str]
@@ -85,6 +87,7 @@ _FORMATS = (
         r"<\|?tool_calls?(?:_start)?\|?>(?P<list>\s*[\[{].*?)(?:</?\|?/?tool_calls?(?:_end)?\|?>|\Z)",
         '<|tool_call|>[{"name": "f", "arguments": {"a": "b"}}]',
         '<tool_calls>\n{"name": "f", "arguments": {"a": "b"}}\n</tool_calls>',
+        '<|tool_call_start|>[f(a="b")]<|tool_call_end|>',
     ),
 )
 _WRAPPERS = (
@@ -153,6 +156,18 @@ def bare_call(text: str, tools: Tools) -> list[Written] | None:
     if found and all(name in tools.wire_names for name, _ in found):
         return found
     return None
+
+
+def late_calls(text: str, tools: Tools) -> list[FunctionCallEvent]:
+    """Return the calls that a whole answer on a wire with calls of its own is made of, where its server read none."""
+    calls: list[FunctionCallEvent] = []
+    if not any(opening in text for opening in OPENINGS):
+        return calls
+    for name, raw in written_calls(text, tools) or ():
+        if tools.schema_of(tools.name_of(name)) is None:
+            return []
+        calls.append(tools.call(calls, "", name, raw))
+    return calls
 
 
 def is_attempt(text: str) -> bool:
@@ -241,7 +256,9 @@ def _value(text: str, schema: Mapping[str, Any]) -> object:
 
 
 def _listed(text: str) -> list[Written] | None:
-    """Read one call, a list of them, or several one after another, as JSON."""
+    """Read one call, a list of them, or several one after another, as JSON; or a list as Python writes it."""
+    if python := _python_calls(text.strip()):
+        return python
     values = _json_values(without_fence(text))
     if values is None:
         mended, problem = read_arguments(text)
@@ -254,6 +271,25 @@ def _listed(text: str) -> list[Written] | None:
                 return None
             calls.append(call)
     return calls or None
+
+
+def _python_calls(text: str) -> list[Written] | None:
+    """Read `[f(a="b"), g()]`, as Llama 4 and LFM2 call."""
+    if not text.startswith("[") or "(" not in text:
+        return None
+    try:
+        tree = ast.parse(text, mode="eval").body
+        items = tree.elts if isinstance(tree, ast.List) else []
+        return [_python_call(item) for item in items]
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _python_call(node: ast.expr) -> Written:
+    if not isinstance(node, ast.Call) or node.args:
+        raise ValueError("no call by names")
+    args = {given.arg: ast.literal_eval(given.value) for given in node.keywords if given.arg is not None}
+    return ast.unparse(node.func), msgspec.json.encode(args).decode()
 
 
 def _json_values(text: str) -> list[object] | None:
