@@ -180,6 +180,9 @@ def _mutated(chance: random.Random, name: str, base: str, options: list[str]) ->
         f"{name} {base} $(echo {_quoted(spelled)})",
         f"v={_quoted(value)}; {name} {base} {option}$v",
         f"{name} {base} @{chance.choice(('words', 'more-words'))}",
+        f"{name} {spelled} {base} {_quoted(value)}",  # an operand more than is known of its use
+        f"{name} {option} {_quoted(value)}",
+        f"{name} {chance.choice(options)} {spelled} {base}",  # what is a flag to the table may take it as value
         behind,
         behind,
         behind,
@@ -375,7 +378,7 @@ def _beyond(template: Path, mark: Path, log: Path, command: str) -> list[str]:
         for each in re.findall(rf'execve\("((?:\./|{_WORK}/)[^"]*)"[^\n]*= 0', traced)
         if not mark.exists()
     ]
-    if "sa_family=AF_INET" in traced and not re.match(r"(?:\w+=\S* )?(?:curl|wget|npm|pip|python3|man)\b", command):
+    if "sa_family=AF_INET" in traced and not re.search(r"(?:^|[\s;&|({])(?:curl|wget|npm|pip|python3|man)\b", command):
         found.append("a connection was tried")
     return found
 

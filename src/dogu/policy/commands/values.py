@@ -186,7 +186,7 @@ def _fetched(word: Word, around: Surroundings) -> Finding | None:
 
 
 def _repository(word: Word) -> Finding | None:
-    if _REMOTE_HELPER.match(word.text):
+    if _REMOTE_HELPER.match(word.text) or "://-" in word.text:
         return Effect.RUNS, told("the address names a program to run")
     return None
 
