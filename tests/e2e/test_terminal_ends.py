@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -72,6 +73,39 @@ def shell(program: Program, panes: Panes, server: FakeGemini) -> Tmux:
     pane.keys(" ".join(map(shlex.quote, PROGRAM)), "Enter")
     pane.until("›")
     return pane
+
+
+@pytest.fixture
+def altered(program: Program, panes: Panes) -> Callable[[str], Tmux]:
+    """Start the program with something of it altered by a line of Python."""
+
+    def start(line: str) -> Tmux:
+        source = f"import sys\n{line}\nfrom dogu.cli import main\nsys.exit(main())"
+        return panes(program, command=[sys.executable, "-c", source])
+
+    return start
+
+
+def test_a_failed_warm_up_is_told_by_the_first_command_and_ends_nothing(altered: Callable[[str], Tmux]):
+    pane = altered("sys.executable = '/nowhere/python'")
+    pane.say("!true")
+    pane.until("could not start: No such file")
+    pane.say("!true")
+    pane.until(lambda text: text.count("could not start: No such file") > 1)
+    pane.keys("C-d")
+    assert pane.ended() == 0
+
+
+def test_leaving_does_not_wait_for_a_thread_that_is_held_up(program: Program, altered: Callable[[str], Tmux]):
+    held = "__import__('threading').Event().wait()"
+    pane = altered(
+        "from dogu.serve.terminal.completion import FileIndex\n"
+        f"FileIndex.look_again = lambda self: (open('held', 'w').close(), {held})"
+    )
+    wait_for(program.root.joinpath("held").exists)
+    pane.keys("C-d")
+    pane.until("Left without waiting for a file or a program")
+    assert pane.ended() == 0
 
 
 def test_a_suspended_session_comes_back_with_what_was_typed(program: Program, panes: Panes):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from dogu.serve.terminal.sessions import NextSession
 
 
+_THREADS_TAKE_S = 1.0
 _CLEAR = "\x1b[H\x1b[2J"  # what has scrolled off stays: it was the session's
 
 
@@ -91,7 +95,23 @@ def run(options: Options, space: Namespace) -> int:
                 return left.status
             options, before, prompt = left.following, left.again, ""
 
-    return run_async(talk)
+    return _without_threads(run_async(talk))
+
+
+def _without_threads(status: int) -> int:
+    """Return the status; where a thread reads or waits for what may never come, end the process without it.
+
+    The interpreter would join it. Everything that must be undone or closed has been by now.
+    """
+    deadline = time.monotonic() + _THREADS_TAKE_S
+    mine = threading.current_thread()
+    others = [thread for thread in threading.enumerate() if thread is not mine and not thread.daemon]
+    for thread in others:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if any(thread.is_alive() for thread in others):
+        print(say("Left without waiting for a file or a program that doesn't answer."), flush=True)
+        os._exit(status)
+    return status
 
 
 class _Left(Struct, frozen=True):

@@ -16,7 +16,7 @@ import msgspec
 
 from dogu.language import told
 from dogu.workspace import fs
-from dogu.workspace.private_file import path_written, write_private_file, written_path
+from dogu.workspace.private_file import open_regular, path_written, read_private_file, write_private_file, written_path
 
 RECORD_NAME = "record.jsonl"
 RECORD_SEAL_NAME = "record.seal"
@@ -173,7 +173,7 @@ def is_in_use(folder: str) -> bool:
     """Whether another process works in the session of this folder."""
     for name in _LOCKED:
         try:
-            descriptor = fs.open(os.path.join(folder, name), os.O_RDONLY | fs.O_CLOEXEC)
+            descriptor = open_regular(os.path.join(folder, name), os.O_RDONLY)
         except OSError:
             continue
         try:
@@ -187,11 +187,11 @@ def is_in_use(folder: str) -> bool:
 
 def read_facts(folder: str) -> SessionFacts:
     """Read what a session's folder says of it. Raises OSError, also where it isn't one's."""
-    with open(os.path.join(folder, _FACTS), "rb") as file:
-        try:
-            facts = msgspec.json.decode(file.read(), type=SessionFacts)
-        except msgspec.DecodeError as error:
-            raise OSError(errno.EINVAL, f"{file.name} isn't a session's") from error
+    path = os.path.join(folder, _FACTS)
+    try:
+        facts = msgspec.json.decode(read_private_file(path)[0], type=SessionFacts)
+    except msgspec.DecodeError as error:
+        raise OSError(errno.EINVAL, f"{path} isn't a session's") from error
     return msgspec.structs.replace(facts, roots=[path_written(root) for root in facts.roots])
 
 
@@ -201,7 +201,7 @@ def _encoded(facts: SessionFacts) -> bytes:
 
 def _next_use(sessions: str) -> int:
     """Count one more use of any session; several processes may do so at once. Raises OSError."""
-    descriptor = fs.open(os.path.join(os.path.dirname(sessions), _USES), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+    descriptor = open_regular(os.path.join(os.path.dirname(sessions), _USES), os.O_RDWR | os.O_CREAT)
     try:
         fs.flock(descriptor, fs.LOCK_EX)
         written = fs.pread(descriptor, 20, 0).strip()

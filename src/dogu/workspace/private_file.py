@@ -76,11 +76,8 @@ def write_private_file(path: str, data: bytes, *, is_synced: bool = True, mode: 
 
 def read_private_file(path: str) -> tuple[bytes, int]:
     """Return what a regular file holds, and its permission bits. Raises OSError, at once for a FIFO or a device."""
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise _not_regular(path)
-        return file.read(), stat.S_IMODE(status.st_mode)
+    with open(path, "rb", opener=open_regular) as file:
+        return file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
 
 
 @contextmanager
@@ -145,8 +142,13 @@ def _not_regular(path: str, real: str = "") -> OSError:
     return OSError(errno.EINVAL, told("it is no regular file{where}, and is left alone", where=where), path)
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    return fs.open(path, flags | fs.O_NONBLOCK | fs.O_CLOEXEC)
+def open_regular(path: str, flags: int) -> int:
+    """Open a regular file, as `open`'s `opener`. Raises OSError, at once for a FIFO or a device."""
+    descriptor = fs.open(path, flags | fs.O_NONBLOCK | fs.O_CLOEXEC, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_regular(path)
+    return descriptor
 
 
 def _lock(descriptor: int, folder: str) -> int:

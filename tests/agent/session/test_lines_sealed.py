@@ -1,11 +1,12 @@
 """A record is sealed with the user's key: what was changed, cut off or made anew is noticed."""
 
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from dogu.agent.session.lines import LineFile, verify
+from dogu.agent.session.lines import LineFile, raw_lines, verify
 
 
 @pytest.fixture
@@ -76,3 +77,11 @@ def test_the_key_is_its_owner_s_alone(record: Path):
     key = record.parent.parent.parent / "seal.key"
     assert key.stat().st_mode & 0o777 == 0o600
     assert len(key.read_bytes()) == 32
+
+
+def test_what_is_no_regular_file_is_refused_at_once_and_never_waited_for(record: Path):
+    record.unlink()
+    os.mkfifo(record)
+    for opening in (lambda: list(raw_lines(str(record))), lambda: LineFile(str(record))):
+        with pytest.raises(OSError, match="no regular file"):
+            opening()

@@ -344,6 +344,16 @@ async def test_what_is_too_long_for_the_system_is_a_clear_error(run: Runner, tex
     assert caught.value.kind is ErrorKind.START_FAILED
 
 
+async def test_a_launcher_that_can_t_be_started_is_a_clear_error_in_time_and_ahead_of_it(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "executable", str(run.folder / "gone"))
+    for starting in (lambda: run("true"), lambda: anyio.to_thread.run_sync(run.processes.prepare)):
+        with pytest.raises(ToolError, match="could not start: No such file") as caught:
+            await starting()
+        assert caught.value.kind is ErrorKind.START_FAILED
+
+
 async def test_an_environment_no_program_can_have_is_a_clear_error(run: Runner) -> None:
     with pytest.raises(ToolError, match="could not be started"):
         await run.processes.run(ShellCommand("true", str(run.folder), {"A=B": "x"}))

@@ -18,6 +18,7 @@ from dogu.language import told
 from dogu.runtime.sealing import SEAL_BYTES, Seal, chained, key_of, read_seal, write_seal
 from dogu.runtime.session_folder import RECORD_SEAL_NAME as SEAL_NAME
 from dogu.workspace import fs
+from dogu.workspace.private_file import open_regular
 
 VERSION = 1
 _SEALED_AFTER = ("begun", "prompt", "turn_ended")
@@ -49,8 +50,7 @@ class LineFile:
     """
 
     def __init__(self, path: str) -> None:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | fs.O_CLOEXEC | fs.O_NOFOLLOW
-        self._descriptor = fs.open(path, flags, 0o600)
+        self._descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | fs.O_NOFOLLOW)
         try:
             fs.flock(self._descriptor, fs.LOCK_EX | fs.LOCK_NB)
         except BlockingIOError as error:
@@ -124,7 +124,7 @@ def parse_line(line: bytes) -> RecordLine | None:
 
 def raw_lines(path: str) -> Generator[bytes]:
     """Give the whole lines, with their line breaks. Raises OSError."""
-    with open(path, "rb", buffering=_BLOCK_BYTES) as file:
+    with open(path, "rb", buffering=_BLOCK_BYTES, opener=open_regular) as file:
         for line in file:
             if line.endswith(b"\n"):
                 yield line

@@ -13,7 +13,7 @@ from dogu.agent.session.lines import kind_of, parse_line, raw_lines
 from dogu.contract.content import text_of
 from dogu.models.events import Usage
 from dogu.runtime.session_folder import RECORD_NAME, SUMMARY_NAME
-from dogu.workspace.private_file import write_private_file
+from dogu.workspace.private_file import read_private_file, write_private_file
 
 _MOST_PROMPT_CHARS = 200
 
@@ -135,8 +135,7 @@ def _add_event(summary: RecordSummary, time_s: float, event: RecordedEvent) -> N
 
 def _kept_summary(folder: str) -> RecordSummary | None:
     try:
-        with open(os.path.join(folder, SUMMARY_NAME), "rb") as file:
-            return msgspec.json.decode(file.read(), type=RecordSummary)
+        return msgspec.json.decode(read_private_file(os.path.join(folder, SUMMARY_NAME))[0], type=RecordSummary)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -23,6 +23,7 @@ from dogu.runtime.journal.states import NOT_KEPT, State
 from dogu.runtime.recorded_messages import messages_data, said_again
 from dogu.runtime.sealing import Seal, chained, read_seal, write_seal
 from dogu.workspace import fs
+from dogu.workspace.private_file import open_regular
 
 FILE_NAME = "journal.log"
 SEAL_NAME = "journal.seal"
@@ -140,7 +141,7 @@ class JournalLog:
     def read_new(self) -> list[Record]:
         """Return the records added since the last call, whoever added them, with absolute places of contents."""
         try:
-            descriptor = fs.open(self.path, os.O_RDONLY | fs.O_CLOEXEC)
+            descriptor = open_regular(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return []
         try:
@@ -197,7 +198,7 @@ class JournalLog:
 
     @contextmanager
     def _locked(self) -> Generator[int]:
-        descriptor = fs.open(self.path, os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+        descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT)
         try:
             fs.flock(descriptor, fs.LOCK_EX)
             yield descriptor

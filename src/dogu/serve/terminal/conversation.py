@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -187,10 +188,14 @@ class Conversation:
         )
 
     async def _prepare_later(self) -> None:
-        """Warm up once the prompt has been drawn: a thread that starts earlier would delay it."""
+        """Warm up once the prompt has been drawn: a thread that starts earlier would delay it.
+
+        What fails here is done anew by what needs it, which says why it can't be.
+        """
         await anyio.sleep(_PAINTED_AFTER_S)
         for prepare in self._warm_up:
-            await to_thread.run_sync(prepare, abandon_on_cancel=True)
+            with suppress(Exception):
+                await to_thread.run_sync(prepare, abandon_on_cancel=True)
         await self._menu.look_for_servers()
 
     def _submit(self, message: Message) -> None:
@@ -384,7 +389,7 @@ class Conversation:
     async def _redraw(self) -> None:
         """Draw again what was said before, a little at a time, so that keys are heard meanwhile."""
         try:
-            past = await to_thread.run_sync(past_of, self._talk.place.path)
+            past = await to_thread.run_sync(past_of, self._talk.place.path, abandon_on_cancel=True)
         except OSError:
             return
         if past.left_out:

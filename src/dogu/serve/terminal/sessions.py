@@ -82,7 +82,7 @@ class _Sessions:
         words = [word for word in rest.split() if word != "--unverified"]
         if words:
             session = NextSession(" ".join(words), is_unverified="--unverified" in rest.split())
-            problem = await to_thread.run_sync(self._problem, session)
+            problem = await to_thread.run_sync(self._problem, session, abandon_on_cancel=True)
             if not problem:
                 self._go(session)
             return Said(problem, is_failure=bool(problem))
@@ -121,7 +121,7 @@ class _Sessions:
 
     async def offers(self) -> list[Offer]:
         """Offer the sessions that can be resumed: this folder's first, then the last used."""
-        return await to_thread.run_sync(self._offered)
+        return await to_thread.run_sync(self._offered, abandon_on_cancel=True)
 
     async def new(self, _rest: str) -> Said:
         self._go(NextSession())

@@ -271,7 +271,11 @@ class Launch:
     def _started(self) -> Packets:
         with self._lock:
             if self._socket is None:
-                self._socket = self._spawn()
+                try:
+                    self._socket = self._spawn()
+                except OSError as error:
+                    message = f"The command could not start: {error.strerror or error}."
+                    raise ToolError(ErrorKind.START_FAILED, message) from error
             return self._socket
 
     def _forget(self, lost: Packets) -> None:
@@ -289,12 +293,17 @@ class Launch:
         near, far = packets.pair()
         with far:
             nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
-            self._pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-I", "-S", "-c", _PROGRAM.format(source, self._is_scoped, self._hosts is not None)],
-                {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DOGU_PLATFORM") if name in os.environ},
-                file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), SOCKET_NUMBER), *nothing],
-            )
+            program = _PROGRAM.format(source, self._is_scoped, self._hosts is not None)
+            try:
+                self._pid = os.posix_spawn(
+                    sys.executable,
+                    [sys.executable, "-I", "-S", "-c", program],
+                    {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DOGU_PLATFORM") if name in os.environ},
+                    file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), SOCKET_NUMBER), *nothing],
+                )
+            except OSError:
+                near.close()
+                raise
         if self._hosts is not None:
             self._open_proxy(near, self._hosts)
         return Packets(near)
