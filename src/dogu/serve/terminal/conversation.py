@@ -17,7 +17,7 @@ from dogu.agent.events import PromptGiven, TurnCancelled, TurnFailed
 from dogu.agent.loop import Agent
 from dogu.agent.slash import Offer, Said, Send, SlashCommand, SlashCommands
 from dogu.agent.slash.model import Connections
-from dogu.contract import Content, Text
+from dogu.contract import Content, Text, ToolError
 from dogu.contract.content import parts_of
 from dogu.language import say, sentence, told
 from dogu.models.events import ModelError, ModelErrorKind
@@ -194,7 +194,7 @@ class Conversation:
         """
         await anyio.sleep(_PAINTED_AFTER_S)
         for prepare in self._warm_up:
-            with suppress(Exception):
+            with suppress(OSError, RuntimeError, ToolError):
                 await to_thread.run_sync(prepare, abandon_on_cancel=True)
         await self._menu.look_for_servers()
 
