@@ -196,6 +196,10 @@ class _Lists(_Wire):
         """Name the same page as the next."""
         self.answer(request, {"tools": [tool("t")], "nextCursor": "again"})
 
+    def list_empty_cursor(self, request: Message) -> None:
+        """Say that the next page has no name: there is none."""
+        self.answer(request, {"tools": [tool("t")], "nextCursor": ""})
+
     def list_rug_pull(self, request: Message) -> None:
         """Say something else the second time, or in a later session."""
         is_later = self.pages or self.has("pulled")
@@ -289,6 +293,16 @@ class _Answered(_Wire):
     def call_malformed_json(self, _request: Message, data: bytes) -> None:
         """Leave the end of the first answer out."""
         self.raw(data[:-2] + b"\n" if self.calls == 1 else data + b"\n")
+
+    def call_stray_print(self, request: Message, data: bytes) -> None:
+        """Print what looks like the beginning of a message, and answer."""
+        for line in (b"{'a': 1}", b"{ starting }", b'{"half":', b'{"id": %d, "level": 30}' % request["id"]):
+            self.raw(line + b"\n")
+        self.raw(data + b"\n")
+
+    def call_broken_nameless(self, _request: Message, _data: bytes) -> None:
+        """Answer with half a line that doesn't say what it answers."""
+        self.raw(b'{"result": {"content":\n')
 
     def call_invalid_utf8(self, _request: Message, data: bytes) -> None:
         """Put in a byte that is no UTF-8."""

@@ -388,14 +388,23 @@ async def test_the_same_over_http(shared_program: Program, web: str, mode: str):
     assert len(user.asked) == 1
 
 
+ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
 async def test_over_http_another_hosts_name_or_web_page_is_refused(web: str):
     import httpx2
 
     async with httpx2.AsyncClient() as client:
-        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-            accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-            answer = await client.post(web, json=INITIALIZE, headers={**accept, **headers})
-            assert answer.status_code in (403, 421)
+        own = web.removesuffix("/mcp")
+        foreign = ("http://evil.example", "http://localhost:3000", f"{own}.evil.example", f"{own}@evil.example", "null")
+        secure = own.replace("http:", "https:")
+        hosts = [{"Host": name} for name in ("evil.example", own.removeprefix("http://") + ".evil.example")]
+        for headers in (*hosts, *({"Origin": origin} for origin in (*foreign, secure))):
+            answer = await client.post(web, json=INITIALIZE, headers={**ACCEPT, **headers})
+            assert answer.status_code in (403, 421), headers
+        for origin in (own, own.replace("127.0.0.1", "localhost")):
+            answer = await client.post(web, json=INITIALIZE, headers={**ACCEPT, "Origin": origin})
+            assert answer.status_code == 200, origin
 
 
 async def test_a_taken_port_is_told(program: Program, web: str):

@@ -120,6 +120,18 @@ async def test_an_answer_that_is_no_json_fails_its_call_at_once_and_the_next_is_
         assert (await result_of(runtime)).llm_content == "hello"
 
 
+async def test_a_stray_print_that_begins_like_a_message_costs_no_call(tmp_path: Path):
+    async with opened(tmp_path, "stray-print") as runtime:
+        assert (await result_of(runtime)).llm_content == "hello"
+        assert "no messages, which are ignored" in note_of(runtime)
+
+
+async def test_a_broken_line_that_names_no_call_is_told_where_no_answer_comes(tmp_path: Path):
+    async with opened(tmp_path, "broken-nameless", timeout_ms=1000) as runtime:
+        late = failure_of(await result_of(runtime), ErrorKind.TIMED_OUT)
+    assert "It wrote a line that may have been its answer, and is no valid JSON" in late
+
+
 async def test_bytes_that_are_no_text_are_replaced(tmp_path: Path):
     """FM077: invalid UTF-8."""
     async with opened(tmp_path, "invalid-utf8") as runtime:

@@ -52,6 +52,12 @@ async def test_a_bad_declaration_costs_that_tool_only(tmp_path: Path, fault: str
         assert (await result_of(runtime)).llm_content == "hello"
 
 
+async def test_a_next_page_without_a_name_is_none(tmp_path: Path):
+    async with opened(tmp_path, "empty-cursor") as runtime:
+        assert bad_tools(runtime) == ["bad__t"]
+        assert runtime.notes == ()
+
+
 async def test_a_schema_that_refers_to_itself_is_kept(tmp_path: Path):
     """FM060: a recursive $ref."""
     async with opened(tmp_path, "ref-cycle") as runtime:

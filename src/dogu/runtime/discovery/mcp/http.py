@@ -153,6 +153,10 @@ class HttpLink:
         """Nothing."""
         return ""
 
+    def stray(self) -> str:
+        """Nothing."""
+        return ""
+
     def wants_login(self) -> bool:
         """Whether the last answer was that one must log in, or nobody was there to do it."""
         return self._status == 401 or self.was_not_logged_in

@@ -94,7 +94,7 @@ class Requests:
                 return rows, [told("it listed its {what} as something that is no list", what=what)]
             rows += cast("list[object]", found)
             following = page.get("nextCursor")
-            if not isinstance(following, str) or len(rows) > _MOST_ROWS:
+            if not isinstance(following, str) or not following or len(rows) > _MOST_ROWS:
                 break
             if following in seen:
                 return rows, [told("its list of {what} never ends: a page names itself as the next", what=what)]

@@ -29,7 +29,7 @@ from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.http import HttpLink, opened_http
 from dogu.runtime.discovery.mcp.oauth import ShowAddress
 from dogu.runtime.discovery.mcp.requests import RawDispatcher, Requests
-from dogu.runtime.discovery.mcp.stdio import started
+from dogu.runtime.discovery.mcp.stdio import StdioLink, started
 from dogu.version import __version__
 from dogu.workspace.process.talked_to import Start
 from dogu.workspace.process.wire import Launch
@@ -74,6 +74,7 @@ class Connection:
         self.answering = answering
         self.closed = link.closed
         self.stderr_tail = link.stderr_tail
+        self.stray = link.stray
         self.wants_login = link.wants_login
         self.listens = anyio.Event()
         self.is_doubtful = False  # a request was given up: the server may hang
@@ -212,9 +213,10 @@ class _Program:
 
     asks_first = False
 
-    def __init__(self, closed: anyio.Event, stderr_tail: Callable[[], str]) -> None:
-        self.closed = closed
-        self.stderr_tail = stderr_tail
+    def __init__(self, link: StdioLink) -> None:
+        self.closed = link.closed
+        self.stderr_tail = link.stderr_tail
+        self.stray = link.stray
         self.wants_login = bool
 
 
@@ -249,7 +251,7 @@ async def connected(
         if entry.command:
             launch, start = program(entry)
             started_link = await stack.enter_async_context(started(launch, _found(start), hearing.tell))
-            link, streams = _Program(started_link.closed, started_link.stderr_tail), started_link.streams
+            link, streams = _Program(started_link), started_link.streams
         else:
             link = HttpLink()
             streams = await opened_http(stack, entry, answering, link, login)

@@ -1,7 +1,8 @@
 """An MCP server as a process. Imports the SDK: import it late.
 
 The SDK's own transport loses its reader to a byte that is no UTF-8, waits for ever for an answer that is no JSON, and
-keeps whatever is sent. This one fails the call in question and reads on; a line may have 128 MB.
+keeps whatever is sent. This one fails the call in question and reads on; a line may have 128 MB. A broken line that
+names no call may be a stray print: it is told where no answer comes.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _message(fields: JsonObject) -> JSONRPCMessage | None:
         return JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
     if fields.get("error") is not None:
         return JSONRPCError.model_construct(jsonrpc="2.0", id=request_id, error=_error(fields["error"]))
-    if request_id is None:
+    if request_id is None or not fields.keys() & {"jsonrpc", "result"}:  # a row of a log may have an id of its own
         return None
     result = fields.get("result")
     if not isinstance(result, dict):
@@ -126,11 +127,16 @@ class StdioLink:
         self._waiting: dict[int | str, None] = {}
         self._progressed: dict[Any, float] = {}
         self._is_odd = False
+        self._stray = ""
         self._last_sent = -1
 
     def stderr_tail(self) -> str:
         """Return the last lines the server wrote to standard error."""
         return b"".join(self._stderr)[-_STDERR_TAIL_BYTES:].decode("utf-8", "replace").strip()
+
+    def stray(self) -> str:
+        """Return what was wrong with the last line that seemed to be an answer, and named no call; '' for none."""
+        return self._stray
 
     @property
     def streams(self) -> Streams:
@@ -169,13 +175,17 @@ class StdioLink:
         try:
             message = read_line(line)
         except MalformedLine as error:
-            await self._fail(error.request_id, told("its answer is {error}", error=error))
-            return
+            if error.request_id in self._waiting:
+                await self._fail(error.request_id, told("its answer is {error}", error=error))
+                return
+            self._stray = str(error)
+            message = None
         if message is None:
             self._count_noise(line)
             return
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._waiting.pop(message.id, None)
+            self._stray = self._stray if self._waiting else ""  # every call has its answer: it was none
             if not self._was_sent(message.id):
                 self._tell_once(told("it answered what nobody had asked (id {id!r}), which is ignored", id=message.id))
                 return

@@ -97,6 +97,8 @@ class Work:
         if clock.was_extended:
             within = f"in time: it told progress, and had {clock.limit_s:g} s after each until it was too long in all"
         late = f"The MCP server {alias} did not answer {what} {within}."
+        if stray := self._connection.stray():
+            late += f" It wrote a line that may have been its answer, and is {stray}."
         if not await self._connection.is_alive():
             self._connection.closed.set()
             message = f"{late} It doesn't answer a ping either, so it was ended: the next call starts it again."
