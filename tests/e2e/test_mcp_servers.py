@@ -207,6 +207,26 @@ def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings:
     assert b"There is no MCP server nobody: sums." in done.stderr
 
 
+def test_a_server_that_is_tested_tells_all_that_is_wrong_with_its_tools(program: Program, tmp_path: Path):
+    server = tmp_path / "eight.py"
+    server.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    if 'id' not in asked:\n"
+        "        continue\n"
+        "    tools = [{'name': f'odd{n}', 'inputSchema': {'type': 'array'}} for n in range(8)]\n"
+        "    info = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}},\n"
+        "            'serverInfo': {'name': 'eight', 'version': '1'}}\n"
+        "    result = {'initialize': info, 'tools/list': {'tools': tools}}.get(asked['method'], {})\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)\n"
+    )
+    write_settings(program.home, {"mcpServers": {"eight": {"command": sys.executable, "args": [str(server)]}}})
+    told = program.run("mcp-servers", "test", "eight").stdout.decode()
+    assert [name for name in (f"odd{n}" for n in range(8)) if name not in told] == []
+    assert "more tools had such problems" not in told
+
+
 def test_a_server_is_added_used_and_removed_and_the_file_s_own_text_stays(program: Program, sums: list[str]):
     file = program.home / ".dogu" / "settings.json"
     file.parent.mkdir(exist_ok=True)

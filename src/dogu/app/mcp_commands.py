@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _GROUP = "mcpServers"
 _LOOK_S = 40.0
+_MOST_ROWS = 10_000  # here all that is wrong is told
 
 
 class ServerState(msgspec.Struct, frozen=True, rename="camel"):
@@ -141,7 +142,7 @@ def _entries_in(file: str) -> Mapping[str, Any]:
 async def _opened(options: Options, settings: Settings, entries: list[ServerEntry]) -> AsyncGenerator[McpServers]:
     look = _Look(options, settings, options.absolute_root)
     host = host_of(settings, look.roots, options.state_folder)
-    async with mcp_tools(entries, look, host, wait_s=_LOOK_S) as servers:
+    async with mcp_tools(entries, look, host, wait_s=_LOOK_S, most_problems=_MOST_ROWS) as servers:
         yield servers
 
 

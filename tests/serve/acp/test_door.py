@@ -134,6 +134,22 @@ async def test_a_defect_in_opening_a_session_costs_that_request(tmp_path: Path):
     assert answered["result"]["stopReason"] == "end_turn"
 
 
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+async def test_an_open_session_is_opened_again_in_its_own_folder_only(tmp_path: Path, method: str):
+    (tmp_path / "other").mkdir()
+    other, gone = str(tmp_path / "other"), str(tmp_path / "gone")
+    async with connected(tmp_path, Fails()) as (client, folder):
+        session = await new_session(client, folder)
+        again = await client.ask(method, cwd=folder, mcpServers=[], sessionId=session)
+        refused = [await client.ask(method, cwd=cwd, mcpServers=[], sessionId=session) for cwd in (other, gone, "a")]
+        more = await client.ask(method, cwd=folder, additionalDirectories=[other], mcpServers=[], sessionId=session)
+    assert "modes" in again["result"]
+    assert f"worked in {folder}, not here" in refused[0]["error"]["message"]
+    assert "There is no folder" in refused[1]["error"]["message"]
+    assert "must be absolute" in refused[2]["error"]["message"]
+    assert f"worked in {folder}, not here" in more["error"]["message"]
+
+
 async def test_a_defect_behind_an_open_session_ends_that_session_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -146,12 +146,12 @@ class Door:
         return Answer({"sessionId": session.session_id, **_choices(session)}, session.tell_changes)
 
     async def _load(self, params: schema.LoadSessionRequest) -> Answer:
-        session = self._sessions.get(params.session_id) or await self._open(params, params.session_id)
+        session = self._opened(params) or await self._open(params, params.session_id)
         await session.play_again()
         return Answer(_choices(session), session.tell_changes)
 
     async def _resume(self, params: schema.ResumeSessionRequest) -> Answer:
-        session = self._sessions.get(params.session_id) or await self._open(params, params.session_id)
+        session = self._opened(params) or await self._open(params, params.session_id)
         return Answer(_choices(session), session.tell_changes)
 
     async def _list(self, params: schema.ListSessionsRequest) -> Answer:
@@ -196,14 +196,23 @@ class Door:
             raise RpcError(NOT_FOUND, message)
         return session
 
+    def _opened(self, params: schema.LoadSessionRequest | schema.ResumeSessionRequest) -> AcpSession | None:
+        """Return the session if it is open already: in the folders that are asked for, as when it is opened."""
+        session = self._sessions.get(params.session_id)
+        if session is not None:
+            here = [os.path.realpath(folder) for folder in _folders(params)]
+            if here[0] != session.roots[0] or not {*here} <= {*session.roots}:
+                roots = ", ".join(session.roots)
+                message = say("Session {id} worked in {roots}, not here.", id=params.session_id, roots=roots)
+                raise RpcError(INVALID_PARAMS, message)
+        return session
+
     async def _open(
         self,
         params: schema.NewSessionRequest | schema.LoadSessionRequest | schema.ResumeSessionRequest,
         session_id: str | None,
     ) -> AcpSession:
-        folders = [params.cwd, *(params.additional_directories or ())]
-        for folder in folders:
-            _check_folder(folder)
+        folders = _folders(params)
         self._check_ready(params.cwd)
         try:
             return await self._group.start(self._host, folders, _entries(params.mcp_servers or ()), session_id)
@@ -302,6 +311,13 @@ def _key_method() -> Json:
         "type": "env_var",
         "vars": [{"name": "GEMINI_API_KEY"}],
     }
+
+
+def _folders(params: schema.NewSessionRequest | schema.LoadSessionRequest | schema.ResumeSessionRequest) -> list[str]:
+    folders = [params.cwd, *(params.additional_directories or ())]
+    for folder in folders:
+        _check_folder(folder)
+    return folders
 
 
 def _check_folder(folder: str) -> None:

@@ -60,6 +60,11 @@ class AcpSession:
         """Its id, the same as in `dogu sessions`."""
         return self._parts.session_id
 
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders it works in, absolute and without symbolic links, its own first."""
+        return self._parts.runtime.roots
+
     async def prompt(self, blocks: Sequence[Any]) -> Json:
         """Run a turn (or a `/` command) and return the protocol's answer. Raises `RpcError`."""
         if self._turn is not None:
@@ -175,6 +180,8 @@ class AcpSession:
 
         try:
             past = await anyio.to_thread.run_sync(events)
+        except FileNotFoundError:
+            past = []  # it begins with the first prompt
         except OSError as error:
             message = say("The session's record can't be read: {error}", error=error.strerror)
             raise RpcError(INTERNAL_ERROR, message) from error

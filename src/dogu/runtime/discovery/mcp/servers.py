@@ -38,14 +38,17 @@ async def mcp_tools(
     *,
     wait_s: float,
     kept_out: Mapping[str, str] | None = None,
+    most_problems: int = _MOST_PROBLEMS_TOLD,
 ) -> AsyncGenerator[McpServers]:
     """Keep the servers of the entries running while the context is open, their tools in the runtime's registry.
 
     Waits `wait_s` for their tools; with 0 not at all, and the SDK is loaded a moment later, when the first prompt has
     been drawn. What comes later is added when it comes. What goes wrong is added to `Runtime.notes`. An entry's
-    `cwd` is relative to the primary root. `kept_out` says by alias why other servers aren't there.
+    `cwd` is relative to the primary root. `kept_out` says by alias why other servers aren't there. At most
+    `most_problems` tools of a server that can't be taken are told.
     """
-    servers = McpServers(entries, runtime, host, kept_out or {}, delay_s=0 if wait_s > 0 else _AFTER_THE_PROMPT_S)
+    delay_s = 0 if wait_s > 0 else _AFTER_THE_PROMPT_S
+    servers = McpServers(entries, runtime, host, kept_out or {}, delay_s=delay_s, most_problems=most_problems)
     body_error: list[BaseException] = []
     try:
         async with anyio.create_task_group() as group:
@@ -95,7 +98,9 @@ class McpServers:
         kept_out: Mapping[str, str] | None = None,
         *,
         delay_s: float = 0,
+        most_problems: int = _MOST_PROBLEMS_TOLD,
     ) -> None:
+        self._most_problems = most_problems
         self._delay_s = delay_s
         self._kept_out = kept_out or {}
         self._left_out: dict[str, list[McpTool]] = {}
@@ -245,14 +250,14 @@ class McpServers:
             raise DeclarationError(told("there is a tool named {name!r} already", name=name))
 
     def _tell_problems(self, alias: str, problems: list[str]) -> None:
-        for problem in problems[:_MOST_PROBLEMS_TOLD]:
+        for problem in problems[: self._most_problems]:
             self.tell(problem)
-        if len(problems) > _MOST_PROBLEMS_TOLD:
+        if len(problems) > self._most_problems:
             self.tell(
                 told(
                     "MCP server {alias}: {count} more tools had such problems.",
                     alias=alias,
-                    count=len(problems) - _MOST_PROBLEMS_TOLD,
+                    count=len(problems) - self._most_problems,
                 )
             )
 
