@@ -284,6 +284,11 @@ class TestKeys:
             '{"model": {"baseUrl": "http://localhost"}',
             '{"toolz": 1, // "sandbox"',
             '{"excludedTools": [}',
+            '{"ex\u200bcludeTools": [}',
+            '{"hooks": {"BeforeTool": [',
+            '{"maxSessionTurns": 3,,}',
+            '{"tools": {"shell": {"timeout": 3,,}}}',
+            '{"fileFiltering": {"respectGitIgnore": True}}',
         ],
     )
     def test_what_is_no_json_stops_the_start_where_something_in_it_could_restrict(
@@ -293,6 +298,18 @@ class TestKeys:
         error = place.error()
         assert (error.file, error.line) == (str(file), 1)
         assert "may be a restriction" in error.message
+
+    @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32"])
+    def test_an_encoding_that_may_hide_a_restriction_stops_the_start(self, place: Place, encoding: str) -> None:
+        file = place.write("home/.dogu", "{}")
+        file.write_bytes('{"excludeTools": ["glob"]}'.encode(encoding))
+        assert "UTF-8" in place.error().message
+
+    @pytest.mark.parametrize("name", [".dogu/settings.json", ".gemini/settings.json", ".gemini/extensions"])
+    def test_a_link_to_nowhere_is_no_file_that_is_not_there(self, place: Place, name: str) -> None:
+        (place.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.home / name).symlink_to("elsewhere")
+        assert place.error().file.endswith(name)
 
     def test_a_file_that_was_asked_for_must_be_json(self, place: Place, tmp_path: Path) -> None:
         (tmp_path / "mine.json").write_text("{,}")

@@ -55,6 +55,21 @@ def test_a_call_without_a_model(guarded: Program) -> None:
     assert "guard: seen" in let_in.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "denied"), [("prompt = 'x !{false}'", 56, ["run_shell_command"]), ("prompt = 5", 42, [])]
+)
+def test_a_command_whose_prompt_was_never_sent_is_no_success(
+    program: Program, text: str, code: int, denied: list[str]
+) -> None:
+    write(program, ".dogu/commands/f.toml", text)
+    with FakeGemini([]) as server:
+        done = program.run("-p", "/f", "--output-format", "json", environ=key(server))
+    row = json.loads(done.stdout)
+    assert (done.returncode, row["exit_code"], row["status"]) == (code, code, "error")
+    assert [denial["tool_name"] for denial in row["permission_denials"]] == denied
+    assert server.requests == []
+
+
 def test_one_answer(guarded: Program) -> None:
     with FakeGemini([reads("secret.txt"), reads("a.txt"), "done"]) as server:
         done = guarded.run("-p", "read them", "--output-format", "stream-json", environ=key(server))

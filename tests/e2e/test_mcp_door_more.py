@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +122,50 @@ async def test_a_root_with_bad_settings_costs_the_calls_there_and_says_so(progra
     assert "settings.json" in text_of(failed)
 
 
-@pytest.mark.parametrize("folders", [[], [Path("/no/such/folder")]])
-async def test_roots_that_are_none_leave_the_present_folder(program: Program, folders: list[Path]):
+@pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
+async def test_no_roots_leave_the_present_folder_and_roots_that_are_none_no_folder(program: Program):
     (program.root / "name.txt").write_text("ours")
+    roots = Roots()
     with anyio.fail_after(LIMIT_S):
-        async with Client(server_of(program), mode="legacy", list_roots_callback=Roots(*folders)) as client:
+        async with Client(server_of(program), mode="legacy", list_roots_callback=roots) as client:
             assert await read_name(client) == "ours"
+            roots.folders = [Path("/no/such/folder")]
+            await client.send_roots_list_changed()  # pyright: ignore[reportDeprecated]  (the handshake's way)
+            refused = await client.call_tool("read_file", {"path": "name.txt"})
+    assert refused.is_error
+    assert "file:///no/such/folder" in text_of(refused)
+
+
+def test_a_root_that_is_no_address_of_a_file_costs_only_itself(program: Program):
+    first, _ = two_folders(program)
+    roots = [{"uri": "vscode-vfs://github/x/y"}, {"uri": first.as_uri()}]
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"roots": {}},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    name = {"name": "read_file", "arguments": {"path": "name.txt"}}
+    with subprocess.Popen(
+        [*PROGRAM, "mcp"], env=program.environ(), cwd=program.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+
+        def send(**message: Any) -> None:
+            assert server.stdin is not None
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            server.stdin.flush()
+
+        send(id=1, method="initialize", params=params)
+        send(method="notifications/initialized")
+        send(id=2, method="tools/call", params=name)
+        answer: dict[str, Any] = {}
+        while answer.get("id") != 2 or "result" not in answer:
+            answer = json.loads(server.stdout.readline())
+            if answer.get("method") == "roots/list":
+                send(id=answer["id"], result={"roots": roots})
+        server.stdin.close()
+    assert answer["result"]["content"][0]["text"] == "first place"
 
 
 @pytest.mark.parametrize("mode", ERAS)

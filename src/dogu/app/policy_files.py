@@ -90,9 +90,9 @@ def _named(source: FromFile, key: str, options: Options) -> list[str]:
 def _in_folder(folder: str) -> list[str]:
     try:
         names = os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
     except OSError as error:
+        if not os.path.lexists(folder):
+            return []
         raise SettingsError(folder, 0, "", told("can't be read: {strerror}", strerror=error.strerror)) from error
     return [os.path.join(folder, name) for name in sorted(names) if name.endswith(".toml")]
 

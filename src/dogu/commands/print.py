@@ -21,7 +21,7 @@ from dogu.contract import ToolError
 from dogu.contract.content import Blob, Text, parts_of
 from dogu.language import say
 from dogu.serve.defects import failure_of
-from dogu.serve.exit_codes import ExitCode
+from dogu.serve.exit_codes import ExitCode, of_call
 from dogu.serve.print import Ending, HeadlessRun, OutputFormat, RunFacts
 from dogu.serve.run_rows import Change
 from dogu.settings import SettingsError
@@ -130,7 +130,10 @@ async def _answer_one(
     text = "".join(part.text for part in parts if isinstance(part, Text))
     content = await _content(opened, text)
     if isinstance(content, Said):
-        if content.is_failure:
+        error = content.refused.result.error if content.refused is not None else None
+        if error is not None:
+            headless.refused(of_call(error.kind), content.text, str(error.kind), content.refused)
+        elif content.is_failure:
             headless.refused(ExitCode.BAD_INPUT, content.text)
         else:
             headless.said(content.text)

@@ -42,6 +42,7 @@ from dogu.serve.run_rows import (
 from dogu.serve.run_tally import Tally
 
 if TYPE_CHECKING:
+    from dogu.runtime.calls import ToolAnswer
     from dogu.workspace.process.jobs import SettledJob
 
 
@@ -141,8 +142,9 @@ class HeadlessRun:
         """End with what a `/` command had to say, without the model."""
         self._end(Ending("said", ExitCode.DONE, response=text))
 
-    def refused(self, code: ExitCode, message: str, kind: str = "bad_input") -> None:
-        """End before the model was asked."""
+    def refused(self, code: ExitCode, message: str, kind: str = "bad_input", call: ToolAnswer | None = None) -> None:
+        """End before the model was asked; `call` is the one that was refused, if that is why."""
+        self._tally.answers += [] if call is None else [call]
         self._end(Ending.failed(code, kind, message))
 
     async def answer(self, agent: Agent, prompt: Content, wanted: Wanted | None = None) -> ExitCode:

@@ -121,7 +121,7 @@ class SettingsFiles:
 
     def _find_extensions(self, root: str, home: str) -> Iterator[Extension]:
         places = [(os.path.join(folder, "extensions"), is_project) for folder, is_project in _folders(root, home)]
-        places = [place for place in places if place[0].endswith(_EXTENSIONS) and os.path.isdir(place[0])]
+        places = [place for place in places if place[0].endswith(_EXTENSIONS) and os.path.lexists(place[0])]
         if not places:
             return
         from dogu.settings.gemini_extensions import Limits, find_extensions

@@ -57,7 +57,10 @@ def find_extensions(
     """Read the extensions that lie in a folder, sorted by name. Raises `SettingsError` as `read_layer` does."""
     try:
         names = sorted(os.listdir(folder))
-    except OSError:
+    except OSError as error:
+        if os.path.lexists(folder):
+            why = told("can't be read: {strerror}", strerror=error.strerror)
+            raise SettingsError(folder, 0, "", why) from error
         return
     overrides = _object(_json(os.path.join(folder, "extension-enablement.json")))
     for name in names if limits.are_enabled else ():
@@ -65,7 +68,7 @@ def find_extensions(
         installed = _object(_json(os.path.join(place, _INSTALLED)))
         if installed.get("type") == "link" and isinstance(installed.get("source"), str):
             place = installed["source"]
-        if not os.path.isfile(os.path.join(place, _MANIFEST)) or not _is_let_in(installed, limits):
+        if not os.path.lexists(os.path.join(place, _MANIFEST)) or not _is_let_in(installed, limits):
             continue
         extension = _read(place, name, workspace, environ, is_project=is_project)
         names_off = {each.casefold() for each in limits.disabled}

@@ -110,10 +110,12 @@ def _read_text(file: str, *, must_exist: bool) -> str | None:
     try:
         data = read_small_file(file, _LARGEST_BYTES)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR) and not must_exist:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR) and not must_exist and not os.path.lexists(file):
             return None
         why = told("can't be read: {strerror}", strerror=error.strerror) if error.errno else error.strerror or ""
         raise SettingsError(file, 0, "", why) from error
+    if b"\0" in data:  # UTF-16, which may say anything
+        raise SettingsError(file, 1, "", told("is not UTF-8: save it as UTF-8"))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

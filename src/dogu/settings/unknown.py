@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
 
 from dogu.language import told
-from dogu.settings.keys import KEYS
+from dogu.settings.keys import KEYS, KeyReach
 
 _RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow", "restrict", "coretool", "toolscore")
 _RESTRICTING_NAMES = ("core", "exclude", "coretools", "excludetools", "permissions")
 _LISTS = ("coreTools", "excludeTools", "tools.core", "tools.exclude", "mcp.allowed", "mcp.excluded")
 
 
+_GUARDS = ("hooks",)  # which may stop any call
 # Whatever another program keeps under these names restricts somebody.
 _GUARDED_GROUPS = ("security", "admin", "policy", "policies")
 
@@ -98,7 +100,9 @@ def word_that_stops(text: str) -> str:
     Without such a word dogu may start without these settings: what can't be read can still be searched for the words
     that such keys are made of, wherever they stand.
     """
-    known = [name for key in KEYS if key.restricts for name in (key.name, *key.also)]
+    text = "".join(char for char in text if char.isascii() or unicodedata.category(char) != "Cf")
+    restricting = [key for key in KEYS if key.restricts or key.reach is KeyReach.STRICTER or key.name in _GUARDS]
+    known = [name for key in restricting for name in (key.name, *key.also)]
     # A key may be written whole, with dots, or in the group that it belongs to.
     spellings = {_plain(part) for name in known for part in (name, name.rpartition(".")[2])}
     for word in _words(text):

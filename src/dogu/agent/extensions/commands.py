@@ -203,7 +203,8 @@ class CustomSlashCommands:
             for piece in command.pieces:
                 parts += await self._filled(command, piece, args)
         except _NotRunError as error:
-            return Said(say("/{name} wasn't sent. {reason}", name=command.name, reason=str(error)))
+            text = say("/{name} wasn't sent. {reason}", name=command.name, reason=str(error))
+            return Said(text, is_failure=True, refused=error.answer)
         if args and not takes_args(command.pieces):
             parts.append(Text(f"\n\n/{command.name} {args}"))
         return Send(_joined(parts))
@@ -227,7 +228,7 @@ class CustomSlashCommands:
         answer = await self._call("run_shell_command", {"command": line, "description": f"for /{name}"})
         error, display = answer.result.error, answer.result.return_display
         if error is not None and error.kind in _NOT_RUN:
-            raise _NotRunError(error.message)
+            raise _NotRunError(error.message, answer)
         if not isinstance(display, TerminalOutput):
             return f"[Shell command failed: {error.message if error else display}]"
         output, _ = middle_left_out(display.output.removesuffix("\n"))
@@ -241,6 +242,10 @@ class CustomSlashCommands:
 class _NotRunError(Exception):
     """A shell command of the prompt was refused, declined or could not start."""
 
+    def __init__(self, message: str, answer: ToolAnswer) -> None:
+        super().__init__(message)
+        self.answer = answer
+
 
 class _Bad:
     """What running a bad file's command says."""
@@ -249,7 +254,8 @@ class _Bad:
         self._entry = entry
 
     async def __call__(self, _rest: str) -> SlashAnswer:
-        return Said(say("/{name} can't be used: {problem}", name=self._entry.name, problem=self._entry.problem))
+        text = say("/{name} can't be used: {problem}", name=self._entry.name, problem=self._entry.problem)
+        return Said(text, is_failure=True)
 
 
 def _status(display: TerminalOutput) -> str:

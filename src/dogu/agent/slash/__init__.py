@@ -14,6 +14,7 @@ import msgspec
 from dogu.contract.content import Blob, Content
 from dogu.contract.display import FileDiff
 from dogu.language import say
+from dogu.runtime.calls import ToolAnswer
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -21,7 +22,8 @@ class Said(msgspec.Struct, frozen=True):
 
     `diffs` are the same for a door that can draw diffs, `pictures` the images of theirs that changed, by path: before
     and now. `draft` is a prompt to be edited and sent again, where there is
-    an input box. `is_failure`: nothing was done, and the text says why.
+    an input box. `is_failure`: nothing was done, and the text says why; `refused` is the call that wasn't made, if it
+    was that.
     """
 
     text: str
@@ -29,6 +31,7 @@ class Said(msgspec.Struct, frozen=True):
     is_failure: bool = False
     draft: str = ""
     pictures: Mapping[str, Sequence[Blob]] = {}
+    refused: ToolAnswer | None = None
 
 
 class Send(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ beginning, with the answers so far. So ask before anything is changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -212,7 +212,10 @@ def caller() -> McpCaller:
         raise ToolError(ErrorKind.NOBODY_TO_ASK, "This call didn't come over MCP, so there is no client.") from error
 
 
-def roots_in(answer: mcp_types.ListRootsResult) -> Sequence[str]:
-    """Return the paths that roots name, those that are addresses of files."""
-    parts = [urlsplit(str(root.uri)) for root in answer.roots]
-    return [unquote(part.path) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]
+def path_of_root(uri: str) -> str:
+    """Return the path that a root names; empty where it is no address of a file."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else ""

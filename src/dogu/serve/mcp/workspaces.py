@@ -20,7 +20,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
 from dogu.serve.defects import contained
-from dogu.serve.mcp.caller import AskedCall, is_modern, roots_in
+from dogu.serve.mcp.caller import AskedCall, is_modern, path_of_root
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -31,6 +31,12 @@ _PATIENCE_S = 10.0
 _ROOTS = "dogu-roots"  # names the question among those of one call
 _MOST_RUNTIMES = 16
 _MOST_CLIENTS = 1000
+
+
+class _NamedRoots(mcp_types.Result):
+    """Roots as the client names them: each is looked at by itself, whatever it is an address of."""
+
+    roots: list[dict[str, Any]]
 
 
 class Workspaces:
@@ -137,27 +143,32 @@ def _told_roots(asked: AskedCall) -> tuple[str, ...]:
     if answers is None:
         asked.need(requests)
         raise ToolError(ErrorKind.NOBODY_TO_ASK, "The client is asked for its roots first.")
-    return _folders(roots_in(answers[_ROOTS]))
+    return _folders([str(root.uri) for root in answers[_ROOTS].roots])
 
 
 async def _asked_roots(context: ServerRequestContext[Any]) -> tuple[str, ...]:
     related = ServerMessageMetadata(related_request_id=context.request_id)
     try:
-        answer = await context.session.send_request(
-            mcp_types.ListRootsRequest(), mcp_types.ListRootsResult, _PATIENCE_S, related
-        )
+        answer = await context.session.send_request(mcp_types.ListRootsRequest(), _NamedRoots, _PATIENCE_S, related)
     except (MCPError, ValidationError) as error:
         sys.stderr.write(say("The client did not say which its roots are: {error}", error=error) + "\n")
         return ()
-    return _folders(roots_in(answer))
+    return _folders([str(root.get("uri", "")) for root in answer.roots])
 
 
-def _folders(paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths that are folders, each once, made plain."""
+def _folders(uris: Sequence[str]) -> tuple[str, ...]:
+    """Return the roots that are folders here, each once, made plain; the others are told.
+
+    Raises `ToolError` where roots are named and none is one: another folder isn't what the client means.
+    """
     found: dict[str, None] = {}
-    for path in map(os.path.abspath, paths):
-        if os.path.isdir(path):
-            found[path] = None
+    for uri in uris:
+        path = path_of_root(uri)
+        if path and os.path.isdir(path):
+            found[os.path.abspath(path)] = None
         else:
-            sys.stderr.write(say("The client's root is no folder here: {path}", path=path) + "\n")
+            sys.stderr.write(say("The client's root is no folder here: {path}", path=path or uri) + "\n")
+    if uris and not found:
+        message = f"None of the client's roots is a folder here: {', '.join(uris)}. Open one that is, and call again."
+        raise ToolError(ErrorKind.NOT_FOUND, message)
     return tuple(found)
