@@ -801,3 +801,17 @@ async def test_the_net_of_all_calls_is_from_before_the_first_to_now(session: Ses
         found = {session.name(change.path): (change.old, change.new) for change in journal.net()}
         assert found == {"changed": (b"old", b"by hand"), "deleted": (b"gone", None), "made": (None, b"made")}
         journal.close()
+
+
+async def test_what_could_not_be_recorded_is_told_with_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(tmp_path)
+
+    def fail(_watch: watch.ChangeWatch, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with session.journal.call("c", "a command", snapshot=True) as notes:
+        session.path("a").write_text("new")
+        monkeypatch.setattr(watch.ChangeWatch, "as_records", fail)
+    assert notes == [f"What it changed couldn't be recorded for undo in {session.folder}: No space left on device."]

@@ -374,8 +374,15 @@ class Journal:
             if self._now is not None and self._now.kind == "look":
                 self._note_seen(None)
                 self._now = msgspec.structs.replace(self._now, kind="changes")
-        except OSError:
+        except OSError as error:
             self._now = None  # the call is done and its result counts; what it did is found out about by `recover`
+            self._notes.append(
+                told(
+                    "What it changed couldn't be recorded for undo in {folder}: {strerror}.",
+                    folder=self.folder,
+                    strerror=error.strerror,
+                )
+            )
 
     def _note_seen(self, since: int | None) -> None:
         """Put into the log what this call did behind our back; `since` where a dead process left off."""
