@@ -58,7 +58,7 @@ class Bases:
 
     def _watch(self, is_over: threading.Event) -> None:
         wait_s = _FIRST_S
-        while not is_over.wait(wait_s):
+        while not is_over.wait(wait_s) and len(self._found) < _MOST_FILES:
             self._look()
             wait_s = min(_LAST_S, wait_s * 1.2)
         self._look()
