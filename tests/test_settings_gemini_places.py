@@ -236,5 +236,5 @@ class TestWhatAnExtensionBrings:
         place = extension(tmp_path, "x", {})
         put(place / "policies" / "a.toml", "[[rule]]\ndecision = 'deny'\npriority = 1\n")
         options = self.options(tmp_path)
-        with pytest.raises(SettingsError, match=r"a\.toml: rule 1"):
+        with pytest.raises(SettingsError, match=r"a\.toml:1: rule 1"):
             rules_of(options, read_settings(options))

@@ -247,6 +247,39 @@ def test_a_file_that_is_not_understood_stops_the_start(folders: Folders, text: s
         folders.decide("ls")
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            DENY_RM + "\n# and\n[[ rule ]]\ntoolName = 'glob'\npriority = 1\n",
+            r"a\.toml:\d+: rule 2: decision is missing",
+        ),
+        ("[[rule]]\ntoolName = 'glob'\ndecision = 'deny'\n", r"a\.toml:1: rule 1: priority is missing"),
+        ("\n[[rule]]\ntoolName = 'glob'\ndecision = 'no'\npriority = 1\n", r"a\.toml:2: rule 1: decision takes .*'no'"),
+        ("rule = [{ toolName = 'glob', priority = 1 }]\n", r"a\.toml: rule 1: decision is missing"),
+    ],
+)
+def test_a_rule_that_is_not_understood_is_named_with_its_line(folders: Folders, text: str, why: str) -> None:
+    folders.write("home/.gemini/policies/a.toml", text)
+    with pytest.raises(SettingsError, match=why):
+        folders.decide("ls")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(folders: Folders) -> None:
+    folders.write("home/.gemini/policies/mine.toml", "\ufeff" + DENY_RM)
+    assert folders.decide("rm -rf x") is DENY
+
+
+def test_a_variable_in_the_path_of_a_file_is_replaced(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RULES", str(folders.root))
+    folders.write("root/team.toml", DENY_RM)
+    folders.write("home/.gemini/settings.json", '{"policyPaths": ["${RULES}/team.toml"]}')
+    assert folders.decide("rm -rf x") is DENY
+    monkeypatch.delenv("RULES")
+    with pytest.raises(SettingsError, match="RULES isn't set"):
+        folders.decide("ls")
+
+
 def test_a_file_that_the_settings_name_must_be_there(folders: Folders) -> None:
     folders.write("home/.gemini/settings.json", '{"policyPaths": ["nowhere.toml"]}')
     with pytest.raises(SettingsError, match="nowhere"):

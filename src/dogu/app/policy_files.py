@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _LISTS = ("core", "exclude", "confirmationRequired", "allowed")
 _SYSTEM_FOLDER = "/etc/gemini-cli/policies"
 _LARGEST_BYTES = 1_000_000
+_HEADING = r"""[ \t]*\[\[[ \t]*["']?rule["']?[ \t]*\]\]"""
 _EXTENSION_TIER, _WORKSPACE_TIER, _USER_TIER, _ADMIN_TIER = 2, 3, 4, 5
 
 
@@ -110,21 +112,22 @@ def _rules_of_file(file: str, tier: int, *, only_restricts: bool) -> list[FileRu
     from dogu.policy.verdict import Decision
 
     found: list[FileRule] = []
-    for number, fields in enumerate(_tables(file), 1):
+    tables, lines = _tables(file)
+    for number, (fields, line) in enumerate(zip(tables, lines, strict=True), 1):
         source = told("rule {number} of {file}", number=number, file=file)
         try:
             rule = read_rule(fields, f"{source}", tier)
         except RestrictionError as error:
-            raise SettingsError(file, 0, f"rule {number}", str(error)) from error
+            raise SettingsError(file, line, f"rule {number}", str(error)) from error
         if rule is None or (only_restricts and rule.decision is Decision.ALLOW):
             continue
         if rule.decision is not Decision.ALLOW:
-            _check_names(rule, file, number)
+            _check_names(rule, Origin(file, line), number)
         found.append(rule)
     return found
 
 
-def _check_names(rule: FileRule, file: str, number: int) -> None:
+def _check_names(rule: FileRule, origin: Origin, number: int) -> None:
     """A rule that restricts a tool which isn't there, but nearly, would be dropped. Raises `SettingsError`."""
     from dogu.settings.tools import unknown_tool_hint
 
@@ -132,16 +135,18 @@ def _check_names(rule: FileRule, file: str, number: int) -> None:
         hint = None if "*" in name or name.startswith("mcp_") else unknown_tool_hint(name)
         if hint:
             problem = told("{entry!r} is no tool: did you mean {hint!r}?", entry=name, hint=hint)
-            raise SettingsError(file, 0, f"rule {number}", problem)
+            raise SettingsError(origin.file, origin.line, f"rule {number}", problem)
 
 
-def _tables(file: str) -> list[Mapping[str, Any]]:
+def _tables(file: str) -> tuple[list[Mapping[str, Any]], list[int]]:
+    """Return the rules' tables, and the line of each, 0 where it isn't sure."""
     import tomllib
 
     from dogu.workspace.small_file import read_small_file
 
     try:
-        document = tomllib.loads(read_small_file(file, _LARGEST_BYTES).decode())
+        text = read_small_file(file, _LARGEST_BYTES).decode("utf-8-sig")
+        document = tomllib.loads(text)
     except OSError as error:
         why = told("can't be read: {strerror}", strerror=error.strerror) if error.errno else error.strerror or ""
         raise SettingsError(file, 0, "", why) from error
@@ -152,4 +157,8 @@ def _tables(file: str) -> list[Mapping[str, Any]]:
         raise SettingsError(file, 0, name, told("{name} isn't understood, and may restrict", name=name))
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in cast("list[Any]", rules)):
         raise SettingsError(file, 0, "rule", told("takes tables: [[rule]]"))
-    return cast("list[Mapping[str, Any]]", rules)
+    tables = cast("list[Mapping[str, Any]]", rules)
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if re.match(_HEADING, line)]
+    if len(lines) != len(tables):  # written in another way, or one stands in a text
+        lines = [0] * len(tables)
+    return tables, lines

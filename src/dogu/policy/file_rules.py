@@ -241,6 +241,11 @@ class _Fields:
             self._source, told("{name} takes {takes}, not {value!r}", name=name, takes=takes, value=value)
         )
 
+    def _needed(self, name: str) -> Any:
+        if name not in self._left:
+            raise RestrictionError(self._source, told("{name} is missing", name=name))
+        return self.take(name)
+
     def text(self, name: str) -> str:
         value = self.take(name)
         if value is None or (isinstance(value, str) and value):
@@ -255,13 +260,13 @@ class _Fields:
         raise self._wrong(name, told("a text, or a list of them"), cast("object", value))
 
     def one_of(self, name: str, choices: Mapping[str, Decision]) -> Decision:
-        value = self.take(name)
+        value = self._needed(name)
         if isinstance(value, str) and value in choices:
             return choices[value]
         raise self._wrong(name, ", ".join(choices), value)
 
     def number(self, name: str) -> int:
-        value = self.take(name)
+        value = self._needed(name)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 999:
             return value
         raise self._wrong(name, told("a whole number from 0 to 999"), value)

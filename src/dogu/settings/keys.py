@@ -19,7 +19,7 @@ class Combine(Enum):
     ADD = "they add up"
     INTERSECT = "only what all of them hold"
     BY_NAME = "they add up by name, the highest wins"
-    BY_FILE = "each file's own, lowest first, as written"
+    BY_FILE = "each file's own, lowest first"
 
 
 class KeyReach(Enum):

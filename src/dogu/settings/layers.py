@@ -199,7 +199,7 @@ class _Reading:
         if key.combine is Combine.BY_NAME:
             raw = self._entries(path, name, raw)
         try:
-            is_literal = key.combine is Combine.BY_FILE
+            is_literal = key.name == "hooks"  # their commands' shell replaces variables
             value = key.convert(raw if is_literal else self._expand(raw, key, path, name))
         except ValueProblem as problem:
             raise self._fail(path, name, str(problem)) from problem

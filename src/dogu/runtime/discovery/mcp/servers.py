@@ -233,7 +233,7 @@ class McpServers:
                     continue
                 self._check_name(tool.name, tools)
             except DeclarationError as error:
-                problems.append(told("MCP server {alias}: a tool was left out: {error}.", alias=alias, error=error))
+                problems.append(_left_out(alias, row, error))
                 continue
             tools[tool.name] = tool
             problems += _told_of(tool, alias)
@@ -349,6 +349,12 @@ def _names_in(rows: list[object]) -> list[str]:
     """The names of all tools that a server declares, those that can't be used among them."""
     named = [cast("dict[str, object]", row).get("name") for row in rows if isinstance(row, dict)]
     return [name for name in named if isinstance(name, str)]
+
+
+def _left_out(alias: str, row: object, error: DeclarationError) -> str:
+    for name in _names_in([row]):
+        return told("MCP server {alias}: the tool {name!r} was left out: {error}.", alias=alias, name=name, error=error)
+    return told("MCP server {alias}: a tool was left out: {error}.", alias=alias, error=error)
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
