@@ -801,3 +801,52 @@ def test_a_new_string_that_is_garbled_alone_is_refused(text: str, old: str, new:
 @pytest.mark.parametrize("new", ['x = "' + '\\"' * 50_000, "'" + "\\" * 50_001, "a\\n" + "'\"" * 50_000])
 def test_quotes_and_backslashes_that_nothing_closes_take_no_time(new: str) -> None:
     assert isinstance(match_edit("a\n", "a", new), Edit | Refusal)
+
+
+def test_a_block_that_is_wrapped_keeps_the_quotes_that_old_string_has_in_another_style() -> None:
+    block = '\trun\n\tif test -s "$D"\n\tthen\n\t\techo "$c"\n\tfi\n'
+    garbled = block.replace('"', "'")
+    wrapped = "\tif true; then\n" + indent(garbled, "\t") + "\tfi\n"
+    assert after(f"a\n{block}b\n", garbled, wrapped) == "a\n\tif true; then\n" + indent(block, "\t") + "\tfi\nb\n"
+
+
+def test_a_new_statement_gets_the_quotes_that_the_whole_old_string_has_in_another_style() -> None:
+    text = 'import x\nfirst("a", "b")\nlog("c")\n'
+    old = "first('a', 'b')\nlog('c')\n"
+    assert after(text, old, f"{old}log('d')\n") == f'{text}log("d")\n'
+
+
+def test_an_escaped_quote_of_a_new_statement_stays() -> None:
+    text = 'import x\nfirst("a", "b")\nlog("c")\n'
+    old = "first('a', 'b')\nlog('c')\n"
+    assert after(text, old, f"{old}log('it\\'s')\n") == f"{text}log('it\\'s')\n"
+
+
+def test_the_rest_of_a_line_is_not_written_twice() -> None:
+    text = "call(\n  opts: {\n    a: 1,\n  },\n)\n"
+    found = refusal(text, "call(\n  opts: ", "with_lock(\n  opts: {")
+    assert found.why is Why.UNCLEAR
+    assert "twice" in found.reason
+    assert refusal("a = 1;\nb = 2;\n", "a = 1", "a = 1;").why is Why.UNCLEAR
+
+
+def test_new_lines_that_may_lack_the_sign_that_old_string_lacks_are_refused() -> None:
+    text = "const title = read();\nopen(title) {\nshow(title) {\n}\n"
+    old = "const title = read()\nopen(title) {\nshow(title) {\n"
+    assert refusal(text, old, f"{old}  step()\n").why is Why.UNCLEAR
+    assert after(text, old, f"{old}@step()\n") == f"{text[:-2]}@step()\n}}\n"
+    assert after(text, old, f"{old}  step();\n") == text.replace("show(title) {\n", "show(title) {\n  step();\n")
+    assert after(text, old, old.replace("show", "hide")) == text.replace("show", "hide")
+
+
+def test_a_byte_order_mark_behind_a_line_number_is_no_text() -> None:
+    text = "a {\n  b: c;\n}\n"
+    old, new = "   7\t\ufeffa {\n   8\t  b: c;\n   9\t}\n", "   7\t\ufeffx {\n   8\t  b: c;\n   9\t}\n"
+    assert after(text, old, new) == text.replace("a {", "x {")
+
+
+def test_a_tab_never_stands_for_one_blank() -> None:
+    text = "for:\n            if i:\n                push(i)\n"
+    old = "if i:\n\t\t\t\tpush(i)\n"
+    new = "\t\t\tif i:\n\t\t\t\tstep()\n\t\t\t\tpush(i)\n"
+    assert after(text, old, new) == text.replace("push", "step()\n                push", 1)

@@ -58,6 +58,8 @@ class _Weaver:
         self.pads_lines = self.at.pads_lines()
         self.terms = terms_of(self.at, self.new, lost_head=self.lost_head)
         self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
+        ours = self._keys(range(len(self.rows)))
+        self.same = {j: i for i, j in shared_lines(ours, [fold(line) for line in self.new])}
 
     def _texts(self) -> tuple[str, str]:
         """Return the model's strings and the file around the place: what each indents a block by."""
@@ -191,12 +193,17 @@ class _Weaver:
         return Prefix.similarity(body[-1], self.at.line(below)) > Prefix.similarity(body[0], self.at.line(above))
 
     def _partners(self, old: range, new: range) -> list[tuple[int, int | None]]:
-        """Give each new line the row it takes the place of, where that is plain."""
-        shared = shared_lines([fold(self.rows[i].text) for i in old], [fold(self.new[j]) for j in new])
+        """Give each new line the row it takes the place of, where that is plain; else one beyond that says the same,
+        which a line may have been taken for that is as deep as it was.
+        """
+        shared = shared_lines(self._keys(old), [fold(self.new[j]) for j in new])
         if len(old) == len(new) and all(i == j for i, j in shared):
             return list(zip(new, old, strict=True))
-        partner = {new.start + j: old.start + i for i, j in shared}
+        partner = self.same | {new.start + j: old.start + i for i, j in shared}
         return [(j, partner.get(j)) for j in new]
+
+    def _keys(self, rows: range) -> list[str]:
+        return [fold(self.rows[i].text) for i in rows]
 
     def _render(self, j: int, partner: int | None) -> str:
         line = self.new[j].rstrip() if self.pads_lines else self.new[j]

@@ -66,9 +66,7 @@ class CharacterMap:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
             body = "".join(
-                body[at]
-                if is_code and body[at] in _CODE_SIGNS and not _is_apostrophe(body, at)
-                else self._replaced(at, body, before)
+                body[at] if is_code and self._stays_in_code(at, body) else self._replaced(at, body, before)
                 for at in range(len(body))
             )
         for char, (opening, closing) in () if is_code else self._quotes.items():
@@ -84,6 +82,11 @@ class CharacterMap:
         """Whether `kept` of the file has a blank or hyphen that looks as another one at the place."""
         return any(char in body and not found.isdisjoint(kept) for char, found in self._in_two_ways.items())
 
+    def _stays_in_code(self, at: int, body: str) -> bool:
+        """Whether a sign of a statement is its own: no apostrophe, no quote that the file has in its other style."""
+        char = body[at]
+        return char in _CODE_SIGNS and self._chars.get(char) not in _QUOTES and not _is_apostrophe(body, at)
+
     def _replaced(self, at: int, body: str, before: str) -> str:
         """Return what the file has for a character; a quote of the other style only where that one isn't in use.
 
@@ -97,7 +100,10 @@ class CharacterMap:
             return char
         if char == "'" and file in _CURLY[char] and self._are_apostrophes and not _is_apostrophe(body, at):
             return char
-        return char if char in "\"'`" and file in body else file
+        is_other_style = char in _QUOTES and file in _QUOTES
+        if is_other_style and ("\\" in body or _is_apostrophe(body, at)):
+            return char
+        return char if char in _QUOTES and file in body else file
 
     def _dash(self, surroundings: str, file: str) -> str:
         """Return the dash for a hyphen of the model's: the file's where those of `old` stood alike, else a hyphen.

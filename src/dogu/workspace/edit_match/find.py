@@ -92,6 +92,7 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     line_start, line_end = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
     before, after = text[line_start : span[0]], text[span[1] : line_end if line_end >= 0 else len(text)]
     lines = new.split("\n")
+    _check_rest(old, lines[-1], after)
     is_head = before and not before.strip() and new.startswith(before) and not old[0].isspace()
     is_moved = "\n" not in old and new.strip() == old.strip()  # and meant to be
     if is_head and not is_moved and not new[len(before) : len(before) + 1].isspace():
@@ -116,6 +117,14 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
         raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
     return []
+
+
+def _check_rest(old: str, written: str, rest: str) -> None:
+    """Raise `UncleanError` where the last line written brings the `rest` of the line that `old` ends in again."""
+    sign = rest.strip()
+    brings_it = written.strip() == (old.rsplit("\n", 1)[-1] + rest).strip()
+    if sign and brings_it and ("\n" in old or sign in "{;,"):
+        raise UncleanError(f"{sign!r}, behind old_string in its line, would stand there twice: send whole lines")
 
 
 def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:

@@ -17,6 +17,7 @@ _INDENT = re.compile(r"^([^\S\n]*)\S", re.MULTILINE)
 _TAB_WIDTHS = (2, 3, 4, 8)
 _STEPS = (1, 2, 3, 4, 8)  # by how many characters people indent
 _SCALES = frozenset(Fraction(one, other) for one in _STEPS for other in _STEPS)
+_TAB_SHARE = Fraction(1, 2)  # a tab stands for two blanks or more
 _MOST = Fraction(2, 3)  # of the lines must follow a map that not all of them do
 
 
@@ -179,6 +180,8 @@ def _scale(seen: Sequence[Pair]) -> IndentMap | None:
     if line is None:
         return None
     slope, offset = line
+    if model_char != file_char and not (slope <= _TAB_SHARE if file_char == "\t" else slope >= 1 / _TAB_SHARE):
+        return None
 
     def scale(indent: str) -> str | None:
         length = slope * len(indent) + offset

@@ -163,9 +163,7 @@ class _Matcher:
     def match(self, wanted: Wanted, *, exact_only: bool = False, alone: bool = True) -> Edit | Refusal:
         """Find one edit; one that isn't `alone` may leave a text that can't be parsed without the others."""
         wanted = Wanted(wanted.old.replace("\r\n", "\n"), wanted.new.replace("\r\n", "\n"), wanted.expected)
-        if wanted.old[:1] in _UNSEEN and wanted.old not in self._text:
-            # What reading a file shows of its first character, or copying brings along, is no part of the text.
-            wanted = wanted._replace(old=wanted.old.lstrip(_UNSEEN), new=wanted.new.lstrip(_UNSEEN))
+        wanted = wanted._replace(**self._without_unseen(wanted.old, wanted.new))
         refusal = self._refuse_strings(wanted)
         if refusal is not None:
             return refusal
@@ -252,6 +250,7 @@ class _Matcher:
         found: list[tuple[Reading, Found]] = []
         refused: Refused | None = None
         for way in map(self._without_final_newline, ways):
+            way = way._replace(**self._without_unseen(way.old, way.new))
             read = Wanted(way.old, way.new, wanted.expected)
             outcome = find(read) if way.old.strip() else None
             if isinstance(outcome, Found):
@@ -297,6 +296,12 @@ class _Matcher:
         if way.old in self._text or not way.old.endswith("\n") or not self._text.endswith(way.old[:-1]):
             return way
         return way._replace(old=way.old[:-1], new=way.new.removesuffix("\n"))
+
+    def _without_unseen(self, old: str, new: str) -> dict[str, str]:
+        """Return the strings without what reading a file shows of its first character, or copying brings along."""
+        if old[:1] not in _UNSEEN or old in self._text:
+            return {"old": old, "new": new}
+        return {"old": old.lstrip(_UNSEEN), "new": new.lstrip(_UNSEEN)}
 
     # what comes of it
 

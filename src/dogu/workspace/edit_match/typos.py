@@ -21,6 +21,7 @@ from dogu.workspace.edit_match.normalise import fold
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why
 
 PARAPHRASE = sentence("a comment in other words")
+_END_SIGN = sentence("a sign at the end of a line")
 
 _SHORTEST_WORD = 5
 _FEWEST_WORDS = 5
@@ -30,6 +31,7 @@ _DIGIT = re.compile(r"\d")
 _QUOTES = re.compile("[\"'`]")
 _WORDS = re.compile(r"\w+")
 _WIDE = re.compile(r"[^\x00-\x7f]+")
+_BARE = re.compile("\\s*[^\\s@#<].*[\\w)\\]\"'`]$")  # no decorator, directive or tag: these end so
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)", re.IGNORECASE)
 _CONTRACTION = re.compile(r"['\u2019](s|re)\b")
 _PREPROCESSOR = r"(?:\s*(?:include|define|undef|ifdef|ifndef|endif|elif|pragma)|if|else|line|!)\b"
@@ -48,7 +50,7 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
     if _QUOTES.sub("'", one) == _QUOTES.sub("'", other):
         return sentence("the style of quotes")
     if one.rstrip(",;.:") == other.rstrip(",;.:"):
-        return sentence("a sign at the end of a line")
+        return _END_SIGN
     if typing_error(ours, theirs, text):
         return sentence("a typing error")
     return PARAPHRASE if _is_paraphrase(ours.strip(), theirs.strip()) else ""
@@ -162,6 +164,9 @@ def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Out
         written = weave(_align(index, old, window), new)
     except UncleanError as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), spans)
+    if _may_lack_signs(index, window, old, new):
+        reason = "old_string lacks signs that the file has at the ends of lines; whether new lines do can't be told"
+        return Refused(Why.UNCLEAR, STAGE, reason, spans)
     forgiven = [pair.slip for pair in window.slips] + [sentence("a comment left out")] * bool(window.left_out)
     return Found(STAGE, spans, tuple(written), tuple(dict.fromkeys(forgiven)))
 
@@ -227,6 +232,18 @@ def _stands_out(index: LineIndex, lines: Sequence[_Line], window: _Window, start
     return all(
         Indel.distance(whole, "\n".join(index.keys[max(start, 0) : start + len(lines)])) >= least for start in others
     )
+
+
+def _may_lack_signs(index: LineIndex, window: _Window, old: str, new: str) -> bool:
+    """Whether lines of `old` lack a sign that the file ends them with, no line of either string ends with it, and
+    lines are added that end with none.
+    """
+    before, after = ([line.rstrip() for line in lines if line.strip()] for lines in split_lines(old, new))
+    ends = {line[-1] for line in [*before, *after]}
+    slips = ((pair.line.key, index.keys[pair.number]) for pair in window.slips if pair.slip == _END_SIGN)
+    lacking = {file[-1] for ours, file in slips if file[:-1] == ours} - ends
+    added = (line for line in after if line not in before and not is_whole_comment(line))
+    return bool(lacking) and len(after) > len(before) and any(map(_BARE.match, added))
 
 
 def _align(index: LineIndex, old: str, window: _Window) -> Place:
