@@ -158,11 +158,6 @@ def see(
     return Seen(msgspec.structs.replace(known, kind=kind), status)
 
 
-def state_of_file(data: bytes, mode: int, where: int = NOT_KEPT) -> State:
-    """Return the state of a file with this content and these permission bits."""
-    return State("file", mode, len(data), digest_of(data), b"", where)
-
-
 def digest_by_stamp(size: int, mtime_ns: int) -> str:
     """Return what stands for the digest of a file too large to be read."""
     return f"{_STAMP}{size}:{mtime_ns}"
