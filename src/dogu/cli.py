@@ -41,11 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _tell_output_lost(error)
         if _wants_dump():
             raise
-        return _tell_defect(error)
+        return _tell_defect(error, is_last=argv is None)
     finally:
         if argv is None:  # the process ends: nobody is to look through its objects once more, which takes 40 ms
             gc.freeze()
         gc.enable()
+
+
+def _say_no_more(_: object) -> None:
+    """Leave out what objects complain of that were half made when the program failed, such as an event loop."""
 
 
 def _main(words: list[str]) -> int:
@@ -57,6 +61,9 @@ def _main(words: list[str]) -> int:
     if sorted(words) in (["--json", "--version"], ["--json", "-V"]):
         return _print_version_as_json()
     prepare_streams()
+    if not os.path.exists(__file__):  # what it starts are programs and tables beside this file
+        sys.stderr.write("dogu can't run from an archive (a zipapp): install it, as with `pipx install .`\n")
+        return 54
     return _run(words)
 
 
@@ -73,7 +80,9 @@ def _wants_dump() -> bool:
     return bool(os.environ.get("DOGU_DEBUG"))
 
 
-def _tell_defect(error: Exception) -> int:
+def _tell_defect(error: Exception, *, is_last: bool = False) -> int:
+    if is_last:
+        sys.unraisablehook = _say_no_more
     try:
         from dogu.serve.defects import failure_of
     except (ImportError, OSError):  # what is refused may be this

@@ -7,10 +7,13 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+import dogu
 from e2e.program import PROGRAM, Program
 
 _OFFLINE = ("--model", "offline")
@@ -239,6 +242,46 @@ def test_too_few_files_that_may_be_open_are_told_as_that(program: Program, limit
     assert (code == 0 and "hi" in out) or (code == 54 and ("ulimit -n" in err or "Too many open files" in err))
     assert "defect" not in err
     assert "Bad file descriptor" not in err
+
+
+def test_a_start_with_too_few_files_says_so_and_nothing_more(program: Program) -> None:
+    code, _, err = in_bash(program, "ulimit -n 5; dogu call list_directory path=.")
+    assert (code, len(err.splitlines())) == (54, 1), err
+    assert "ulimit -n" in err
+
+
+def test_a_limit_of_files_sizes_is_no_fault_of_the_temporary_folder(program: Program) -> None:
+    words = "dogu --approval-mode yolo call run_shell_command command='echo hi'"
+    code, _, err = in_bash(program, f"ulimit -f 0; {words}")
+    assert (code == 54) is ("ulimit -f" in err), err
+    assert "TMPDIR" not in err
+
+
+def test_a_proxy_that_is_no_address_is_named_as_what_is_wrong(program: Program) -> None:
+    words = "dogu --retry-for 0 -p hi"
+    code, _, err = in_bash(program, words, HTTPS_PROXY="::::bogus", GEMINI_API_KEY="x")
+    assert code != 0
+    assert "HTTPS_PROXY" in err
+    assert "is no address of a server" not in err
+
+
+def test_bytes_that_are_no_text_in_the_locale_are_told_as_that(program: Program) -> None:
+    words = "dogu --approval-mode yolo call run_shell_command command='echo 日本'"
+    code, _, err = in_bash(program, words, LC_ALL="POSIX", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert code != 0
+    assert "LC_ALL=C.UTF-8" in err
+
+
+def test_an_archive_says_that_it_must_be_installed(program: Program, tmp_path: Path) -> None:
+    source = Path(dogu.__file__).parent
+    with zipfile.ZipFile(tmp_path / "d.pyz", "w") as archive:
+        for file in source.rglob("*.py"):
+            archive.write(file, f"dogu/{file.relative_to(source)}")
+        archive.writestr("__main__.py", "import sys\nfrom dogu.cli import main\nsys.exit(main())\n")
+    python = shlex.quote(sys.executable)
+    code, _, err = in_bash(program, f"{python} {shlex.quote(str(tmp_path / 'd.pyz'))} --lang ja call glob pattern='*'")
+    assert (code, err.count("\n")) == (54, 1), err
+    assert "can't run from an archive" in err
 
 
 def test_no_memory_for_the_start_is_told(program: Program) -> None:

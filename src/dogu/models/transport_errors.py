@@ -105,7 +105,7 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_l
     """Turn a failure of HTTP into words for the user; `began` when the answer had begun."""
     import httpx2  # not before something has gone wrong: a model is opened at every start
 
-    scheme, where = origin_of(url)
+    where = origin_of(url)[1]
     if isinstance(error, httpx2.ConnectTimeout):
         message = told("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)
         advice = told("Check the network, the proxy and the address.")
@@ -121,10 +121,7 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_l
             ModelErrorKind.MALFORMED, told("{where} sent something too large: {error}.", where=where, error=error)
         )
     if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
-        return ModelError(
-            ModelErrorKind.BAD_REQUEST,
-            told("{scheme}://{where} is no address of a server: {error}.", scheme=scheme, where=where, error=error),
-        )
+        return _no_address(error, url)
     if isinstance(error, httpx2.ConnectError):
         message = told("Cannot connect to {where} ({error}).", where=where, error=error)
         if "CERTIFICATE" in str(error):
@@ -141,6 +138,22 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_l
         told("The connection to {where} broke before an answer came.", where=where),
         most_tries=MANY_TRIES,
     )
+
+
+def _no_address(error: Exception, url: str) -> ModelError:
+    if _is_address(url):
+        return unsendable(error, url)  # then it is the proxy's
+    scheme, where = origin_of(url)
+    message = told("{scheme}://{where} is no address of a server: {error}.", scheme=scheme, where=where, error=error)
+    return ModelError(ModelErrorKind.BAD_REQUEST, message)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def check_ports(*addresses: str) -> None:

@@ -6,6 +6,7 @@ import errno
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence
+from dogu.workspace.system import no_file_may_grow
 
 _MESSAGES: dict[int, tuple[ErrorKind, str]] = {
     errno.ENOENT: (ErrorKind.NOT_FOUND, "File not found: {path}. Check the name with glob or list_directory."),
@@ -46,7 +47,7 @@ def limit_words(error: BaseException) -> str:
         return _NO_THREAD
     if isinstance(error, OSError):
         if str(error.strerror).startswith("No usable temporary directory"):
-            return _NO_FOLDER
+            return _LIMITS[errno.EFBIG] if no_file_may_grow() else _NO_FOLDER
         return _LIMITS.get(error.errno or 0, "")
     return ""
 

@@ -33,6 +33,7 @@ IS_WINDOWS = SYSTEM is System.WINDOWS
 IS_MAC = sys.platform == "darwin"
 DEFAULT_SHELL = "cmd" if IS_WINDOWS else "bash"
 """What reads commands where no setting says otherwise."""
+_LEAST_FILE_BYTES = 4096
 _GET_PATH = 50  # fcntl(2) of macOS
 _LONGEST_PATH_BYTES = 1024
 
@@ -49,6 +50,15 @@ def system_name() -> str:
         return f"Windows {found.major}.{found.minor}.{found.build}, {os.environ.get('PROCESSOR_ARCHITECTURE', '?')}"
     found = os.uname()
     return f"{found.sysname} {found.release}, {found.machine}"
+
+
+def no_file_may_grow() -> bool:
+    """Whether a limit of this process leaves no file of any use (`ulimit -f`)."""
+    if sys.platform == "win32":
+        return False
+    import resource
+
+    return 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < _LEAST_FILE_BYTES
 
 
 def path_of(descriptor: int) -> str:

@@ -101,6 +101,8 @@ def judge_command(
         return Judgement(Decision.DENY, told("the command is empty"), is_unreadable=True)
     if re.search("[\ud800-\udfff\x00]", text):
         reason = told("the command holds a character that no command line can")
+        if re.search("[\udc80-\udcff]", text):  # how Python reads bytes that are no text
+            reason = told("the command holds bytes that are no text in this locale: use a UTF-8 one (LC_ALL=C.UTF-8)")
         return Judgement(Decision.DENY, reason, is_unreadable=True)
     judge = _Judge(Lists(core, exclude), parsed, around)
     try:
