@@ -22,6 +22,9 @@ DOCUMENTED: dict[str, Any] = tomllib.loads((HERE / "gemini_cli_keys.toml").read_
 SPELLINGS = {spelling for key in KEYS for spelling in (key.name, *key.also)}
 
 
+VALUES: list[Any] = [None, True, False, 0, -1, 1.5, 1e308, 10**18, "", "x", "5", [], ["x"], [1], [[]], {}, {"x": 1}]
+
+
 def nested(name: str, value: Any) -> dict[str, Any]:
     for group in reversed(name.split(".")):
         value = {group: value}
@@ -48,7 +51,7 @@ def test_what_a_key_takes_fits(name: str) -> None:
 def test_what_the_schema_refuses_the_program_refuses(key: Any, tmp_path: Path) -> None:
     folder = tmp_path / ".dogu"
     folder.mkdir()
-    for wrong in (7.5e12, "no such choice", [7], True, {"a": 7}):
+    for wrong in (*VALUES, 7.5e12, "no such choice", [7], {"a": 7}):
         if VALIDATOR.is_valid(nested(key.name, wrong)):
             continue
         (folder / "settings.json").write_text(json.dumps(nested(key.name, wrong)))
@@ -57,6 +60,33 @@ def test_what_the_schema_refuses_the_program_refuses(key: Any, tmp_path: Path) -
         except SettingsError:
             continue
         assert settings.warnings
+
+
+# What a text or an entry must look like is said by the program alone.
+FINER = {
+    "tools.sandboxAllowedHosts",
+    "model.prices",
+    "model.headers",
+    "ui.keys",
+    "tools.sandbox",
+    "hooks",
+    "mcpServers",
+}
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.name not in FINER], ids=lambda key: key.name)
+def test_what_the_program_refuses_the_schema_refuses(key: Any, tmp_path: Path) -> None:
+    file = tmp_path / "home" / ".dogu" / "settings.json"
+    file.parent.mkdir(parents=True)
+    wrong: list[Any] = []
+    for value in VALUES:
+        file.write_text(json.dumps(nested(key.name, value)))
+        try:
+            load_settings(str(tmp_path / "root"), str(tmp_path / "home"), environ={})
+        except SettingsError as error:
+            if VALIDATOR.is_valid(nested(key.name, value)):
+                wrong.append((value, str(error)))
+    assert wrong == []
 
 
 def test_every_spelling_is_there_and_the_schema_itself_is_taken(tmp_path: Path) -> None:

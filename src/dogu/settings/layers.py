@@ -214,6 +214,8 @@ class _Reading:
 
     def _entries(self, path: Path, name: str, raw: Any) -> dict[str, Any]:
         """Keep the entries that are objects, and where each is written; what is none is told and costs only itself."""
+        if not isinstance(raw, dict) and name != "mcpServers":
+            raise self._fail(path, name, told("takes an object, not {value}", value=shown(raw)))
         if not isinstance(raw, dict):
             self._warn(path, name, told("takes an object with one entry a server, not {value}", value=shown(raw)))
             return {}

@@ -11,18 +11,20 @@ from dogu.settings.keys import KEYS, Combine, Key, KeyReach
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _OBJECTS = {"type": "object", "additionalProperties": {"type": "object"}}
+_ROOM = r"^\s*[0-9]+(\.[0-9]+)? *(%|[kKmMgGtT]?[bB])?\s*$"
 _SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
     takes.text: _TEXT,
     takes.texts: _TEXTS,
+    takes.texts_or_any: _TEXTS,
     takes.tools: _TEXTS,
     takes.hosts: _TEXTS,
     takes.text_or_texts: {"anyOf": [_TEXT, _TEXTS]},
     takes.flag: {"type": "boolean"},
     takes.theme: _TEXT,
-    takes.sandbox: {"anyOf": [{"enum": ["on", "auto", "off"]}, {"type": "boolean"}, _TEXT]},
-    takes.room: {"anyOf": [{"type": "number", "minimum": 0}, _TEXT]},
-    takes.turns: {"type": "integer", "minimum": -1},
-    takes.time_limit: {"type": "number", "minimum": 0},
+    takes.sandbox: {"enum": [*takes.SANDBOX_MODES, *takes.OTHER_SANDBOXES, True, False]},
+    takes.room: {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1e15}, {"type": "string", "pattern": _ROOM}]},
+    takes.turns: takes.TURNS.schema,
+    takes.time_limit: takes.TIME.schema,
     takes.table: _OBJECTS,
     takes.prices: _OBJECTS,
     takes.headers: {"type": "object", "additionalProperties": _TEXT},
@@ -73,6 +75,8 @@ def _property(key: Key) -> dict[str, Any]:
         convert.schema if isinstance(convert, takes.Takes) else _SCHEMAS.get(convert, {})
     )  # one that says nothing takes anything
     adds = "" if key.combine is Combine.REPLACE else f" Over several files: {key.combine.value}."
+    if schema and not key.restricts:  # null says nothing
+        schema = {"anyOf": [schema, {"type": "null"}]}
     found = {**schema, "description": f"{_REACHES[key.reach]}{adds}"}
     if isinstance(key.default, bool | int | float | str) and key.default != "":
         found["default"] = key.default

@@ -24,6 +24,7 @@ _HOST = rf"(?ai)(?:\*\.)?(?:{_LABEL}\.)*{_LABEL}(?::(?P<port>[0-9]{{1,5}}))?"
 _BRACKETED = r"\[(?P<address>[^\]/]+)\](?::(?!0+$)[0-9]{1,4})?"
 
 
+_MOST_MB = 1e15
 _MOST_OF_A_SHARE_BYTES = 20_000_000_000
 _UNITS = {"B": 1, "KB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000, "TB": 1_000_000_000_000}
 
@@ -110,7 +111,13 @@ def room(value: Any) -> tuple[float, int]:
 
     Return the share, and the most bytes.
     """
-    words = value.strip().upper() if isinstance(value, str) else f"{value}" if _is_number(value) else ""
+    words = (
+        value.strip().upper()
+        if isinstance(value, str)
+        else f"{value:f}"
+        if _is_number(value) and value <= _MOST_MB
+        else ""
+    )
     match = re.fullmatch(r"(\d+(?:\.\d+)?) *(%|[KMGT]?B)?", words)
     if match is None or (match[2] == "%" and float(match[1]) > 100):
         raise ValueProblem(
@@ -222,15 +229,19 @@ def headers(value: Any) -> Mapping[str, str]:
     return taken
 
 
+TURNS = number(-1, 1e9, whole=True)
+TIME = number(0, 1e7)
+
+
 def turns(value: Any) -> int | None:
     """Take a number of turns; 0 and -1 mean no limit, as None does here."""
-    count = int(number(-1, 1e9, whole=True)(value))
+    count = int(TURNS(value))
     return count if count > 0 else None
 
 
 def time_limit(value: Any) -> float | None:
     """Take seconds; 0 means no limit, as None does here."""
-    return number(0, 1e7)(value) or None
+    return TIME(value) or None
 
 
 def shown(value: Any) -> str:
