@@ -782,6 +782,10 @@ def test_what_is_left_of_a_line_stays_beside_what_it_belongs_to(text: str, old: 
         ("FROM x\nRUN b\nCMD c\n", "RUN b", "RUN b\\nRUN d", "written out"),
         ("a = 1\nb = 2\n", "a = 1\nb = 2", "1\ta = 1\n2\tb = 3", "line numbers"),
         ("a = 1\nb = 2\n", "a = 1", "```python\na = 3\n```", "Markdown fence"),
+        ("a();\n", "a();", "if (a &amp;&amp; b) {\n  a();\n}", "HTML entities"),
+        ("a()\n", "a()", "if a &lt; b:\n    a()", "HTML entities"),
+        ("a();\n", "a();", 'a();\nconst x = \\"y\\";', "a backslash before them"),
+        ("a()\n", "a()", "a()\nx =\u00a01", "no-break spaces"),
         ("if c {\n  d;\n}\n", "if c ", "if c \n\nfor (;;) {\n}", "would end another"),
         ("run a \\\n  b\n", "run a", "run a\nrun c", "would end another"),
         ("import abc\n", "import a", "import a\nimport b", "would end another"),
@@ -850,3 +854,17 @@ def test_a_tab_never_stands_for_one_blank() -> None:
     old = "if i:\n\t\t\t\tpush(i)\n"
     new = "\t\t\tif i:\n\t\t\t\tstep()\n\t\t\t\tpush(i)\n"
     assert after(text, old, new) == text.replace("push", "step()\n                push", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("a();\n", 'a();\nreturn s.replace("&", "&amp;");'),
+        ("<p>a</p>\n", "<p>a &lt; b (</p>\n<p>c &lt; d ("),
+        ("a()\n", "a()\n# x &lt; y:"),
+        ("echo a\n", 'echo a\necho "say \\"x\\""'),
+        ("Un mot\n", "Un mot\u00a0: deux"),
+    ],
+)
+def test_entities_and_escapes_that_are_meant_are_written(text: str, new: str) -> None:
+    assert after(text, text.rstrip("\n"), new) == f"{new}\n"

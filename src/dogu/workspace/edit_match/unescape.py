@@ -216,13 +216,38 @@ _QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1)[^\\]){0,1000}+\1""", re.DOTALL)
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
 # follows begins a line.
 _WRITTEN_BREAK = re.compile(r"[\w;{}()\[\],>:][ \t]*\\n(?:[ \t]|[\w<}\])@#.-])")
+_NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
+_STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
+    (
+        re.compile(r"&(?:amp|lt|gt|quot);|</|/>"),
+        re.compile(
+            rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}(?:&amp;&amp;|\s&[lg]t;=?\s|[-=]&gt;)[^\n]{{0,300}}[:;{{(&|][ \t]*$",
+            re.MULTILINE,
+        ),
+        "HTML entities",
+    ),
+    (
+        re.compile(r"\\\""),
+        re.compile(
+            rf"{_NO_COMMENT}[^\"'`\n]{{0,300}}[=(\[,:]\s*\\\"(?:[^\"'`\n]{{0,300}}\\\"){{1,9}}[^\"'`\n]{{0,300}}$",
+            re.MULTILINE,
+        ),
+        "quotes with a backslash before them",
+    ),
+    (
+        re.compile("\u00a0"),
+        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}\w[ \u00a0][-+*/|&:]?=\u00a0", re.MULTILINE),
+        "no-break spaces",
+    ),
+]
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
 
 
 def is_garbled_alone(old: str, new: str, text: str) -> str:
     r"""Say how `new` is garbled where `old` isn't and `text` has none of it; empty where it isn't, as far as is known.
 
-    A fence around it, a number before each line, line breaks written as `\n` outside of quotes.
+    A fence around it, a number before each line, line breaks written as `\n` outside of quotes; in
+    statements, entities, escaped quotes or no-break spaces.
     """
     if _fence(new) is not None and _fence(old) is None and _FENCE_MARK not in text:
         return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
@@ -231,6 +256,9 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
     breaks = "\n" not in new and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
     if breaks and not _WRITTEN_BREAK.search(_QUOTED.sub('""', text)):
         return "new_string has \\n written out where its lines should end: send line breaks"
+    for trace, garbled, kind in _STATEMENT_GARBLINGS:
+        if garbled.search(new) and not trace.search(old) and not trace.search(text):
+            return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
     return ""
 
 
