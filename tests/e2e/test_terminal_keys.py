@@ -92,7 +92,7 @@ def test_a_question_is_answered_by_arrows_enter_and_digits(
     assert (program.root / "a.txt").exists() == is_written
 
 
-@pytest.mark.parametrize("keys", ["n\r", "4\r", "r\r", "ny", "no way", "no\ry", "\x1b[200~y\x1b[201~", "\x1by"])
+@pytest.mark.parametrize("keys", ["n\r", "4\r", "r\r", "ny", "no way", "no\ry", "\x1b[200~y\x1b[201~"])
 def test_the_first_answer_is_the_answer_and_a_text_is_none(program: Program, terminals: Open, keys: str):
     with FakeGemini(answer) as server:
         terminal = terminals(server)
@@ -106,6 +106,26 @@ def test_the_first_answer_is_the_answer_and_a_text_is_none(program: Program, ter
         terminal.say("and on")
         terminal.until("and on")
     assert not (program.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize("chord", ["\x1bn", "\x1b\x7f", "\x1b\r"])
+def test_a_key_held_with_alt_is_no_answer_and_leaves_the_question_open(program: Program, terminals: Open, chord: str):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("write")
+        terminal.until("(s)")
+        terminal.send(chord)
+        terminal.send("\r")
+        terminal.until("Done.")
+    assert (program.root / "a.txt").exists()
+
+
+def test_ctrl_s_opens_no_search_that_takes_what_is_typed(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.until("›")
+        terminal.send("a\x13bc")
+        terminal.until("› abc")
 
 
 @pytest.mark.parametrize("key", ["\x04", "\x03\x03"])

@@ -9,16 +9,22 @@ from pathlib import Path
 
 import anyio
 import pytest
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.key_binding import KeyPressEvent
+from prompt_toolkit.layout import BufferControl, Layout, Window
+from prompt_toolkit.output import DummyOutput
 
 from dogu.agent.at_paths import at_paths
 from dogu.agent.slash import Said, SlashCommand, SlashCommands
 from dogu.contract import Blob
 from dogu.serve.terminal.completion import FileIndex, FolderHistory, InputCompleter, may_complete, quoted
-from dogu.serve.terminal.input_keys import KEY_ACTIONS, key_sequence, keys_of
+from dogu.serve.terminal.input_keys import KEY_ACTIONS, InputKeys, key_sequence, keys_of
 from dogu.serve.terminal.message import Draft
-from dogu.serve.terminal.screen import Message
+from dogu.serve.terminal.screen import Doings, Message
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 32
 
@@ -140,7 +146,9 @@ def test_a_command_is_known_by_the_name_that_other_agents_have_for_it(tree: Path
     async def say_what(rest: str) -> Said:
         return Said(f"compacted {rest}")
 
-    commands = SlashCommands([SlashCommand("compact", "make room", say_what), SlashCommand("copy", "copy", say_what)])
+    commands = SlashCommands(
+        [SlashCommand("compact", "make room", say_what, "[WHAT]"), SlashCommand("copy", "copy", say_what)]
+    )
     assert anyio.run(commands.run, "compress the rest") == Said("compacted the rest")
     assert completed(tree, "/compr", commands) == ["compact"]
     assert completed(tree, "/co", commands) == ["compact", "copy"]
@@ -202,3 +210,59 @@ def test_what_is_no_key_is_refused_and_the_usual_one_stays(written: str):
         key_sequence(written)
     action = KEY_ACTIONS[0]
     assert keys_of(action, {action.name: written}) == (action.keys if written else "")
+
+
+class Box:
+    """An input box that nothing is drawn of."""
+
+    def __init__(self) -> None:
+        self.buffer = Buffer(name="input", multiline=True)
+        self.draft = Draft()
+
+    @property
+    def doings(self) -> Doings:
+        raise NotImplementedError
+
+    def send(self) -> None: ...
+
+    def take_back(self) -> bool:
+        return False
+
+    def has_nothing_typed(self) -> bool:
+        return False
+
+    def show_keys(self) -> None: ...
+
+    def say_below(self, hint: str) -> None: ...
+
+
+def typed(keys: str) -> str:
+    """Return what stands in the box after these keys, `|` where the cursor is."""
+    box = Box()
+    bindings = InputKeys(box, {}).bindings()
+
+    @bindings.add("f5")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit()
+
+    with create_pipe_input() as pipe:
+        pipe.send_text(f"{keys}\x1b[15~")
+        layout = Layout(Window(BufferControl(box.buffer)))
+        Application[None](layout, key_bindings=bindings, input=pipe, output=DummyOutput()).run()
+    document = box.buffer.document
+    return f"{document.text_before_cursor}|{document.text_after_cursor}"
+
+
+FAMILY, HEART, ACUTE = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u2764\ufe0f", "e\u0301"
+LEFT, RIGHT, DELETE, HOME, BACKSPACE = "\x1b[D", "\x1b[C", "\x1b[3~", "\x01", "\x7f"
+
+
+@pytest.mark.parametrize("cluster", [FAMILY, HEART, ACUTE, "\U0001f1ef\U0001f1f5", "\u1100\u1161\u11a8", "x"])
+def test_keys_erase_and_pass_what_is_seen_as_one_character(cluster: str):
+    text = f"a{cluster}{cluster}"
+    assert typed(text + BACKSPACE) == f"a{cluster}|"
+    assert typed(text + LEFT) == f"a{cluster}|{cluster}"
+    assert typed(text + HOME + RIGHT * 2) == f"a{cluster}|{cluster}"
+    assert typed(text + HOME + RIGHT + DELETE) == f"a|{cluster}"
+    assert typed(text + HOME + RIGHT + "\x04") == f"a|{cluster}"
+    assert typed(text + BACKSPACE * 5 + LEFT + RIGHT) == "|"

@@ -160,10 +160,14 @@ def check_record(stored: StoredSession, *, is_unverified: bool) -> None:
     """Refuse a record that isn't as it was written, unless the user said to go on. Raises `ToolError` (STALE)."""
     from dogu.agent.session.lines import verify
 
+    record = os.path.join(stored.path, RECORD_NAME)
     if is_unverified:
+        if os.path.isfile(record) and not os.path.getsize(record):
+            message = told("The record of session {id} is empty: there is nothing to go on with.", id=stored.session_id)
+            raise ToolError(ErrorKind.NOT_FOUND, message)
         return
     try:
-        problems = verify(os.path.join(stored.path, RECORD_NAME)).problems
+        problems = verify(record).problems
     except OSError:
         return  # told where it is read
     if problems:

@@ -19,7 +19,7 @@ def named(name: str) -> SlashCommand:
     async def run(rest: str) -> SlashAnswer:
         return Said(f"{name}: {rest}")
 
-    return SlashCommand(name, "", run)
+    return SlashCommand(name, "", run, "[WORDS]")
 
 
 COMMANDS = SlashCommands([named(name) for name in ("mode", "rename", "stats", "quit", "new", "resume", "settings")])
@@ -77,3 +77,12 @@ async def test_a_job_that_ends_with_its_session_is_listed_read_and_stopped_and_c
         assert job.is_running
         assert "Stopped" in await said(f"stop {job.pgid}")
         assert not job.is_running
+
+
+async def test_what_stands_behind_a_command_that_takes_nothing_is_refused():
+    async def run(rest: str) -> SlashAnswer:
+        return Said(f"Left.{rest}")
+
+    commands = SlashCommands([SlashCommand("quit", "", run)])
+    assert await commands.run("exit now") == Said("/quit takes nothing behind it: now", is_failure=True)
+    assert await commands.run("quit  ") == Said("Left.")

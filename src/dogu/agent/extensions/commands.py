@@ -190,12 +190,13 @@ class CustomSlashCommands:
 
     def _command(self, entry: CustomCommand | BadCommand) -> SlashCommand:
         if isinstance(entry, BadCommand):
-            return SlashCommand(entry.name, say("can't be used: {problem}", problem=entry.problem), _Bad(entry))
+            problem = say("can't be used: {problem}", problem=entry.problem)
+            return SlashCommand(entry.name, problem, _Bad(entry), "[ARGS]")
 
         async def run(rest: str) -> SlashAnswer:
             return await self._run(entry, rest)
 
-        return SlashCommand(entry.name, entry.description, run, "[ARGS]" if takes_args(entry.pieces) else "")
+        return SlashCommand(entry.name, entry.description, run, "[ARGS]")
 
     async def _run(self, command: CustomCommand, args: str) -> SlashAnswer:
         parts: list[Part] = []

@@ -142,8 +142,10 @@ class Skills:
             raise ToolError(ErrorKind.WRONG_FILE_TYPE, message) from error
         return SkillText(body, tuple(_files(skill.folder)), digest_of(data))
 
-    async def tell(self, _rest: str = "") -> Said:
+    async def tell(self, rest: str = "") -> Said:
         """List the skills and what is wrong, for the user."""
+        if rest not in ("", "list"):
+            return Said("/skills [list]", is_failure=True)
         rows = [f"  {skill.name}: {skill.description} ({skill.folder})" for skill in self.all()]
         rows += [say("  can't be used: {problem}", problem=problem) for problem in self.problems()]
         return Said("\n".join(rows) or say("There are no skills."))

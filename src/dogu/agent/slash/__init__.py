@@ -59,6 +59,8 @@ class Offer(msgspec.Struct, frozen=True):
 class SlashCommand(msgspec.Struct, frozen=True):
     """A command. `help` is one line, `arguments` a usage such as `[CALL]`; `complete` offers arguments for a start.
 
+    One without `arguments` takes none: what is typed behind it is refused.
+
     `offers` are for a door that lets the user pick, where nothing was typed behind the command; none are no offer.
     """
 
@@ -174,7 +176,10 @@ class SlashCommands:
         command = self.get(name)
         if command is None:
             return Said(self._unknown(name), is_failure=True)
-        return await command.run(text.strip().removeprefix(name).strip())
+        rest = text.strip().removeprefix(name).strip()
+        if rest and not command.arguments:
+            return Said(say("/{name} takes nothing behind it: {rest}", name=name, rest=rest), is_failure=True)
+        return await command.run(rest)
 
     @property
     def _commands(self) -> dict[str, SlashCommand]:

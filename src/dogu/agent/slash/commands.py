@@ -126,7 +126,8 @@ def mcp_command(states: Callable[[], Sequence[ServerState]]) -> SlashCommand:
     async def run(rest: str) -> Said:
         servers = states()
         if not servers:
-            return Said(say("No MCP servers are set up; `dogu mcp-servers add` adds one."))
+            told = say("No MCP servers are set up. In a shell, `dogu mcp-servers add` adds one; /new then starts it.")
+            return Said(told)
         if not rest:
             return Said("\n".join(f"{each.alias}: {each.words}" for each in servers))
         server = next((each for each in servers if each.alias == rest), None)

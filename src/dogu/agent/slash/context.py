@@ -124,17 +124,17 @@ class _ContextCommands:
     async def memory(self, rest: str) -> Said:
         word, _, text = rest.partition(" ")
         match word:
-            case "show":
+            case "show" if not text:
                 return Said(self._shown())
-            case "" | "list":
+            case "" | "list" if not text:
                 return Said("\n".join(self._listed()))
             case "add" if text.strip():
                 return Said(await to_thread.run_sync(self._added, text))
-            case "refresh":
+            case "refresh" if not text:
                 await to_thread.run_sync(self._refresh)
                 return Said("\n".join([say("Read again."), *self._listed()]))
             case _:
-                return Said("/memory [show | list | add TEXT | refresh]")
+                return Said("/memory [show | list | add TEXT | refresh]", is_failure=True)
 
     async def compact(self, rest: str) -> Said:
         return Said((await self._housekeeping.compact(rest)).note)

@@ -131,6 +131,8 @@ class _ModelCommands:
         ]
 
     async def model(self, rest: str) -> Said:
+        if len(rest.split()) > 1:
+            return Said(say("A model's name has no blanks: {name}", name=rest), is_failure=True)
         if rest:
             return Said(await self._connections.use_model(rest))
         found = await self._connections.models()

@@ -37,7 +37,12 @@ def session_commands(agent: Agent, runtime: Runtime, session: Session, fork: Cal
             commands.undo,
             "[CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]",
         ),
-        SlashCommand("redo", say("do again what an undo took back"), commands.redo, "[CALL] [--unsure] [--force]"),
+        SlashCommand(
+            "redo",
+            say("do again what an undo took back"),
+            commands.redo,
+            "[CALL] [--preview] [--unsure] [--force] [--unverified]",
+        ),
         SlashCommand("done", say("what this session changed, by call"), commands.done),
         SlashCommand("diff", say("what this session changed, by file"), commands.diff),
         SlashCommand(
@@ -59,6 +64,8 @@ class _SessionCommands:
         self._fork = fork
 
     async def undo(self, rest: str) -> Said:
+        if problem := _flags_problem("undo", rest):
+            return problem
         words, consent, is_preview, goes_on = _flags_of(rest)
         match words:
             case ["turn"]:
@@ -74,6 +81,8 @@ class _SessionCommands:
         return await self._said(lambda: undo_lines(self._journal.undo(wanted, consent)), goes_on)
 
     async def redo(self, rest: str) -> Said:
+        if problem := _flags_problem("redo", rest):
+            return problem
         words, consent, is_preview, goes_on = _flags_of(rest)
         call = " ".join(words)
         if is_preview:
@@ -122,6 +131,15 @@ class _SessionCommands:
         return Said(
             say("Session copied. To continue it: /resume {id}, or in a shell dogu --resume {id}", id=session_id)
         )
+
+
+_FLAGS = ("--preview", "--unsure", "--force", "--unverified")
+
+
+def _flags_problem(name: str, rest: str) -> Said | None:
+    unknown = [word for word in rest.split() if word.startswith("--") and word not in _FLAGS]
+    told = say("/{name} knows no {flag}; it takes {flags}.", name=name, flag=" ".join(unknown), flags=", ".join(_FLAGS))
+    return Said(told, is_failure=True) if unknown else None
 
 
 def _flags_of(rest: str) -> tuple[list[str], Consent, bool, bool]:

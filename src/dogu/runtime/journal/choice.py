@@ -110,5 +110,9 @@ def _named(entries: Sequence[Entry], name: str) -> Entry:
         if name in (entry.call_id, str(entry.number)):
             return entry
     raise ToolError(
-        ErrorKind.NOT_FOUND, told("No call {name!r} that changed something. See `dogu sessions show`.", name=name)
+        ErrorKind.NOT_FOUND,
+        told(
+            "No call {name!r} that changed something. /done lists those there are, in a shell `dogu sessions show`.",
+            name=name,
+        ),
     )

@@ -129,7 +129,8 @@ class Asking:
 
         @keys.add("escape", filter=self.is_choosing | self.is_reading, eager=True)
         def _(event: KeyPressEvent) -> None:
-            if not drop_alt(event.app.key_processor.input_queue):
+            following = event.app.key_processor.input_queue
+            if not drop_alt(following) and not _drop_chord(following):
                 self._give(None)
 
         @keys.add("c-c", filter=self.is_choosing | self.is_reading, eager=True)
@@ -389,6 +390,19 @@ def drop_alt(following: deque[KeyPress]) -> bool:
         return False
     for _ in range(count):
         following.popleft()
+    return True
+
+
+def _drop_chord(following: deque[KeyPress]) -> bool:
+    """Drop the one key that came with an Esc: the two are a key held with Alt, and no answer. Say whether.
+
+    A text behind the Esc was typed after it.
+    """
+    held = following[0].key if following else Keys.Escape
+    is_held = held in (Keys.ControlM, Keys.Backspace) or (following and _types(following[0]))
+    if not is_held or (len(following) > 1 and _types(following[1])):
+        return False
+    following.popleft()
     return True
 
 

@@ -10,6 +10,7 @@ from dogu.workspace import columns
 _PAINT = re.compile("\x1b(?:\\[[0-9;]*[mAB]|[78]|[_\\]][^\x07\x1b]*(?:\x07|\x1b\\\\))")  # pictures among it
 _PAINTED = re.compile("\x1b\\[[0-9;]*m|[^\x1b]", re.DOTALL)
 _AMBIGUOUS_END = 0x10000
+_LONGEST_LINE_CHARS = 1_000  # of which clusters are looked for: flags are paired from the first of a row
 
 
 def use_wide_ambiguous() -> None:
@@ -29,6 +30,23 @@ def width_of(text: str) -> int:
 
     plain = _PAINT.sub("", text) if "\x1b" in text else text
     return len(plain) if plain.isascii() else sum(map(get_cwidth, plain))
+
+
+def clusters(text: str) -> list[str]:
+    """Cut a text into what is seen as one character each, which may be several code points."""
+    from wcwidth import iter_graphemes
+
+    return [*iter_graphemes(text)]
+
+
+def cluster_before(text: str) -> str:
+    """Return what is seen as the last character of a text."""
+    return ["", *clusters(text[-_LONGEST_LINE_CHARS:])][-1]
+
+
+def cluster_after(text: str) -> str:
+    """Return what is seen as the first character of a text."""
+    return next(iter(clusters(text[:_LONGEST_LINE_CHARS])), "")
 
 
 def fit(text: str, cells: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dogu.language import say
-from dogu.serve.terminal.cells import fit, hanging, width_of, wrapped
+from dogu.serve.terminal.cells import cluster_before, fit, hanging, width_of, wrapped
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import visible_line
 
@@ -101,7 +101,7 @@ class OpenMenu:
 
     def widen(self) -> None:
         """Take the last character of the filter back."""
-        self.filter, self._at = self.filter[:-1], 0
+        self.filter, self._at = self.filter.removesuffix(cluster_before(self.filter)), 0
 
     def picks(self, typed: str) -> str:
         """Return the key of the choice that a letter or a digit picks; '' for none."""

@@ -21,6 +21,7 @@ from prompt_toolkit.filters import (
     completion_is_selected,
     has_completions,
     has_focus,
+    has_selection,
     is_searching,
 )
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -29,6 +30,7 @@ from prompt_toolkit.search import SearchDirection, accept_search, start_search, 
 
 from dogu.language import say
 from dogu.serve.terminal.asking import drop_alt
+from dogu.serve.terminal.cells import cluster_after, cluster_before
 from dogu.serve.terminal.key_names import KEY_ACTIONS, key_sequence, keys_of
 from dogu.serve.terminal.message import Draft, clipboard_image
 from dogu.serve.terminal.screen import Doings
@@ -82,6 +84,7 @@ class InputKeys:
     def bindings(self) -> KeyBindings:
         """Bind them all."""
         self._bind_sending()
+        self._bind_clusters()
         self._bind_editing()
         self._bind_searching()
         self._bind_completing()
@@ -129,6 +132,25 @@ class InputKeys:
         @self._keys.add("backspace", filter=self._at_input & Condition(lambda: self._mark() > 0), eager=True)
         def _(_event: KeyPressEvent) -> None:
             self._buffer.delete_before_cursor(self._mark())
+
+    def _bind_clusters(self) -> None:
+        """Move and erase by what is seen as one character: an emoji or a flag is several code points."""
+
+        is_free = ~has_selection
+        has_text = Condition(lambda: bool(get_app().current_buffer.text))
+        for names, act, holds in (
+            ("backspace", _erase_before, is_free),
+            ("delete", _erase_after, is_free),
+            ("c-d", _erase_after, is_free & has_text),
+            ("left c-b", _move_left, is_free),
+            ("right c-f", _move_right, is_free),
+        ):
+            for name in names.split():
+                self._keys.add(name, filter=holds)(_repeated(act))
+
+        @self._keys.add("c-s", filter=self._at_input)  # what would search forwards, and take what is typed
+        def _(_event: KeyPressEvent) -> None:
+            self._screen.say_below(say("Ctrl-R searches earlier input."))
 
     def _bind_searching(self) -> None:
         """Search what was typed before, as a shell does; leaving the search brings back what stood in the box."""
@@ -286,6 +308,30 @@ class InputKeys:
 
     def _mark(self) -> int:
         return self._screen.draft.mark_before(self._buffer.document.current_line_before_cursor)
+
+
+def _repeated(act: Callable[[Buffer], None]) -> Callable[[KeyPressEvent], None]:
+    def repeat(event: KeyPressEvent) -> None:
+        for _ in range(event.arg):
+            act(event.current_buffer)
+
+    return repeat
+
+
+def _erase_before(buffer: Buffer) -> None:
+    buffer.delete_before_cursor(len(cluster_before(buffer.document.text_before_cursor)))
+
+
+def _erase_after(buffer: Buffer) -> None:
+    buffer.delete(len(cluster_after(buffer.document.text_after_cursor)))
+
+
+def _move_left(buffer: Buffer) -> None:
+    buffer.cursor_position -= len(cluster_before(buffer.document.current_line_before_cursor))
+
+
+def _move_right(buffer: Buffer) -> None:
+    buffer.cursor_position += len(cluster_after(buffer.document.current_line_after_cursor))
 
 
 def _calling(act: Callable[[KeyPressEvent], object]) -> Callable[[KeyPressEvent], None]:

@@ -80,6 +80,9 @@ class _Sessions:
 
     async def resume(self, rest: str) -> Said:
         words = [word for word in rest.split() if word != "--unverified"]
+        if unknown := [word for word in words if word.startswith("--")]:
+            flags = {"flag": unknown[0], "flags": "--unverified"}
+            return Said(say("/{name} knows no {flag}; it takes {flags}.", name="resume", **flags), is_failure=True)
         if words:
             session = NextSession(" ".join(words), is_unverified="--unverified" in rest.split())
             problem = await to_thread.run_sync(self._problem, session, abandon_on_cancel=True)
