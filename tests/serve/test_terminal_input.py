@@ -146,9 +146,7 @@ def test_a_command_is_known_by_the_name_that_other_agents_have_for_it(tree: Path
     async def say_what(rest: str) -> Said:
         return Said(f"compacted {rest}")
 
-    commands = SlashCommands(
-        [SlashCommand("compact", "make room", say_what), SlashCommand("copy", "copy", say_what)]
-    )
+    commands = SlashCommands([SlashCommand("compact", "make room", say_what), SlashCommand("copy", "copy", say_what)])
     assert anyio.run(commands.run, "compress") == Said("compacted ")
     assert completed(tree, "/compr", commands) == ["compact"]
     assert completed(tree, "/co", commands) == ["compact", "copy"]
