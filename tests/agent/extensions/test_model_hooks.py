@@ -71,18 +71,18 @@ async def test_a_hook_may_answer_in_the_models_place(place: Place) -> None:
 
 async def test_a_hook_may_replace_what_the_model_said_before_anybody_sees_it(place: Place) -> None:
     place.hooks(AfterModel=telling(place, specific(llm_response=response("The key is ***."))))
-    looks = Turn(text="The key is 123.", pieces=3, thought="It is 123.", calls=[call("list_directory", path=".")])
-    model = ScriptedModel([looks, "Done: 123."])
+    looks = Turn(text="The key is sesame.", pieces=3, thought="It is sesame.", calls=[call("list_directory", path=".")])
+    model = ScriptedModel([looks, "Done: sesame."])
     seen: list[object] = []
     async with open_agent(place.options, model=model) as opened:
         end = await opened.agent.run("hi", seen.append)
     assert [event.text for event in seen if isinstance(event, TextDelta)] == ["The key is ***."] * 2
     assert end.text == "The key is ***."
     assert [answer.call.name for answer in end.answers] == ["list_directory"]
-    assert "123" not in asked(model)
+    assert "sesame" not in asked(model)
     assert "functionCall" in asked(model)
     told = told_of(place)["llm_response"]
-    assert told["candidates"][0]["content"]["parts"] == ["Done: 123."]
+    assert told["candidates"][0]["content"]["parts"] == ["Done: sesame."]
 
 
 async def test_an_answer_that_hooks_leave_is_the_very_same(place: Place) -> None:
