@@ -216,9 +216,13 @@ def test_shift_tab_takes_the_next_mode_and_a_question_mark_shows_the_keys(termin
 
 
 def test_keys_are_changed_by_the_settings(program: Program, terminals: Open):
-    program.settle('{"ui": {"keys": {"nextMode": "Alt-m", "showKeys": "F1", "openLast": "no such key"}}}')
+    keys = '{"nextMode": "Alt-m", "showKeys": "F1", "openLast": "no such key", "nosuch": "F2"}'
+    program.settle('{"ui": {"statusLine": ["model", "mode", "weather"], "keys": ' + keys + "}}")
     with FakeGemini(answer) as server:
         terminal = terminals(server)
+        terminal.until("no such key can't be the key of openLast")
+        terminal.until("There is no action nosuch")
+        terminal.until("ui.statusLine: It takes a list of")
         terminal.send("\x1bm")
         terminal.until("gemini-2.5-pro · auto_edit")
         terminal.send("?")

@@ -150,3 +150,25 @@ def test_paragraphs_are_broken_as_their_language_breaks_them():
         "   사이에서 줄을",
         "   바꿉니다.",
     ]
+
+
+def test_a_long_table_is_drawn_in_parts_that_each_say_its_head():
+    rows = [f"| {number} | word |" for number in range(100)]
+    blocks = cut("\n".join(["| a | b |", "|---|---|", *rows]), 7)
+    assert [block.text.split("\n")[:2] for block in blocks] == [["| a | b |", "|---|---|"]] * 3
+    assert [row for block in blocks for row in block.text.split("\n")[2:]] == rows
+    assert [block.continues for block in blocks] == [False, True, True]
+
+
+def test_a_table_that_fills_its_parts_has_no_head_without_rows():
+    rows = [f"| {number} | word |" for number in range(80)]
+    blocks = cut("\n".join(["| a | b |", "|---|---|", *rows, "", "After."]), 50)
+    assert [row for block in blocks for row in block.text.split("\n")[2:]] == rows
+    assert blocks[-1].text == "After."
+
+
+def test_a_paragraph_of_very_many_lines_is_drawn_in_parts_without_a_gap():
+    lines = [f"line {number}" for number in range(500)]
+    blocks = cut("\n".join(lines), 50)
+    assert "\n".join(block.text for block in blocks).split("\n") == lines
+    assert [block.continues for block in blocks] == [False, True, True, True, True]

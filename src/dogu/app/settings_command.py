@@ -14,8 +14,8 @@ from dogu.app.options import Options, read_settings
 from dogu.app.settings_files import edit_settings_file
 from dogu.contract import ToolError
 from dogu.language import plain, say
-from dogu.serve.terminal.key_names import keys_problem
-from dogu.serve.terminal.status import STATUS_PARTS
+from dogu.serve.terminal.key_names import keys_problems
+from dogu.serve.terminal.status import status_problem
 from dogu.settings import SettingsError
 from dogu.settings import values as takes
 from dogu.settings.edit import with_setting
@@ -165,10 +165,8 @@ def _problem(key: Key, value: Any) -> str:
     if choices and value not in choices and not (isinstance(value, str) and value.casefold() in choices):
         return say("It takes one of {choices}.", choices=", ".join(map(_shown, choices)))
     if key.name == "ui.keys":
-        return keys_problem(takes.json_object(value))
-    if key.name == "ui.statusLine" and not set(value) <= set(STATUS_PARTS):
-        return say("It takes a list of {choices}.", choices=", ".join(STATUS_PARTS))
-    return ""
+        return next(iter(keys_problems(takes.json_object(value))), "")
+    return status_problem(value) if key.name == "ui.statusLine" else ""
 
 
 def _choices(key: Key) -> Sequence[Any]:

@@ -56,7 +56,7 @@ class Inbox:
 
 
 _SLICE_S = 0.004
-_MOST_CHARS = 2_000
+_MOST_CHARS = 500
 
 
 class Feed:

@@ -54,20 +54,22 @@ def key_sequence(written: str) -> tuple[str, ...]:
     return names
 
 
-def keys_problem(chosen: Mapping[str, object]) -> str:
-    """Say what is wrong with keys by action; '' when nothing is."""
+def keys_problems(chosen: Mapping[str, object]) -> list[str]:
+    """Say what is wrong with keys by action, a sentence each."""
     known = [action.name for action in KEY_ACTIONS]
+    problems: list[str] = []
     for name, written in chosen.items():
         if name not in known:
-            return say("There is no action {name}: {names}.", name=name, names=", ".join(known))
+            problems.append(say("There is no action {name}: {names}.", name=name, names=", ".join(known)))
+            continue
         try:
             if written:
                 key_sequence(str(written))
         except ValueError:
-            return say(
-                "{key} can't be the key of {name}: write one such as Ctrl-B, Alt-p or F5.", key=written, name=name
+            problems.append(
+                say("{key} can't be the key of {name}: write one such as Ctrl-B, Alt-p or F5.", key=written, name=name)
             )
-    return ""
+    return problems
 
 
 def keys_of(action: KeyAction, chosen: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from dogu.language import say
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import Emit
 from dogu.runtime.runtime import Runtime
-from dogu.serve.terminal.key_names import KEY_ACTIONS, key_rows
+from dogu.serve.terminal.key_names import KEY_ACTIONS, key_rows, keys_problems
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import THEMES
 from dogu.workspace.columns import padded, width
@@ -84,7 +84,8 @@ class _Own:
         told = say(
             "ui.keys in ~/.dogu/settings.json changes them: {names}", names=", ".join(each.name for each in KEY_ACTIONS)
         )
-        return Said("\n".join([*(f"  {padded(key, widest)}  {words}" for key, words in rows), told]))
+        problems = [f"ui.keys: {problem}" for problem in keys_problems(self._keys)]
+        return Said("\n".join([*(f"  {padded(key, widest)}  {words}" for key, words in rows), told, *problems]))
 
 
 _MOST_SENT_CHARS = 20_000

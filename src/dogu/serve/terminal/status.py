@@ -18,6 +18,13 @@ STATUS_PARTS = ("folder", "branch", "jobs", "context", "cost", "model", "mode")
 USUAL_PARTS = ("jobs", "context", "model", "mode")
 """Each but the model is left out where it says nothing: no jobs, much room, the default mode."""
 
+
+def status_problem(parts: Sequence[str]) -> str:
+    """Say what is wrong with the parts that the settings want; '' when nothing is."""
+    is_known = set(parts) <= set(STATUS_PARTS)
+    return "" if is_known else say("It takes a list of {choices}.", choices=", ".join(STATUS_PARTS))
+
+
 _KEPT_S = 1.0
 _ROOMY = 0.5
 _MOST_HEAD_BYTES = 4_096

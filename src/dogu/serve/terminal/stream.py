@@ -17,10 +17,13 @@ _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _MOST_CODE_LINES = 40
 _MOST_LIST_LINES = 60
+_MOST_TABLE_LINES = 42  # with the two of its head
+_MOST_TEXT_LINES = 120
+_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A stretch of Markdown that can be drawn by itself. `continues`: it goes on a block of code cut for its length."""
+    """A stretch of Markdown that can be drawn by itself. `continues`: it goes on one that was cut for its length."""
 
     text: str
     continues: bool = False
@@ -102,7 +105,18 @@ class Blocks:
         self._after_blank = False
         if _HEADING.match(line):
             return [*finished, *self._take(), Block(line)]
+        finished += self._cut()
         self._lines.append(line)
+        return finished
+
+    def _cut(self) -> list[Block]:
+        """Take what is so long already that drawing it whole would keep keys waiting; a table's head is said again."""
+        is_table = len(self._lines) > 1 and "|" in self._lines[0] and _RULE.fullmatch(self._lines[1]) is not None
+        if len(self._lines) < (_MOST_TABLE_LINES if is_table else _MOST_TEXT_LINES) or self._is_list():
+            return []
+        head = self._lines[:2] if is_table else []
+        finished = self._take()
+        self._lines, self._continues = head, True
         return finished
 
     def _is_list(self) -> bool:
@@ -112,7 +126,12 @@ class Blocks:
         text = "\n".join(self._lines).rstrip("\n")
         block = Block(text, self._continues)
         self._lines, self._continues, self._fence, self._after_blank = [], False, "", False
-        return [block] if text.strip() and not (block.continues and _is_empty_code(text)) else []
+        is_rest = block.continues and (_is_empty_code(text) or _is_head(text))  # of which nothing has come
+        return [block] if text.strip() and not is_rest else []
+
+
+def _is_head(text: str) -> bool:
+    return text.count("\n") == 1 and _RULE.fullmatch(text.partition("\n")[2]) is not None
 
 
 def _is_empty_code(text: str) -> bool:
