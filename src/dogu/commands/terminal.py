@@ -127,10 +127,9 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
     from dogu.app.extending import set_trust, waiting_for_trust
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
-    from dogu.serve.terminal.key_names import keys_problems
     from dogu.serve.terminal.opening import ScreenOptions, open_screen
     from dogu.serve.terminal.sessions import NextSession, SessionPlace
-    from dogu.serve.terminal.status import StatusLine, status_problem
+    from dogu.serve.terminal.status import StatusLine, settings_problems
 
     settings = read_settings(options)
     ui = settings.ui
@@ -170,8 +169,7 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
             keys=ui.keys,
         )
         conversation = Conversation(talk, screen, confirm, warm_up=opened_screen.warm_up)
-        problems = [f"ui.keys: {problem}" for problem in keys_problems(ui.keys)]
-        problems += [f"ui.statusLine: {problem}" for problem in (status_problem(ui.status_line),) if problem]
+        problems = settings_problems(ui.keys, ui.status_line)
         status = await conversation.run(prompt, [*opened.greeting(), *problems])
         has_record = bool(opened.agent.history.contents)
         session_id = opened.session_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -13,6 +13,7 @@ from dogu.agent.loop import Agent
 from dogu.agent.session_housekeeping import SessionHousekeeping
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
+from dogu.serve.terminal.key_names import keys_problems
 
 STATUS_PARTS = ("folder", "branch", "jobs", "context", "cost", "model", "mode")
 USUAL_PARTS = ("jobs", "context", "model", "mode")
@@ -23,6 +24,12 @@ def status_problem(parts: Sequence[str]) -> str:
     """Say what is wrong with the parts that the settings want; '' when nothing is."""
     is_known = set(parts) <= set(STATUS_PARTS)
     return "" if is_known else say("It takes a list of {choices}.", choices=", ".join(STATUS_PARTS))
+
+
+def settings_problems(keys: Mapping[str, str], parts: Sequence[str]) -> list[str]:
+    """Say what the settings hold of keys and of the line that nobody knows, and that is passed over."""
+    told = {"ui.keys": keys_problems(keys), "ui.statusLine": filter(None, [status_problem(parts)])}
+    return [f"{key}: {problem}" for key, problems in told.items() for problem in problems]
 
 
 _KEPT_S = 1.0
