@@ -205,3 +205,10 @@ def test_codex_s_rules_and_approvals_become_rules(machine: Machine) -> None:
     assert ours.mcp.servers["docs"] == {"command": "d", "excludeTools": ["b"]}
     rules = f"{machine.home}/.codex/rules/default.rules"
     assert restricting(found) == {"mcp_servers.docs.guard", f"{rules}:4"}
+
+
+def test_codex_s_sandbox_for_reading_means_plan_whatever_is_asked(machine: Machine) -> None:
+    machine.write("home/.codex/config.toml", 'approval_policy = "untrusted"\nsandbox_mode = "read-only"\n')
+    taken = [each for found in machine.take("codex") for each in found.taken]
+    assert [each.value for each in taken if each.key == "tools.approvalMode"] == ["plan"]
+    assert read_settings(machine.options).tools.approval_mode == "plan"

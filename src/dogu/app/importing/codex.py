@@ -78,7 +78,9 @@ def read_codex(found: Found, folder: str, home: str, _root: str) -> None:
 
 def _take_choices(found: Found, settings: dict[str, Any]) -> None:
     if settings.get("approval_policy") in _POLICIES:
-        take_key(found, f"approval_policy {settings.pop('approval_policy')}", "tools.approvalMode", "default")
+        policy = settings.pop("approval_policy")
+        if not any(taken.key == "tools.approvalMode" for taken in found.taken):  # a sandbox for reading is stricter
+            take_key(found, f"approval_policy {policy}", "tools.approvalMode", "default")
     elif settings.get("approval_policy") == "never":
         found.left.append(Left("approval_policy never", told("say --approval-mode when you want it")))
         del settings["approval_policy"]

@@ -422,6 +422,13 @@ def test_names_are_valid_and_say_whose_they_are(alias: str, name: str):
     assert not plain.endswith("_")
 
 
+def test_servers_in_other_letters_have_names_of_their_own():
+    entries, problems = read_entries({alias: {"command": "x"} for alias in ("日本", "한국", "_", "é")})
+    assert len({entry.alias for entry in entries}) == 3
+    assert all(entry.alias.startswith("server_") for entry in entries)
+    assert len(problems) == 1
+
+
 def test_long_names_stay_apart():
     assert tool_name("a", "x" * 300 + "1") != tool_name("a", "x" * 300 + "2")
 

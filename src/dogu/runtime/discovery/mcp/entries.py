@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
@@ -273,8 +274,13 @@ def _both(name: str, first: Any, second: Any, key: str) -> Any:
 
 
 def valid_alias(alias: str) -> str:
-    """Return the alias as it stands before `__` in tools' names, so that the first `__` ends it; '' if none is left."""
+    """Return the alias as it stands before `__` in tools' names, so that the first `__` ends it.
+
+    One in letters that models don't accept gets a number of its own; '' if it has no letter or digit.
+    """
     plain = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9_-]", "_", alias)).rstrip("_")[:30].rstrip("_")
+    if not plain and any(char.isalnum() for char in alias):
+        return f"server_{zlib.crc32(alias.encode(errors='replace')):08x}"
     return f"_{plain}" if plain[:1].isdigit() or plain[:1] == "-" else plain
 
 
