@@ -34,6 +34,7 @@ IS_MAC = sys.platform == "darwin"
 DEFAULT_SHELL = "cmd" if IS_WINDOWS else "bash"
 """What reads commands where no setting says otherwise."""
 _LEAST_FILE_BYTES = 4096
+_LEAST_OPEN_FILES = 64
 _GET_PATH = 50  # fcntl(2) of macOS
 _LONGEST_PATH_BYTES = 1024
 
@@ -59,6 +60,15 @@ def no_file_may_grow() -> bool:
     import resource
 
     return 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < _LEAST_FILE_BYTES
+
+
+def few_files_may_be_open() -> bool:
+    """Whether the limit of this process leaves too few open files for what it starts (`ulimit -n`)."""
+    if sys.platform == "win32":
+        return False
+    import resource
+
+    return 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _LEAST_OPEN_FILES
 
 
 def path_of(descriptor: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 import select
@@ -19,8 +20,8 @@ from dogu.workspace.launcher import packets, ring
 from dogu.workspace.launcher.descriptors import KEYS, SOCKET_NUMBER
 from dogu.workspace.launcher.job_folder import STREAMS
 from dogu.workspace.launcher.packets import Packets
-from dogu.workspace.os_errors import explain
-from dogu.workspace.system import IS_LINUX, IS_WINDOWS
+from dogu.workspace.os_errors import explain, limit_words
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS, few_files_may_be_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -115,9 +116,10 @@ class SupervisorLine:
     def last_facts(self) -> dict[str, Any]:
         """Return what can be known of a command whose supervisor is gone. Raises `NeverStartedError`."""
         if not self.pid:
-            raise NeverStartedError(
-                ErrorKind.START_FAILED, "The command could not start: its launcher ended. Try again."
-            )
+            why = "Try again."
+            if few_files_may_be_open():
+                why = limit_words(OSError(errno.EMFILE, ""))
+            raise NeverStartedError(ErrorKind.START_FAILED, f"The command could not start: its launcher ended. {why}")
         sizes = {stream: os.fstat(descriptor).st_size for stream, descriptor in self._outputs.items()}
         self._total_bytes = sizes
         return {"status": None, "reason": "lost", "pids": [], "bytes": sizes, "failure": ""}
