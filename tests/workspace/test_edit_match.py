@@ -787,6 +787,7 @@ def test_what_is_left_of_a_line_stays_beside_what_it_belongs_to(text: str, old: 
         ("a();\n", "a();", 'a();\nconst x = \\"y\\";', "a backslash before them"),
         ("a()\n", "a()", "a()\nx =\u00a01", "no-break spaces"),
         ("if c {\n  d;\n}\n", "if c ", "if c \n\nfor (;;) {\n}", "would end another"),
+        ("x: {\n  y: {\n  }\n},\nz\n", "x: {\n  y: {\n  }\n}", "x: {\n  y: {\n  }\n}\nn = 0;", "would end another"),
         ("run a \\\n  b\n", "run a", "run a\nrun c", "would end another"),
         ("import abc\n", "import a", "import a\nimport b", "would end another"),
         ("// one\n// two\n", "// one\n//", "// one\n//\nfoo();", "would end another"),

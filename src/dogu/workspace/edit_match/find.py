@@ -103,7 +103,7 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     if "\n" not in old and is_comment_mark(before) and not all(map(is_comment_mark, begins)):
         raise UncleanError(f"old_string is behind {before.strip()!r} in its line: send whole lines")
     last = old.rsplit("\n", 1)[-1].strip()
-    at = next((index for index, line in enumerate(lines[:-1]) if last and line.strip() == last), None)
+    at = next((index for index in range(len(lines) - 2, -1, -1) if last and lines[index].strip() == last), None)
     if at is None:
         return []
     if _COMMENT_BEHIND.match(after):
