@@ -41,7 +41,7 @@ def session_commands(agent: Agent, runtime: Runtime, session: Session, fork: Cal
             "redo",
             say("do again what an undo took back"),
             commands.redo,
-            "[CALL] [--preview] [--unsure] [--force] [--unverified]",
+            "[CALL] [--unsure] [--force]",
         ),
         SlashCommand("done", say("what this session changed, by call"), commands.done),
         SlashCommand("diff", say("what this session changed, by file"), commands.diff),
