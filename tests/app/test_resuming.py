@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from dogu.agent.slash import Said
 from dogu.app import Options, open_agent
-from dogu.contract.errors import ErrorKind
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import function_tool
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.questions import Approved, ApprovedAlways, Outcome, Question
@@ -93,3 +95,33 @@ async def test_a_session_that_is_open_twice_becomes_two(options: Options):
             await second.agent.run("b")
             await first.agent.run("c")
         assert second.agent.history.contents != first.agent.history.contents
+
+
+async def test_an_empty_record_is_told_also_to_who_goes_on_unverified(options: Options):
+    async with open_agent(options, model=ScriptedModel(["one"])) as opened:
+        await opened.agent.run("hi")
+        record = Path(opened.runtime.session_folder) / "record.jsonl"
+    record.write_bytes(b"")
+    with pytest.raises(ToolError, match="is empty: there is nothing to go on with"):
+        async with open_agent(replace(again(options), unverified=True), model=ScriptedModel([])):
+            pass
+    assert record.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("undo --nosuch", "/undo knows no --nosuch"),
+        ("redo 1 --nosuch", "/redo knows no --nosuch"),
+        ("model no such model", "no blanks: no such model"),
+        ("diff nosuch", "/diff takes nothing behind it: nosuch"),
+        ("agents nosuch", "takes nothing behind it: nosuch"),
+        ("memory list all", "/memory [show"),
+    ],
+)
+async def test_what_a_command_has_no_use_for_is_refused(options: Options, typed: str, told: str):
+    async with open_agent(options, model=ScriptedModel([])) as opened:
+        answer = await opened.slash.run(typed)
+    assert isinstance(answer, Said)
+    assert told in answer.text
+    assert answer.is_failure
