@@ -85,10 +85,12 @@ def _tell_defect(error: Exception, *, is_last: bool = False) -> int:
         sys.unraisablehook = _say_no_more
     try:
         from dogu.serve.defects import failure_of
-    except (ImportError, OSError):  # what is refused may be this
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+
+        failure = failure_of(error)
+    except (ImportError, OSError, MemoryError):  # what is refused may be this
+        is_full = isinstance(error, MemoryError)
+        sys.stderr.write("There isn't enough memory.\n" if is_full else f"{type(error).__name__}: {error}\n")
         return 70
-    failure = failure_of(error)
     sys.stderr.write(f"{failure.words}\n")
     return failure.code
 
