@@ -321,4 +321,4 @@ def test_doctor_reads_what_a_start_reads(program: Program) -> None:
     code, out, _ = in_bash(program, "dogu doctor", HOME=str(program.root.parent / "home"))
     assert code == 1
     assert "✘ rules" in out
-    assert "a.toml: rule 1" in out
+    assert "rule 1: priority is missing" in out
