@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from dogu.settings import SettingsFiles
 
 
+# In English: where these are said, no catalog can be read.
+_IN_ARCHIVE = "dogu can't run from an archive (a zipapp): install it, as with `pipx install .`\n"
+_NO_MEMORY = "There isn't enough memory.\n"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     import gc
@@ -62,7 +67,7 @@ def _main(words: list[str]) -> int:
         return _print_version_as_json()
     prepare_streams()
     if not os.path.exists(__file__):  # what it starts are programs and tables beside this file
-        sys.stderr.write("dogu can't run from an archive (a zipapp): install it, as with `pipx install .`\n")
+        sys.stderr.write(_IN_ARCHIVE)
         return 54
     return _run(words)
 
@@ -88,8 +93,7 @@ def _tell_defect(error: Exception, *, is_last: bool = False) -> int:
 
         failure = failure_of(error)
     except (ImportError, OSError, MemoryError):  # what is refused may be this
-        is_full = isinstance(error, MemoryError)
-        sys.stderr.write("There isn't enough memory.\n" if is_full else f"{type(error).__name__}: {error}\n")
+        sys.stderr.write(_NO_MEMORY if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}\n")
         return 70
     sys.stderr.write(f"{failure.words}\n")
     return failure.code
