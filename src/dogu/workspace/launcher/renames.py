@@ -26,7 +26,7 @@ from dogu.workspace.launcher.seccomp import telling
 _CALLS = {"x86_64": (317, 316, (82, 264, 316)), "aarch64": (277, 276, (-1, 38, 276))}  # seccomp, renameat2, told ones
 _OPENAT2 = 437
 _SET_FILTER, _NEW_LISTENER, _WAIT_KILLABLE = 1, 1 << 3, 1 << 5
-_RECEIVE, _SEND = 0xC0502100, 0xC0182101
+_RECEIVE, _SEND, _STILL_WAITS = 0xC0502100, 0xC0182101, 0x40082102
 _NOTE, _REPLY = "=QIIiIQ6Q", "=QqiI"
 _CONTINUE = 1
 _HERE = -100
@@ -94,6 +94,9 @@ class Renames:
         self._near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener = -1
         self.refused = False
+        import fcntl  # which Windows, where this module is read too, doesn't have
+
+        self._control = fcntl.ioctl
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._rename = _CALLS[os.uname().machine][1]
         self._told = _CALLS[os.uname().machine][2]
@@ -117,21 +120,19 @@ class Renames:
         return True
 
     def _answer_one(self) -> bool:
-        import fcntl
-
         note = bytearray(struct.calcsize(_NOTE))
         try:
-            fcntl.ioctl(self.listener, _RECEIVE, note)
+            self._control(self.listener, _RECEIVE, note)
         except OSError as error:
             return error.errno in (errno.ENOENT, errno.EINTR)  # who asked is gone
         ident, pid, _, number, _, _, *words = struct.unpack(_NOTE, note)
         try:
-            result = self._done(self._request(pid, number, words))
+            result = self._done(self._request(pid, number, words), ident)
         except OSError:
             result = None
         flags = _CONTINUE if result is None else 0
         with suppress(OSError):
-            fcntl.ioctl(self.listener, _SEND, bytearray(struct.pack(_REPLY, ident, 0, -(result or 0), flags)))
+            self._control(self.listener, _SEND, bytearray(struct.pack(_REPLY, ident, 0, -(result or 0), flags)))
         return True
 
     def close(self) -> None:
@@ -146,7 +147,7 @@ class Renames:
         old, new = (ctypes.c_int(word & 0xFFFFFFFF).value for word in (words[0], words[2]))
         return _Request(pid, old, words[1], new, words[3], flags)
 
-    def _done(self, request: _Request) -> int | None:
+    def _done(self, request: _Request, ident: int) -> int | None:
         """Rename a folder and return the error's number, 0 for none; None where the kernel is to do it."""
         opened: list[int] = []
         try:
@@ -155,6 +156,8 @@ class Renames:
             if not stat.S_ISDIR(status.st_mode):
                 return None
             new_place, new = self._place(request.pid, request.new_folder, request.new, opened)
+            if not self._still_waits(ident):  # else its number may be another process's by now, and the names as well
+                return None
             number = self._by_kernel(old_place, old, new_place, new, request.flags)
             if number != errno.EXDEV or os.fstat(old_place).st_dev != os.fstat(new_place).st_dev:
                 return number
@@ -165,6 +168,13 @@ class Renames:
         finally:
             for descriptor in opened:
                 os.close(descriptor)
+
+    def _still_waits(self, ident: int) -> bool:
+        try:
+            self._control(self.listener, _STILL_WAITS, struct.pack("=Q", ident))
+        except OSError:
+            return False
+        return True
 
     def _by_kernel(self, old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
         done = self._libc.syscall(self._rename, old_place, old, new_place, new, flags)
