@@ -84,7 +84,8 @@ TOOLS: dict[str, tuple[Make, dict[str, Any]]] = {
     "write_file": (lambda roots, files: WriteFile(files, roots), {"file_path": "d/f", "content": "inside {}"}),
     "replace": (
         lambda roots, files: Replace(files, roots, None),
-        {"file_path": "{root}/g", "old_string": "inside {even}", "new_string": "inside {odd}"},
+        # Names that swap without end can't always be put back: each try must find the text that any other left.
+        {"file_path": "{root}/g", "old_string": "inside", "new_string": "inside."},
     ),
 }
 
@@ -134,7 +135,7 @@ async def test_a_swapped_name_lets_no_tool_out(name: str, place: Path) -> None:
         while tries < TRIES or (not TRIES and (time.monotonic() < ended or not done)):
             tries += 1
             try:
-                result = await _called(tool, {key: _filled(value, tries, done, place) for key, value in given.items()})
+                result = await _called(tool, {key: _filled(value, tries, place) for key, value in given.items()})
             except ToolError as error:
                 kinds.add(error.kind.value)
                 continue
@@ -171,11 +172,10 @@ async def test_a_search_of_many_names_that_swap_shows_nothing_from_outside(place
         print(f"grep_search: {searches * MANY} names, {swaps[0] * MANY} swaps, 0 escapes")
 
 
-def _filled(value: Any, tries: int, done: int, place: Path) -> Any:
+def _filled(value: Any, tries: int, place: Path) -> Any:
     if not isinstance(value, str):
         return value
-    value = value.replace("{root}", f"{place}/ws").replace("{}", str(tries))
-    return value.replace("{even}", str(done % 2)).replace("{odd}", str((done + 1) % 2))
+    return value.replace("{root}", f"{place}/ws").replace("{}", str(tries))
 
 
 async def _called(tool: AnyTool, raw: dict[str, Any]) -> ToolResult:
