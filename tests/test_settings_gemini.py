@@ -107,3 +107,49 @@ def test_switches_of_gemini_cli_switch_the_same_here(tmp_path: Path) -> None:
     assert settings.sandbox.mode == "on"
     assert not settings.tools.always_is_kept
     assert settings.shell.withheld == ("LANG",)
+
+
+@pytest.mark.parametrize(
+    ("written", "mode", "network", "paths"),
+    [
+        ({"command": "docker", "image": "registry/image:latest"}, "on", True, ()),
+        ({"enabled": True}, "on", True, ()),
+        ({"enabled": False, "networkAccess": False, "allowedPaths": ["/data"]}, "off", True, ()),
+        ({"enabled": True, "networkAccess": False, "allowedPaths": ["/data"]}, "on", False, ("/data",)),
+        ({"network_access": False}, "on", False, ()),
+        ({}, "on", True, ()),
+    ],
+)
+def test_a_sandbox_as_an_object_is_understood_where_it_restricts(
+    tmp_path: Path, written: dict[str, Any], mode: str, network: bool, paths: tuple[str, ...]
+) -> None:
+    settings = load(tmp_path, {"tools.sandbox": written})
+    found = settings.sandbox
+    assert (found.mode, found.network_is_allowed, found.allowed_paths) == (mode, network, paths)
+    told = "\n".join(map(str, settings.warnings))
+    assert ("docker isn't used" in told, "tools.sandbox.image" in told) == ("command" in written, "image" in written)
+
+
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ({"enabled": 1}, "tools.sandbox.enabled"),
+        ({"enabled": True, "readOnly": True}, "tools.sandbox.readOnly"),
+        ({"networkAccess": "no"}, "tools.sandbox.networkAccess"),
+        ({"allowedPaths": "/data"}, "tools.sandbox.allowedPaths"),
+        ({"command": "qemu"}, "tools.sandbox"),
+    ],
+)
+def test_what_isnt_understood_of_a_sandbox_stops(tmp_path: Path, written: dict[str, Any], key: str) -> None:
+    with pytest.raises(SettingsError) as stopped:
+        load(tmp_path, {"tools.sandbox": written})
+    assert stopped.value.key == key
+
+
+def test_a_folder_that_isnt_trusted_can_describe_only_a_stricter_sandbox(tmp_path: Path) -> None:
+    folder = tmp_path / "root" / ".gemini"
+    folder.mkdir(parents=True)
+    written = {"enabled": True, "networkAccess": False, "allowedPaths": ["/"]}
+    (folder / "settings.json").write_text(json.dumps({"tools": {"sandbox": written}}))
+    found = load_settings(str(tmp_path / "root"), str(tmp_path / "home"), environ={}).sandbox
+    assert (found.mode, found.network_is_allowed, found.allowed_paths) == ("on", False, ())

@@ -12,7 +12,7 @@ from dogu.app import Options, read_settings
 from dogu.app.policy_files import rules_of
 from dogu.contract import Kind
 from dogu.policy.decide import decide
-from dogu.policy.file_rules import read_rule
+from dogu.policy.file_rules import read_rules
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rule import RestrictionError
 from dogu.policy.rules import Rules
@@ -23,8 +23,9 @@ DENY, ASK, ALLOW = Decision.DENY, Decision.ASK, Decision.ALLOW
 
 
 def rules(text: str) -> Rules:
-    read = [read_rule(table, f"rule {at}", 4) for at, table in enumerate(tomllib.loads(text)["rule"], 1)]
-    return Rules(files=tuple(sorted(filter(None, read), key=lambda rule: -rule.priority)))
+    tables = enumerate(tomllib.loads(text)["rule"], 1)
+    read = [rule for at, table in tables for rule in read_rules(table, f"rule {at}", 4)]
+    return Rules(files=tuple(sorted(read, key=lambda rule: -rule.priority)))
 
 
 def shell(command: str) -> CallFacts:
@@ -145,6 +146,12 @@ def test_names_and_wildcards(name: str, server: str, tool: str, is_meant: bool) 
     text += f'mcpName = "{server}"\n' if server else ""
     assert (judged(text, call(tool)).decision is DENY) is is_meant
     assert rules(text).is_excluded(tool) is is_meant
+
+
+@pytest.mark.parametrize(("tool", "is_meant"), [("a__go", True), ("b-c__go", True), ("d__go", False), ("go", False)])
+def test_a_list_of_servers_is_about_each(tool: str, is_meant: bool) -> None:
+    text = '[[rule]]\nmcpName = ["a", "b-c"]\ndecision = "deny"\npriority = 1\n'
+    assert (judged(text, call(tool)).decision is DENY) is is_meant
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def _is_of_root_alone(folder: str) -> bool:
 
 
 def _rules_of_file(file: str, tier: int, *, only_restricts: bool) -> list[FileRule]:
-    from dogu.policy.file_rules import read_rule
+    from dogu.policy.file_rules import read_rules
     from dogu.policy.verdict import Decision
 
     found: list[FileRule] = []
@@ -116,14 +116,15 @@ def _rules_of_file(file: str, tier: int, *, only_restricts: bool) -> list[FileRu
     for number, (fields, line) in enumerate(zip(tables, lines, strict=True), 1):
         source = told("rule {number} of {file}", number=number, file=file)
         try:
-            rule = read_rule(fields, f"{source}", tier)
+            rules = read_rules(fields, f"{source}", tier)
         except RestrictionError as error:
             raise SettingsError(file, line, f"rule {number}", str(error)) from error
-        if rule is None or (only_restricts and rule.decision is Decision.ALLOW):
-            continue
-        if rule.decision is not Decision.ALLOW:
-            _check_names(rule, Origin(file, line), number)
-        found.append(rule)
+        for rule in rules:
+            if rule.decision is not Decision.ALLOW:
+                _check_names(rule, Origin(file, line), number)
+            elif only_restricts:
+                continue
+            found.append(rule)
     return found
 
 

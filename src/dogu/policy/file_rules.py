@@ -130,8 +130,8 @@ def judge_by_files(
     return found
 
 
-def read_rule(fields: Mapping[str, Any], source: str, tier: int) -> FileRule | None:
-    """Make a rule of a table; None for one that is about a subagent, of which dogu has none with a name.
+def read_rules(fields: Mapping[str, Any], source: str, tier: int) -> tuple[FileRule, ...]:
+    """Make rules of a table, one a server; none of one about a subagent, of which dogu has none with a name.
 
     Raises `RestrictionError` for anything that isn't understood.
     """
@@ -140,13 +140,13 @@ def read_rule(fields: Mapping[str, Any], source: str, tier: int) -> FileRule | N
     priority = read.number("priority")
     command = read.texts("commandPrefix")
     regex, args = read.text("commandRegex"), read.text("argsPattern")
-    tools, subagent, server = read.texts("toolName"), read.text("subagent"), read.text("mcpName")
+    tools, subagent, servers = read.texts("toolName"), read.text("subagent"), read.texts("mcpName")
     rule = FileRule(
-        tools or (("*",) if server else ()),
+        tools or (("*",) if servers else ()),
         decision,
         tier * 1000 + priority,
         source,
-        server,
+        "",
         tuple(Rule.parse(f"{SHELL_TOOL}({each})", decision, source) for each in command),
         _compiled(f'"command":"{regex}' if regex else args, source),
         frozenset(read.modes()),
@@ -157,15 +157,15 @@ def read_rule(fields: Mapping[str, Any], source: str, tier: int) -> FileRule | N
         read.flag(name)
     if read.take("toolAnnotations") is not None:  # what a server says of its tools proves nothing: of all its tools
         if decision is Decision.ALLOW:
-            return None
-        rule = msgspec.structs.replace(rule, server=rule.server or "*")
+            return ()
+        servers = servers or ("*",)
     read.check_all_was_read()
     if not rule.tools:
         raise RestrictionError(source, told("names no tool: toolName is missing"))
     if (command or regex) and (rule.tools != (SHELL_TOOL,) or args or (command and regex)):
         why = told("commandPrefix or commandRegex, one of them, goes with toolName = {tool} alone", tool=SHELL_TOOL)
         raise RestrictionError(source, why)
-    return None if subagent else rule
+    return () if subagent else tuple(msgspec.structs.replace(rule, server=server) for server in servers or ("",))
 
 
 class _Call:

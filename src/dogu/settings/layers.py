@@ -24,6 +24,8 @@ _MOST_NAMED = 8
 _TOOL_LISTS = ("tools.core", "tools.exclude", "tools.allowed", "tools.confirmationRequired")
 _VARIABLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})"
 _BY_SPELLING = {spelling: key for key in KEYS for spelling in (key.name, *key.also)}
+# What Gemini CLI's object of a sandbox holds beside `enabled`, `command` and `image`.
+_OF_SANDBOX = {"allowedPaths": "tools.sandboxAllowedPaths", "networkAccess": "tools.sandboxNetworkAccess"}
 _GROUPS = {spelling[:dot] for spelling in _BY_SPELLING for dot, letter in enumerate(spelling) if letter == "."}
 
 
@@ -145,6 +147,8 @@ class _Reading:
                 self._refuse_as_group(path, name, value)
             elif key is None:
                 self._tell_unknown(path, name, value)
+            elif key.name == "tools.sandbox" and isinstance(value, dict):
+                self._take_sandbox(key, path, name, cast("dict[str, Any]", value))
             elif value is not None or key.restricts:
                 self._take(key, path, name, value)
         self._tell_without_effect()
@@ -211,6 +215,22 @@ class _Reading:
         if present is not None:
             value = self._both(key, path, name, (present.value, value))
         self._layer.values[key.name] = Value(value, self._origin(path))
+
+    def _take_sandbox(self, key: Key, path: Path, name: str, table: Mapping[str, Any]) -> None:
+        """Take the object that Gemini CLI has for a sandbox: one that is described is wanted, unless it is disabled."""
+        fields = {_camel_case(written): ((*path, written), value) for written, value in table.items()}
+        nothing = (path, None)
+        (at, enabled), (_, command), (_, image) = (fields.pop(each, nothing) for each in ("enabled", "command", "image"))
+        if not isinstance(enabled, bool | None):
+            raise self._fail(at, f"{name}.enabled", told("takes true or false, not {value}", value=shown(enabled)))
+        self._take(key, path, name, False if enabled is False else True if command is None else command)
+        for written, (where, value) in fields.items():
+            if written not in _OF_SANDBOX:
+                raise self._fail(where, f"{name}.{written}", told("isn't understood, and may restrict"))
+            if enabled is not False and value is not None:
+                self._take(_BY_SPELLING[_OF_SANDBOX[written]], where, f"{name}.{written}", value)
+        if image is not None:
+            self._without_effect.append(f"{name}.image")
 
     def _entries(self, path: Path, name: str, raw: Any) -> dict[str, Any]:
         """Keep the entries that are objects, and where each is written; what is none is told and costs only itself."""

@@ -12,6 +12,17 @@ _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _OBJECTS = {"type": "object", "additionalProperties": {"type": "object"}}
 _ROOM = r"^\s*[0-9]+(\.[0-9]+)? *(%|[kKmMgGtT]?[bB])?\s*$"
+_SANDBOX = {
+    "type": "object",
+    "properties": {
+        "enabled": {"type": ["boolean", "null"]},
+        "command": {"enum": [*takes.OTHER_SANDBOXES, None]},
+        "image": {"type": ["string", "null"]},
+        "allowedPaths": {"anyOf": [_TEXTS, {"type": "null"}]},
+        "networkAccess": {"type": ["boolean", "null"]},
+    },
+    "additionalProperties": False,
+}
 _SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
     takes.text: _TEXT,
     takes.texts: _TEXTS,
@@ -21,7 +32,7 @@ _SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
     takes.text_or_texts: {"anyOf": [_TEXT, _TEXTS]},
     takes.flag: {"type": "boolean"},
     takes.theme: _TEXT,
-    takes.sandbox: {"enum": [*takes.SANDBOX_MODES, *takes.OTHER_SANDBOXES, True, False]},
+    takes.sandbox: {"anyOf": [{"enum": [*takes.SANDBOX_MODES, *takes.OTHER_SANDBOXES, True, False]}, _SANDBOX]},
     takes.room: {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1e15}, {"type": "string", "pattern": _ROOM}]},
     takes.turns: takes.TURNS.schema,
     takes.time_limit: takes.TIME.schema,

@@ -16,7 +16,7 @@ APPROVAL_MODES = ("plan", "default", "auto_edit", "yolo")  # from strict to wide
 SANDBOX_MODES = ("on", "auto", "off")  # from strict to wide
 THEMES = ("auto", "dark", "light")
 WIDTHS = ("narrow", "wide")
-OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "bwrap", "landlock")
+OTHER_SANDBOXES = ("docker", "podman", "sandbox-exec", "runsc", "lxc", "windows-native", "bwrap", "landlock")
 _LONGEST_SHOWN = 60
 # Patterns are compiled with their first use: few settings hold hosts.
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
