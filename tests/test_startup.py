@@ -119,3 +119,23 @@ async def main():
 anyio.run(main)
 """
     assert loaded_by(program) & NOT_BEFORE_THE_PROMPT == set()
+
+
+def test_a_server_of_mcp_loads_its_sdk_after_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / ".dogu").mkdir()
+    (tmp_path / ".dogu" / "settings.json").write_text('{"mcpServers": {"a": {"command": "true"}}}')
+    program = f"""
+import anyio
+from dogu.app import Options, open_agent
+
+async def go_on(_question):
+    return False
+
+async def main():
+    options = Options(root={str(tmp_path)!r}, home={str(tmp_path)!r}, model="offline")
+    async with open_agent(options, ask_to_go_on=go_on) as opened:
+        list(opened.slash)
+
+anyio.run(main)
+"""
+    assert loaded_by(program) & NOT_BEFORE_THE_PROMPT == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from dogu.extras import install_command
@@ -44,9 +45,7 @@ async def mcp_servers(
     if not mcp.servers and not mcp.server_command:
         yield None
         return
-    try:
-        from dogu.runtime.discovery.mcp.servers import mcp_tools
-    except ModuleNotFoundError:
+    if find_spec("mcp") is None:
         message = "MCP servers are configured, and the package mcp isn't installed: {command}"
         base.start.notes.add(told(message, command=install_command("mcp")))
         yield None
@@ -55,6 +54,7 @@ async def mcp_servers(
     entries, problems = entries_of(settings)
     base.start.notes.add(*problems)
     from dogu.agent.mcp import recorded_elicitations, recorded_sampling
+    from dogu.runtime.discovery.mcp.servers import mcp_tools
 
     record = base.session.event
     elicit = recorded_elicitations(base.executor.approval.elicit, record)

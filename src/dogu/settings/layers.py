@@ -219,8 +219,8 @@ class _Reading:
     def _take_sandbox(self, key: Key, path: Path, name: str, table: Mapping[str, Any]) -> None:
         """Take the object that Gemini CLI has for a sandbox: one that is described is wanted, unless it is disabled."""
         fields = {_camel_case(written): ((*path, written), value) for written, value in table.items()}
-        nothing = (path, None)
-        (at, enabled), (_, command), (_, image) = (fields.pop(each, nothing) for each in ("enabled", "command", "image"))
+        taken = [fields.pop(each, (path, None)) for each in ("enabled", "command", "image")]
+        (at, enabled), (_, command), (_, image) = taken
         if not isinstance(enabled, bool | None):
             raise self._fail(at, f"{name}.enabled", told("takes true or false, not {value}", value=shown(enabled)))
         self._take(key, path, name, False if enabled is False else True if command is None else command)

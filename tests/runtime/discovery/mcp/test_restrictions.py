@@ -253,10 +253,12 @@ def test_without_the_sdk_tools_work_and_what_to_type_is_said(tmp_path: Path):
     (tmp_path / "home" / ".gemini" / "settings.json").write_text('{"mcpServers": {"a": {"command": "true"}}}')
     script = """
 import sys
-class No:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("mcp", "mcp_types"): raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, No())
+from importlib.machinery import PathFinder
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, *more):
+        return None if name.partition(".")[0] in ("mcp", "mcp_types") else PathFinder.find_spec(name, *more)
+sys.meta_path[:] = [Without if each is PathFinder else each for each in sys.meta_path]
 from dogu.cli import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -12,7 +12,7 @@ from dogu.language import told
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.oauth import ShowAddress
-from dogu.runtime.discovery.mcp.session import FAILURES, Hearing, connected
+from dogu.runtime.discovery.mcp.session import FAILURES, Hearing, connected, failure_in
 from dogu.runtime.discovery.mcp.work import reason_of
 from dogu.workspace.process.talked_to import Start
 from dogu.workspace.process.wire import Launch
@@ -41,13 +41,11 @@ async def log_in(entry: ServerEntry, host: Host, show: ShowAddress, tell: Callab
                 await connection.greet(entry.protocol)
                 rows, _ = await connection.list_tools()
                 return Seen(connection.protocol, len(rows))
-    except FAILURES as error:
-        raise _failed(entry, error) from error
-    except BaseExceptionGroup as group:
-        known, unknown = group.split(FAILURES)
-        if unknown is not None or known is None:
+    except (*FAILURES, BaseExceptionGroup) as error:
+        failure = failure_in(error)
+        if failure is None:
             raise
-        raise _failed(entry, _first_of(known)) from group
+        raise _failed(entry, failure) from error
 
 
 def _failed(entry: ServerEntry, error: BaseException) -> ToolError:
@@ -55,11 +53,6 @@ def _failed(entry: ServerEntry, error: BaseException) -> ToolError:
         ErrorKind.REMOTE_FAILED,
         told("The MCP server {alias} gave no login: {reason}.", alias=entry.alias, reason=reason_of(error)),
     )
-
-
-def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:
-    first = group.exceptions[0]
-    return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _ignore(_what: str) -> None:

@@ -14,12 +14,11 @@ from dogu.language import told
 from dogu.runtime.discovery.mcp.content import Prompt, Resource, prompts_of, resources_of
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
-from dogu.runtime.discovery.mcp.session import FAILURES, Hearing, connected
-from dogu.runtime.discovery.mcp.work import Ask, Work, reason_of, with_tail
 from dogu.workspace.process.talked_to import Start
 
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.session import Connection
+    from dogu.runtime.discovery.mcp.work import Ask
     from dogu.workspace.process.wire import Launch
 
 _START_TIMEOUT_S = 30.0
@@ -28,6 +27,13 @@ _LONGEST_WAIT_S = 5.0
 _MOST_TRIES = 6
 _LISTENS_WITHIN_S = 2.0
 _END_GRACE_S = 0.7
+
+
+def sdk():
+    """Load what speaks the protocol: half a second, which the first prompt doesn't wait for."""
+    from dogu.runtime.discovery.mcp import session, work
+
+    return session, work
 
 
 def _say_nothing(_text: str) -> None:
@@ -102,18 +108,17 @@ class McpServer:
 
     async def _live(self) -> None:
         """Run the server once, to its end; `_problem` says how that came."""
+        session, work = sdk()
         how = told("it ended")
         try:
             await self._live_once()
-        except FAILURES as error:
-            how = _reason(error)
-        except BaseExceptionGroup as group:
-            known, unknown = group.split(FAILURES)
-            if unknown is not None or known is None:
+        except (*session.FAILURES, BaseExceptionGroup) as error:
+            failure = session.failure_in(error)
+            if failure is None:
                 raise
-            how = _reason(_first_of(known))
+            how = _reason(failure)
         self._connection = None
-        self._problem = with_tail(how, self._last)
+        self._problem = work.with_tail(how, self._last)
         if self._last is not None and self._last.wants_login():
             self.wants_login = True
             self._problem = told("it wants a login: dogu mcp-servers login {alias}", alias=self.entry.alias)
@@ -121,10 +126,11 @@ class McpServer:
             self._say(told("it could not be started: {problem}", problem=self._problem))
 
     async def _live_once(self) -> None:
-        hearing = Hearing(self._say, self._hear_change)
+        session, _ = sdk()
+        hearing = session.Hearing(self._say, self._hear_change)
         # To connect, to greet, to list: each has its time. (`fail_after` would forget a limit that has passed already.)
         with anyio.CancelScope(deadline=anyio.current_time() + _START_TIMEOUT_S) as starting:
-            async with connected(self.entry, self._program, self._host, hearing) as connection:
+            async with session.connected(self.entry, self._program, self._host, hearing) as connection:
                 self._last = connection
                 starting.deadline = anyio.current_time() + _START_TIMEOUT_S
                 await connection.greet(self.entry.protocol)
@@ -177,13 +183,14 @@ class McpServer:
             self.resources = resources_of(self.entry.alias, rows)
 
     async def _relist(self, connection: Connection) -> None:
+        session, _ = sdk()
         while True:
             while self._changed:
                 what = self._changed.pop()
                 try:
                     with anyio.fail_after(_START_TIMEOUT_S):
                         await self._list(connection, what)
-                except FAILURES as error:
+                except session.FAILURES as error:
                     if not connection.closed.is_set():
                         self._say(told("it could not list its {what}: {error}", what=what, error=_reason(error)))
             self.listed.set()
@@ -219,7 +226,8 @@ class McpServer:
         return await self._do(f"reading {uri}", lambda requests, _: requests.read_resource(uri), report)
 
     async def _do(self, what: str, ask: Ask, report: Callable[[str], None] = _say_nothing) -> JsonObject:
-        answer = await Work(self.entry, await self._running(), report).do(what, ask)
+        _, work = sdk()
+        answer = await work.Work(self.entry, await self._running(), report).do(what, ask)
         self._deaths = 0
         return answer
 
@@ -261,14 +269,7 @@ class McpServer:
 
 
 def _reason(error: BaseException) -> str:
-    return (
-        told("it did not answer within {limit_s:g} s", limit_s=_START_TIMEOUT_S)
-        if isinstance(error, TimeoutError)
-        else reason_of(error)
-    )
-
-
-def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:
-    for error in group.exceptions:
-        return _first_of(error) if isinstance(error, BaseExceptionGroup) else error
-    raise ValueError("a group holds one exception at least")
+    if isinstance(error, TimeoutError):
+        return told("it did not answer within {limit_s:g} s", limit_s=_START_TIMEOUT_S)
+    _, work = sdk()
+    return work.reason_of(error)

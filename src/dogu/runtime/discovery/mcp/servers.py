@@ -19,7 +19,7 @@ from dogu.policy.verdict import Decision
 from dogu.runtime.discovery.mcp.content import Prompt, Resource, prompt_content, resource_of
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
-from dogu.runtime.discovery.mcp.server import McpServer
+from dogu.runtime.discovery.mcp.server import McpServer, sdk
 from dogu.runtime.discovery.mcp.tool import ApprovedDeclarations, DeclarationError, McpTool
 from dogu.runtime.registry import ToolRegistry
 from dogu.workspace.process.starting import launcher
@@ -137,6 +137,7 @@ class McpServers:
         await anyio.sleep(self._delay_s)
         if any(server.entry.command for server in self._servers):
             self._start_launcher()
+        await to_thread.run_sync(sdk, abandon_on_cancel=True)
         async with anyio.create_task_group() as group:
             for server in self._servers:
                 group.start_soon(server.run)

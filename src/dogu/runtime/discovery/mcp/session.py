@@ -39,7 +39,7 @@ for _name in ("mcp", "client"):  # the SDK's loggers: what they say of failures 
 
 # What goes wrong with a server or on the way to it; anything else is a defect of ours.
 # (The SDK raises whatever Python does when a server sends what it doesn't foresee.)
-FAILURES = (
+FAILURES: tuple[type[Exception], ...] = (
     MCPError,
     OAuthFlowError,
     httpx2.HTTPError,
@@ -266,6 +266,16 @@ async def connected(
         )
         entered = await stack.enter_async_context(session)
         yield Connection(entered, Requests(entered, dispatcher), answering, link)
+
+
+def failure_in(error: BaseException) -> Exception | None:
+    """Return which of the `FAILURES` it is, of a group the first; None where there is anything else in it."""
+    if isinstance(error, FAILURES):
+        return error
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    found = [failure_in(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+    return None if None in found else found[0]
 
 
 def _tells_changes(capability: Any) -> bool:
