@@ -13,6 +13,7 @@ import pytest
 from dogu.cli import main
 from dogu.commands import about
 from dogu.language import LANGUAGES
+from dogu.serve.exit_codes import ExitCode
 
 pytestmark = pytest.mark.usefixtures("english_again")
 
@@ -80,6 +81,9 @@ def test_the_manual_page_names_every_command_and_formats_without_a_warning(
 ) -> None:
     page = printed(capsys, monkeypatch, tmp_path, "man")
     assert [line.split()[-1] for line in page.splitlines() if line.startswith(".SS")] == [*about()]
+    statuses = page.partition(".SH EXIT STATUS")[2].partition(".SH FILES")[0]
+    told = [line.removeprefix(".B ") for line in statuses.splitlines() if line.startswith(".B ")]
+    assert told == [*(str(code.value) for code in ExitCode if code < 128), "128 and more"]
     if shutil.which("groff"):
         words = ["groff", "-man", "-Tascii", "-P-c", "-P-b", "-P-u", "-ww"]
         done = subprocess.run(words, input=page, capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ import sys
 from argparse import Action, ArgumentParser
 from typing import TYPE_CHECKING, Any, cast
 
+from dogu.commands.parsers import whole_parser
 from dogu.language import say
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def run(_options: Options, space: Namespace) -> int:
     """Print the completion of one shell."""
     import shtab
 
-    parser: ArgumentParser = space.whole_parser()
+    parser = whole_parser()
     for action in _actions(parser):
         kind = shtab.DIRECTORY if action.dest in _FOLDERS else shtab.FILE if action.dest in _FILES else None
         if kind is not None:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dogu.commands import about
+from dogu.commands.parsers import command_parser
 from dogu.version import __version__
 
 if TYPE_CHECKING:
@@ -15,15 +16,17 @@ if TYPE_CHECKING:
 
 _ENDS = {
     "0": "Done.",
-    "1": "Something unexpected, a defect of dogu perhaps.",
-    "2": "Wrong usage.",
-    "41": "No key for the model.",
-    "42": "Bad input: a tool or arguments that there aren't, an empty prompt.",
+    "2": "The command line isn't understood.",
+    "41": "No key for the model, or one that is refused or used up.",
+    "42": "Bad input: a tool or arguments that there aren't, an empty prompt, a model that doesn't exist.",
     "52": "Settings that can't be understood.",
-    "53": "A limit was reached: turns, time, cost.",
-    "54": "A tool failed.",
+    "53": "A limit was reached: turns, cost, time.",
+    "54": "The last call failed for good.",
     "56": "Something needed an approval, and nobody was there to give it.",
-    "130": "Cancelled.",
+    "70": "A defect of dogu.",
+    "74": "Standard output can't be written.",
+    "75": "The provider or the network failed for now: try again later.",
+    "128 and more": "Ended by a signal, as a shell tells it.",
 }
 _FILES = {
     "~/.dogu/settings.json, ~/.gemini/settings.json": "Your settings.",
@@ -37,15 +40,15 @@ def add_arguments(_parser: ArgumentParser) -> None:
     """Declare the command's own arguments: none."""
 
 
-def run(_options: Options, space: Namespace) -> int:
+def run(_options: Options, _space: Namespace) -> int:
     """Print the manual page."""
-    parser: ArgumentParser = space.command_parser("")
+    parser = command_parser("")
     lines = [f'.TH DOGU 1 "" "dogu {__version__}" "User Commands"', ".SH NAME"]
     lines += ["dogu \\- an agent that reads, searches, edits and runs, with nothing lost", ".SH SYNOPSIS"]
     lines += [*_verbatim(parser.format_usage()), ".SH DESCRIPTION"]
     lines += [*_verbatim(parser.format_help().partition("\n\n")[2]), ".SH COMMANDS"]
     for name in about():
-        lines += [f".SS dogu {name}", *_verbatim(space.command_parser(name).format_help())]
+        lines += [f".SS dogu {name}", *_verbatim(command_parser(name).format_help())]
     lines += [".SH EXIT STATUS", *_rows(_ENDS), ".SH FILES", *_rows(_FILES)]
     lines += [".SH ENVIRONMENT", *_rows({"GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY": "Keys of models."})]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -15,7 +15,6 @@ class ExitCode(IntEnum):
     """Exit statuses. Closed; scripts rely on them."""
 
     DONE = 0
-    UNEXPECTED = 1
     USAGE = 2
     NO_CREDENTIALS = 41
     BAD_INPUT = 42

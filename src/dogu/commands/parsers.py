@@ -1,0 +1,162 @@
+"""The parsers of the command line: one a command, each with the options that all share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from argparse import ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from dogu.app.options import files_here
+from dogu.commands import about, seconds
+from dogu.language import LANGUAGES, PSEUDO, language_of_locale, say, speak
+from dogu.workspace.columns import padded
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from types import ModuleType
+
+    from _typeshed import SupportsWrite
+
+    from dogu.settings import SettingsFiles
+
+
+def command_module(name: str) -> ModuleType:
+    """Return the module of a command, or with no name of the terminal."""
+    return import_module(f"dogu.commands.{name.replace('-', '_') or 'terminal'}")
+
+
+def choose_language(words: list[str]) -> SettingsFiles | None:
+    """Speak the language of `--lang`, else of the settings, else of the locale, before the first word is said.
+
+    Return the settings files that were read for it.
+    """
+    wanted = ""
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word == "--lang":
+            wanted = following
+        elif word.startswith("--lang="):
+            wanted = word.removeprefix("--lang=")
+    files = files_here()
+    speak(wanted or (files.language if files is not None else "") or language_of_locale())
+    setattr(argparse, "_", say)  # noqa: B010  (its own headings and errors; the name is no public one of its module)
+    return files
+
+
+def common_before_command(words: list[str]) -> tuple[Namespace | None, list[str]]:
+    """Take the common options that stand before a command's name: `dogu --root DIR doctor`."""
+    if not words or not words[0].startswith("--"):
+        return None, words
+    parser = ArgumentParser(prog="dogu", add_help=False, allow_abbrev=False)
+    _common(parser)
+    given, rest = parser.parse_known_args(words)
+    return (given, rest) if rest and rest[0] in about() else (None, words)
+
+
+def _usage_of(parser: ArgumentParser) -> str:
+    """Work the usage out here: argparse would cut an English heading's length from it, whatever the language."""
+    return parser.format_usage().removeprefix(say("usage: ")).strip().replace("%", "%%")
+
+
+def command_parser(name: str) -> ArgumentParser:
+    """Make the parser of a command, or with no name of the program where none is named."""
+    parser = _parser_of(name)
+    command_module(name).add_arguments(parser)
+    _common(parser)
+    parser.usage = _usage_of(parser)
+    return parser
+
+
+def whole_parser() -> ArgumentParser:
+    """Make one parser of all, for what describes the program; each start makes that of its command only."""
+    whole = ArgumentParser(prog="dogu", formatter_class=RawDescriptionHelpFormatter)
+    own = command_parser("")
+    whole.usage, whole.description = own.usage, own.description
+    for action in own._actions:  # argparse has no public way to them
+        if action.option_strings and action.dest != "help":
+            whole._add_action(action)
+    commands = whole.add_subparsers(metavar="COMMAND")
+    for name, description in about().items():
+        command = commands.add_parser(name, help=description)
+        command_module(name).add_arguments(command)
+        _common(command)
+    return whole
+
+
+def _parser_of(name: str) -> ArgumentParser:
+    program = f"dogu {name}".strip()
+    description = about()[name] if name else _overview()
+
+    class Parser(ArgumentParser):
+        """Tells when its help can't be written, which argparse keeps to itself."""
+
+        def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+            (file or sys.stdout).write(self.format_help())
+
+    return Parser(prog=program, description=description, formatter_class=RawDescriptionHelpFormatter)
+
+
+def _overview() -> str:
+    rows = {
+        "dogu": say("talk in the terminal"),
+        say('dogu "question"'): say("the same, with a first prompt"),
+        say('dogu -p "question"'): say("answer one prompt and exit (piped input is added to it)"),
+        **{f"dogu {name}": text for name, text in about().items()},
+    }
+    title = say("An agent that reads, searches, edits and runs, in this folder, with nothing lost.")
+    return "\n".join([title, "", *(f"  {padded(usage, 20)} {text}" for usage, text in rows.items())])
+
+
+def _common(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group(say("common"))
+    group.add_argument("--root", metavar="DIR", help=say("the workspace root (default: the current folder)"))
+    group.add_argument(
+        "--include-directories", metavar="DIR", action="append", help=say("one more root; may be repeated")
+    )
+    group.add_argument("--settings", metavar="FILE", help=say("one more settings file, above the others"))
+    group.add_argument("--approval-mode", choices=["default", "auto_edit", "plan", "yolo"], help=say("what asks first"))
+    group.add_argument(
+        "--commands",
+        choices=["keep", "ask", "discard"],
+        help=say("what becomes of what a command changed: kept, kept if you say so when you have seen it, or never"),
+    )
+    group.add_argument("--model", metavar="NAME", help=say("the model, a profile of the settings, or `offline`"))
+    group.add_argument("--effort", choices=["none", "low", "medium", "high"], help=say("how much the model thinks"))
+    group.add_argument(
+        "--system-prompt", metavar="TEXT", help=say("what the model is told first, instead of our words")
+    )
+    group.add_argument("--append-system-prompt", metavar="TEXT", help=say("what the model is told besides"))
+    group.add_argument(
+        "--max-turns", metavar="N", type=int, help=say("requests to the model that each prompt may lead to")
+    )
+    group.add_argument(
+        "--max-cost",
+        metavar="USD",
+        type=float,
+        help=say("US dollars that the session may cost in all, also when it is resumed"),
+    )
+    group.add_argument(
+        "--retry-for",
+        metavar="TIME",
+        type=seconds,
+        help=say("how long a request that meets a rate limit, an overload or a broken line is sent again (10m)"),
+    )
+    group.add_argument(
+        "--allowed-tools",
+        metavar="LIST",
+        action="append",
+        help=say("what needs no question: 'write_file, run_shell_command(git log)'; may be repeated"),
+    )
+    group.add_argument(
+        "--container",
+        action="store_true",
+        help=say("this machine is thrown away: no sandbox, the whole of it is a root, nothing asks (yolo)"),
+    )
+    group.add_argument(
+        "--keep-jobs",
+        action=BooleanOptionalAction,
+        default=None,
+        help=say("background jobs live on after the session, or don't (dogu jobs lists and stops them)"),
+    )
+    group.add_argument("--lang", choices=[*LANGUAGES, PSEUDO], metavar="LANG", help=say("en, ja, ko, zh-CN or zh-TW"))
