@@ -139,3 +139,10 @@ async def main():
 anyio.run(main)
 """
     assert loaded_by(program) & NOT_BEFORE_THE_PROMPT == set()
+
+
+def test_reading_a_file_loads_no_engine_of_edits(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    call = ["call", "read_file", f"file_path={tmp_path}/a.txt", "--root", str(tmp_path)]
+    loaded = loaded_by(f"from dogu.cli import main; assert main({call!r}) == 0")
+    assert {name for name in loaded if name.startswith(("dogu.workspace.edit_match", "dogu.workspace.diff"))} == set()

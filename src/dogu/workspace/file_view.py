@@ -14,7 +14,6 @@ import msgspec
 
 from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace import line_tags
 from dogu.workspace.files import FileContent, Files
 from dogu.workspace.lines import LineSlice, piece_of_line, slice_of_bytes, slice_of_stream
 from dogu.workspace.os_errors import explain
@@ -149,7 +148,7 @@ def slice_text(part: LineSlice, *, tagged: bool = False) -> str:
 
     Lone surrogates (stray bytes) become U+FFFD, since no wire can carry them.
     """
-    lines = line_tags.tagged(part.lines, part.first + 1) if tagged else "".join(part.lines)
+    lines = _tagged(part) if tagged else "".join(part.lines)
     text, stray = _LONE_SURROGATE.subn("\ufffd", lines)
     notes: list[str] = []
     if part.encoding.codec != "utf-8":
@@ -162,6 +161,12 @@ def slice_text(part: LineSlice, *, tagged: bool = False) -> str:
         between = "\n" if below and not text.endswith("\n") else ""
         return f"{_truncation(part)}\n{text}{between}{below}"
     return "\n".join([*notes, text]) if notes else text
+
+
+def _tagged(part: LineSlice) -> str:
+    from dogu.workspace.line_tags import tagged  # loads the engine of edits, which most reading does without
+
+    return tagged(part.lines, part.first + 1)
 
 
 def _all_of(stream: BinaryIO, media_type: str, path: str) -> bytes:
