@@ -14,7 +14,7 @@ import dogu
 from dogu.agent.budget import Budget
 from dogu.agent.events import Compacted, EndReason
 from dogu.agent.slash import Said
-from dogu.app.opening import Opened
+from dogu.app.agent import Opened
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind, ModelEvent, Usage
 from dogu.models.prices import GEMINI, OPENAI, Price, price_of

@@ -9,8 +9,8 @@ from typing import cast
 
 import msgspec
 
+from dogu.app.agent import agent_of
 from dogu.app.model_choice import provider_of
-from dogu.app.opening import agent_of
 from dogu.app.options import Door, Options, Start, read_settings
 from dogu.app.sessions import at_session, find_recorded
 from dogu.contract.errors import ErrorKind, ToolError

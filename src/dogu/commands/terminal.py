@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dogu.app import Door, Options, Start, agent_of, read_settings
+from dogu.app import Door, Options, Start, read_settings
 from dogu.app.sessions import at_session, check_resumable
 from dogu.commands import seconds
 from dogu.commands.running import run_async, settling_jobs
@@ -149,6 +149,8 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
 
     def check(session: NextSession) -> None:
         check_resumable(_following(options, session))
+
+    from dogu.app import agent_of  # while the screen is there already
 
     door = Door(confirm, confirm.elicit, confirm.go_on)
     async with agent_of(Start(options, settings, door)) as opened, settling_jobs(opened.runtime):
