@@ -43,6 +43,7 @@ from dogu.tools.stop_background_job import StopBackgroundJob
 from dogu.tools.web_fetch import WebFetch
 from dogu.tools.write_file import WriteFile
 from dogu.tools.write_todos import WriteTodos
+from dogu.workspace.environment import command_environment
 from dogu.workspace.search import ContentSearch
 from dogu.workspace.system import shell_called
 
@@ -149,7 +150,6 @@ async def _discover(base: Foundation) -> tuple[str, ...]:
     if not tools.discovery_command:
         return _unmatched(base)
     from dogu.runtime.discovery.command import CommandRunner, discover
-    from dogu.workspace.environment import command_environment
 
     runner = CommandRunner(
         workspace.processes,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
 from dogu.app.credentials import KEYRING, kept_key
+from dogu.app.extending import hook_problems, unmatched_skills
+from dogu.app.foundation import check_rules
+from dogu.app.mcp_servers import problems_of_servers
 from dogu.app.model_choice import key_of, provider_of
 from dogu.app.model_lists import check_key
 from dogu.app.options import Options
@@ -18,6 +22,9 @@ from dogu.language import say
 from dogu.models import providers
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
 from dogu.settings import Settings, SettingsError
+from dogu.workspace.environment import command_environment
+from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.search.program import Engines
 from dogu.workspace.system import IS_LINUX, IS_WINDOWS, shell_called
 
@@ -57,10 +64,6 @@ async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Chec
 
 async def _check_commands(shell: str) -> Check:
     """Run a command, as tools do: that its shell is there doesn't say yet that it can be started and watched."""
-    from dogu.workspace.environment import command_environment
-    from dogu.workspace.process.command import ShellCommand
-    from dogu.workspace.process.local import LocalProcesses
-
     text = "printf ok" if shell == "bash" else "echo ok"
     command = ShellCommand(text, _TOP, command_environment(os.environ), timeout_s=_COMMAND_TAKES_S, shell=shell)
     try:
@@ -141,8 +144,6 @@ def _check_key_file(options: Options) -> list[Check]:
 
 def _check_layers(options: Options, settings: Settings) -> Check:
     """Say whether commands run in layers here: then it is known what each of them changed."""
-    from tempfile import TemporaryDirectory
-
     from dogu.workspace.launcher.layers import holds_renames
     from dogu.workspace.launcher.renames import can_tell
     from dogu.workspace.layer.make import why_none
@@ -190,10 +191,6 @@ def _check_ripgrep() -> Check:
 
 def _check_start(options: Options, settings: Settings) -> list[Check]:
     """Read what a session reads at its start beside the settings: rules, servers' entries, ignore files."""
-    from dogu.app.extending import hook_problems, unmatched_skills
-    from dogu.app.foundation import check_rules
-    from dogu.app.mcp_servers import problems_of_servers
-
     checks: list[Check] = []
     try:
         count = check_rules(options, settings)

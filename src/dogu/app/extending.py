@@ -25,7 +25,9 @@ from dogu.runtime.session_folder import RECORD_NAME
 from dogu.settings import Settings, Trust, record_trust
 from dogu.settings.merging import WAITS_FOR_TRUST
 from dogu.version import __version__
+from dogu.workspace.environment import command_environment
 from dogu.workspace.private_file import changing_json
+from dogu.workspace.process.local import LocalProcesses
 
 if TYPE_CHECKING:
     from dogu.agent.extensions.skills import Skills
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from dogu.runtime.hooks.config import Hook
     from dogu.runtime.tracing import Tracing
     from dogu.tools.activate_skill import Skill
-    from dogu.workspace.process.local import LocalProcesses
     from dogu.workspace.roots import Roots
 
 
@@ -142,7 +143,6 @@ def extras_of(options: Options, settings: Settings, roots: tuple[str, ...], fold
     if not found:
         return Extras(None, None, tracing, notes, (*problems, *troubles))
     from dogu.runtime.hooks import Hooks
-    from dogu.workspace.process.local import LocalProcesses
 
     processes = LocalProcesses()
     hooks = Hooks(found, processes, _hook_place(settings, roots[0], folder))
@@ -277,7 +277,6 @@ def _read_hooks(settings: Settings) -> tuple[list[Hook], list[str]]:
 
 def _hook_place(settings: Settings, root: str, folder: str) -> HookPlace:
     from dogu.runtime.hooks import HookPlace
-    from dogu.workspace.environment import command_environment
 
     session_id = os.path.basename(folder)
     variables = {f"{name}_PROJECT_DIR": root for name in ("GEMINI", "CLAUDE", "DOGU")}

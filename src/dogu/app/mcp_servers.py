@@ -12,6 +12,7 @@ from dogu.extras import install_command
 from dogu.language import told
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
+from dogu.workspace.environment import command_environment
 
 if TYPE_CHECKING:
     from dogu.agent.mcp import PromptResources, RunTool
@@ -115,7 +116,6 @@ def host_of(
 ) -> Host:
     """Make what the servers are offered; with no `elicit` nobody is there to be asked."""
     from dogu.runtime.discovery.mcp.host import Host, ask_nobody
-    from dogu.workspace.environment import command_environment
 
     def environment() -> Mapping[str, str]:
         return command_environment(os.environ, settings.shell.environment, settings.shell.withheld)

@@ -14,7 +14,10 @@ from dogu.app.options import Options
 from dogu.language import told
 from dogu.policy.rule import RestrictionError
 from dogu.policy.rules import Rules
+from dogu.policy.verdict import Decision
 from dogu.settings import Origin, Settings, SettingsError, Trust
+from dogu.settings.tools import unknown_tool_hint
+from dogu.workspace.small_file import read_small_file
 
 if TYPE_CHECKING:
     from dogu.policy.file_rules import FileRule
@@ -109,7 +112,6 @@ def _is_of_root_alone(folder: str) -> bool:
 
 def _rules_of_file(file: str, tier: int, *, only_restricts: bool) -> list[FileRule]:
     from dogu.policy.file_rules import read_rules
-    from dogu.policy.verdict import Decision
 
     found: list[FileRule] = []
     tables, lines = _tables(file)
@@ -130,8 +132,6 @@ def _rules_of_file(file: str, tier: int, *, only_restricts: bool) -> list[FileRu
 
 def _check_names(rule: FileRule, origin: Origin, number: int) -> None:
     """A rule that restricts a tool which isn't there, but nearly, would be dropped. Raises `SettingsError`."""
-    from dogu.settings.tools import unknown_tool_hint
-
     for name in () if rule.server else rule.tools:
         hint = None if "*" in name or name.startswith("mcp_") else unknown_tool_hint(name)
         if hint:
@@ -142,8 +142,6 @@ def _check_names(rule: FileRule, origin: Origin, number: int) -> None:
 def _tables(file: str) -> tuple[list[Mapping[str, Any]], list[int]]:
     """Return the rules' tables, and the line of each, 0 where it isn't sure."""
     import tomllib
-
-    from dogu.workspace.small_file import read_small_file
 
     try:
         text = read_small_file(file, _LARGEST_BYTES).decode("utf-8-sig")

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import told
 from dogu.settings import Settings, Trust
+from dogu.workspace.environment import command_environment
+from dogu.workspace.git_programs import GitPrograms
+from dogu.workspace.sandbox import ladder
 
 if TYPE_CHECKING:
     from dogu.workspace.sandbox.ladder import Sandbox
@@ -19,8 +22,6 @@ def open_sandbox(settings: Settings) -> Sandbox | None:
 
     Raises `ToolError` (START_FAILED) when settings demand one and the machine has none.
     """
-    from dogu.workspace.sandbox import ladder
-
     chosen = settings.sandbox
     if chosen.mode == "off":
         return None
@@ -38,9 +39,6 @@ def command_surroundings(
     settings: Settings, roots: tuple[str, ...], more: Mapping[str, str]
 ) -> Callable[[], dict[str, str]]:
     """Return what makes a command's environment: what is let in, `more`, and a git that runs no stranger's programs."""
-    from dogu.workspace.environment import command_environment
-    from dogu.workspace.git_programs import GitPrograms
-
     programs = GitPrograms(roots, is_trusted=settings.trust is Trust.TRUSTED)
 
     def environment() -> dict[str, str]:

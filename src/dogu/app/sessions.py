@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from dogu.agent.events import SessionForked, StateChanged
+from dogu.agent.session.lines import VERSION, InUseError, LineFile, verify
+from dogu.agent.session.live import Session
 from dogu.app.options import Options
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import joined, say, told
+from dogu.runtime.journal.remains import tidy
 from dogu.runtime.session_folder import (
     RECORD_NAME,
     RECORD_SEAL_NAME,
@@ -23,11 +28,9 @@ from dogu.runtime.session_folder import (
 )
 from dogu.settings import Settings
 from dogu.workspace import fs
+from dogu.workspace.environment import secret_values
 
 if TYPE_CHECKING:
-    from dogu.agent.events import SessionForked, StateChanged
-    from dogu.agent.session.lines import LineFile
-    from dogu.agent.session.live import Session
     from dogu.agent.session.resume import Restored
     from dogu.runtime.notes import Notes
 
@@ -58,8 +61,6 @@ class OpenedSession(msgspec.Struct, frozen=True):
 
     def session(self, notes: Notes, state: Callable[[], StateChanged]) -> Session:
         """Make what records it; `state` is asked for what resumes with it."""
-        from dogu.agent.session.live import Session
-
         session = Session(
             self.folder.path, self.roots, secrets=self.secrets, tell=notes.add, state=state, file=self.file
         )
@@ -126,8 +127,6 @@ def find_stored(options: Options, session_id: str) -> StoredSession:
 
 def open_session(options: Options, settings: Settings) -> OpenedSession:
     """Open the session that `options` (of `at_session`) wish. Raises `ToolError`."""
-    from dogu.agent.session.lines import InUseError
-
     secrets = tuple(secrets_of(settings))
     also = (os.path.realpath(folder) for folder in settings.context.include_directories)
     roots = tuple(dict.fromkeys([options.real_root, *also]))
@@ -158,8 +157,6 @@ def check_resumable(options: Options) -> None:
 
 def check_record(stored: StoredSession, *, is_unverified: bool) -> None:
     """Refuse a record that isn't as it was written, unless the user said to go on. Raises `ToolError` (STALE)."""
-    from dogu.agent.session.lines import verify
-
     record = os.path.join(stored.path, RECORD_NAME)
     if is_unverified:
         if os.path.isfile(record) and not os.path.getsize(record):
@@ -195,9 +192,6 @@ class _Way(msgspec.Struct, frozen=True):
 
 def copy_session(path: str) -> str:
     """Copy the session of the folder `path` as its record stands, and return the copy's id. Raises OSError."""
-    from dogu.agent.events import SessionForked
-    from dogu.agent.session.live import Session
-
     facts = read_facts(path)
     folder = _copied(StoredSession(path, facts), facts.roots)
     copy = Session(folder.path, facts.roots)
@@ -209,8 +203,6 @@ def copy_session(path: str) -> str:
 
 def _copied(stored: StoredSession, roots: Sequence[str]) -> SessionFolder:
     """Make a session of its own, in these roots, that has the same record so far. Raises OSError."""
-    import shutil
-
     state_folder = os.path.dirname(os.path.dirname(stored.path))
     folder = SessionFolder(state_folder, roots, origin=stored.session_id)
     for name in (RECORD_SEAL_NAME, RECORD_NAME):  # the seal first: it may say less than there is, never more
@@ -251,8 +243,6 @@ def _reopened(stored: StoredSession, way: _Way) -> OpenedSession:
 
 def _taken(stored: StoredSession) -> LineFile | None:
     """Take hold of the record, for this process alone. Raises `InUseError`."""
-    from dogu.agent.session.lines import LineFile
-
     try:
         return LineFile(os.path.join(stored.path, RECORD_NAME))
     except OSError:
@@ -264,8 +254,6 @@ def _also_note(also: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _forked(stored: StoredSession, way: _Way, note: str = "") -> OpenedSession:
-    from dogu.agent.events import SessionForked
-
     restored = _restored(stored)
     also = way.also(stored)
     roots = (*way.roots, *also)
@@ -289,7 +277,6 @@ def _forked(stored: StoredSession, way: _Way, note: str = "") -> OpenedSession:
 
 
 def _restored(stored: StoredSession) -> Restored:
-    from dogu.agent.session.lines import VERSION
     from dogu.agent.session.resume import restore
 
     restored = restore(stored.path)
@@ -326,8 +313,6 @@ def _resumed_note(stored: StoredSession, restored: Restored) -> str:
 
 def clear_away(options: Options, settings: Settings, folder: SessionFolder) -> None:
     """Remove what killed sessions left beside this one; every tenth use, sessions over the settings' limits. Blocks."""
-    from dogu.runtime.journal.remains import tidy
-
     tidy(os.path.dirname(folder.path))
     if not folder.use or folder.use % _USES_BETWEEN:
         return
@@ -338,8 +323,6 @@ def clear_away(options: Options, settings: Settings, folder: SessionFolder) -> N
 
 def secrets_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Iterable[str]:
     """Give what must not be recorded: our keys, variables named as secrets, what MCP servers are given."""
-    from dogu.workspace.environment import secret_values
-
     yield from secret_values(environ)
     yield settings.model.api_key
     for server in settings.mcp.servers.values():

@@ -15,6 +15,7 @@ from dogu.runtime.journal import Journal, Keeping
 from dogu.runtime.journal.budget import DEFAULT_BYTES, DEFAULT_SHARE, SessionsBudget
 from dogu.runtime.journal.choice import Consent, Wanted, open_undos, within
 from dogu.runtime.journal.log import SEAL_NAME
+from dogu.runtime.journal.remains import interrupted
 from dogu.runtime.sealing import key_of
 from dogu.runtime.session_folder import StoredSession, read_facts, stored_sessions
 from dogu.workspace.roots import Roots
@@ -207,8 +208,6 @@ def _journal(options: Options, session: StoredSession) -> Journal:
 
 def finish_interrupted(options: Options, pending: str) -> list[str]:
     """Finish what killed processes were just putting in place of what a command had changed; say so."""
-    from dogu.runtime.journal.remains import interrupted
-
     told_of: list[str] = []
     for note, folder in interrupted(pending):
         try:

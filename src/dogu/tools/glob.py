@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -106,8 +107,6 @@ class Glob(Tool[GlobArgs]):
 
 
 def _until(deadline: float) -> Callable[[], bool]:
-    import anyio.from_thread
-
     def go_on() -> bool:
         anyio.from_thread.check_cancelled()
         return time.monotonic() < deadline

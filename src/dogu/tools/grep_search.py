@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -116,8 +117,6 @@ class GrepSearch(Tool[GrepSearchArgs]):
 
 
 def _is_wanted() -> bool:
-    import anyio.from_thread
-
     anyio.from_thread.check_cancelled()
     return True
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -116,8 +117,6 @@ class ReadFile(Tool[ReadFileArgs]):
         return path
 
     def _read(self, args: ReadFileArgs, approved: object) -> ToolResult:
-        import anyio.from_thread
-
         from dogu.workspace.file_view import (
             DEFAULT_CHARS,
             DEFAULT_LIMIT_LINES,

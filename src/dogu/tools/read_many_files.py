@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -89,8 +90,6 @@ class ReadManyFiles(Tool[ReadManyFilesArgs]):
         return await anyio.to_thread.run_sync(self._run, args, abandon_on_cancel=True)
 
     def _run(self, args: ReadManyFilesArgs) -> ToolResult:
-        import anyio.from_thread
-
         from dogu.workspace.file_bundle import TIME_LIMIT_S, Bundle
         from dogu.workspace.file_choice import FileCriteria, choose_files
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from unicodedata import normalize
 
 from dogu.language import sentence, told
 
@@ -348,6 +349,4 @@ def _plain(part: str) -> str:
 
 
 def _folded(part: str) -> str:
-    from unicodedata import normalize
-
     return normalize("NFKC", re.sub(_IGNORABLE, "", part)).casefold()

@@ -21,6 +21,7 @@ from dogu.runtime.journal.kept import KeepBudget, Kept
 from dogu.runtime.journal.log import FILE_NAME, ChangeRecord, Damage, JournalLog, Record, RecordKind
 from dogu.runtime.journal.net import NetChange, net_to_now
 from dogu.runtime.journal.reach import JournalReach
+from dogu.runtime.journal.remains import let_go, noted
 from dogu.runtime.journal.states import MISSING, NEW_FOLDER, NOT_KEPT, UNKNOWN_MODE, State
 from dogu.runtime.journal.undo import (
     Restorer,
@@ -318,14 +319,10 @@ class Journal:
 
     def _noted(self, sources: Sequence[str]) -> AbstractContextManager[None]:
         """Have whoever starts next finish what is done inside, if it is killed."""
-        from dogu.runtime.journal.remains import noted
-
         return noted(self._pending, self.folder, sources) if self._pending else nullcontext()
 
     def _let_go(self, sources: Sequence[str], refused: Sequence[UndoRefusal]) -> None:
         """Let go of the layers that a killed commit took from; what could not be put in place is kept, and told."""
-        from dogu.runtime.journal.remains import let_go
-
         paths = ", ".join(each.path for each in refused[:3])
         for folder in let_go(sources, is_whole=not refused):
             note = told(

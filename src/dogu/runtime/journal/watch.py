@@ -20,6 +20,7 @@ from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.states import KEPT_APART, MISSING, State, digest_by_stamp
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.sandbox.work import mounts_below, repositories
 from dogu.workspace.snapshot.rows import BY_LINK
 
 if TYPE_CHECKING:
@@ -59,8 +60,6 @@ class ChangeWatch:
 
     def unseen(self) -> tuple[str, ...]:
         """Say, in words for a user, where in the roots it doesn't look: other file systems, which may have no end."""
-        from dogu.workspace.sandbox.work import mounts_below
-
         mounted = mounts_below(self._roots, writable=True)
         if not mounted:
             return ()
@@ -120,8 +119,6 @@ class ChangeWatch:
 
     def _looked_at(self) -> list[str]:
         """The roots, and the repositories that they are worktrees of: their commits go there."""
-        from dogu.workspace.sandbox.work import repositories
-
         return [*self._roots, *repositories(self._roots)]
 
     def as_records(

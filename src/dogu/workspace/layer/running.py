@@ -20,13 +20,13 @@ from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.ending import Ending, Settled
 from dogu.workspace.process.command import AskHost, NoLayerError, Processes, ProcessResult, ShellCommand
 from dogu.workspace.process.interactive import check_talk
+from dogu.workspace.sandbox.watch import Signature, Watch, changes, fixed_places
 
 if TYPE_CHECKING:
     from dogu.workspace.layer.command import CommandLayers
     from dogu.workspace.layer.make import Layers
     from dogu.workspace.layer.settling import Settling
     from dogu.workspace.sandbox.ladder import Confined, Sandbox
-    from dogu.workspace.sandbox.watch import Signature, Watch
 
 __all__ = ["CommandLayers", "CommandRunner", "Ending", "How", "Settled", "check_talk"]
 
@@ -94,8 +94,6 @@ class CommandRunner:
 
     @cached_property
     def _watch(self) -> Watch:
-        from dogu.workspace.sandbox.watch import Watch
-
         return Watch(self._roots)
 
     def can_preview(self, is_outside: bool) -> bool:
@@ -200,7 +198,6 @@ class CommandRunner:
 
     def _surroundings(self, how: How) -> tuple[Confined, dict[str, Signature]]:
         from dogu.workspace.sandbox.ladder import Confined
-        from dogu.workspace.sandbox.watch import fixed_places
 
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots
         before = self._watch.snapshot()
@@ -211,8 +208,6 @@ class CommandRunner:
 
     def _looked_after(self, before: dict[str, Signature], is_confined: bool) -> tuple[list[str], list[str]]:
         """Return what was put back, and what else was changed that runs later."""
-        from dogu.workspace.sandbox.watch import changes
-
         after = self._watch.snapshot()
         put_back = self._watch.put_back(before, after) if is_confined else []
         after = self._watch.snapshot() if put_back else after

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.process.waiting import compiled
 
 _SHELLS = frozenset(
     (
@@ -73,8 +74,6 @@ def _waits(program: str, words: list[str]) -> bool:
 def check_talk(command: str, wait_for: str, *, has_terminal: bool) -> None:
     """Raise `ToolError` for what would be waited for in vain: a bad pattern, keys that nobody can press."""
     if wait_for:
-        from dogu.workspace.process.waiting import compiled
-
         compiled(wait_for)
     if not has_terminal and (program := needs_terminal(command)):
         raise ToolError(

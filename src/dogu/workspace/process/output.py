@@ -6,6 +6,8 @@ import codecs
 import locale
 import re
 
+from dogu.workspace.text import decode
+from dogu.workspace.text.media import is_binary, sniff
 from dogu.workspace.visible import strip_escapes
 
 _SEAM_BYTES = 4096  # how far from a cut a line's end is looked for
@@ -21,8 +23,6 @@ def readable(first: bytes, left_out_bytes: int, last: bytes, whole_in: str = "",
     `left_out_bytes` are missing between `first` and `last`, a line says so and names `whole_in`, the file that holds
     more. Bytes that are no text read `\\xNN`.
     """
-    from dogu.workspace.text.media import is_binary, sniff
-
     if is_binary(first):
         total_bytes = len(first) + left_out_bytes + len(last)
         what = sniff(first, "") or "binary"
@@ -69,7 +69,6 @@ def _decoded(data: bytes, code_page: int = 0) -> str:
                 return data.decode(encoding)
         except (UnicodeDecodeError, LookupError):
             continue
-    from dogu.workspace.text import decode
 
     return decode(data).text
 
