@@ -58,7 +58,7 @@ def test_importing_dogu_loads_nothing_of_it_but_the_version() -> None:
 
 def test_the_version_is_told_without_loading_the_program() -> None:
     loaded = loaded_by("from dogu.cli import main; assert main(['--version']) == 0")
-    ours = {"dogu", "dogu.cli", "dogu.streams", "dogu.version"}
+    ours = {"dogu", "dogu.cli", "dogu.version"}
     assert {name for name in loaded if name.split(".")[0] == "dogu"} <= ours
     assert loaded & (HEAVY | {"argparse", "msgspec", "anyio", "inspect"}) == set()
 

@@ -1,19 +1,16 @@
-"""The command line: words into options, options into a door."""
+"""Starts the program: its three standard streams as it needs them, and words for whatever fails."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
-from dogu.streams import give_up_output, is_of_output, open_closed_streams, prepare_streams
-
 TYPE_CHECKING = False  # typing's own costs 8 ms, a third of `dogu --version`
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Sequence
-    from types import ModuleType
 
-    from dogu.app import Options
+    from typing_extensions import Buffer
 
 
 # In English: where these are said, no catalog can be read.
@@ -25,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     import gc
 
-    open_closed_streams()
+    _open_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     gc.disable()  # `run_async` looks for garbage once the program has started: what that makes is there to stay
     try:
@@ -36,10 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        give_up_output()
+        _give_up_output()
         return 141  # as a shell tells of SIGPIPE
     except Exception as error:  # the last line of defence: a defect is told, not dumped
-        if isinstance(error, OSError) and is_of_output(error):
+        if isinstance(error, OSError) and _is_of_output(error):
             return _tell_output_lost(error)
         if _wants_dump():
             raise
@@ -62,7 +59,7 @@ def _main(words: list[str]) -> int:
         return 0
     if sorted(words) in (["--json", "--version"], ["--json", "-V"]):
         return _print_version_as_json()
-    prepare_streams()
+    _prepare_streams()
     if not os.path.exists(__file__):  # what it starts are programs and tables beside this file
         sys.stderr.write(_IN_ARCHIVE)
         return 54
@@ -72,7 +69,7 @@ def _main(words: list[str]) -> int:
 def _tell_output_lost(error: OSError) -> int:
     from dogu.language import say
 
-    give_up_output()
+    _give_up_output()
     message = say("Standard output can't be written: {reason}.", reason=error.strerror)
     sys.stderr.write(f"{message}\n")
     return 74
@@ -118,108 +115,79 @@ def _run(words: list[str]) -> int:
 
     hold()
     try:
-        return _command(words)
+        from dogu.commands.command_line import run
+
+        return run(words)
     finally:
         release()
 
 
-def _command(words: list[str]) -> int:
-    from dogu.app import Options
-    from dogu.commands import about
-    from dogu.commands.parsers import choose_language, common_before_command
-    from dogu.contract import ToolError
-    from dogu.language import say
-    from dogu.settings import SettingsError
-    from dogu.settings.gemini_places import add_env_file
+def _open_closed_streams() -> None:
+    """Open what the shell has closed, before a file of ours takes its place: there is no input, and errors go nowhere.
 
+    A pipe that another program has made to keep no writer waiting does again. Standard output that is closed can't be
+    written, which is told when something should be: what was asked for would be lost.
+    """
+    for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, flags)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+        if descriptor and hasattr(os, "set_blocking"):  # Python's streams lose what such a pipe has no room for
+            os.set_blocking(descriptor, True)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  (as long as the program)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (as above)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (as above)
+
+
+def _prepare_streams() -> None:
+    """Let any name or text be printed: what the stream can't hold is escaped, not fatal.
+
+    What standard error can't take is lost, and the program's status stays what it was to be.
+    """
+    if sys.stderr is sys.__stderr__ and sys.stderr.encoding:
+        written = io.BufferedWriter(_Unfailing(2), 1)
+        sys.stderr = io.TextIOWrapper(written, sys.stderr.encoding, line_buffering=True, write_through=True)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  (text streams have it; a test's may not)
+
+
+def _give_up_output() -> None:
+    """The reader went away: stop writing, and let the interpreter's last flush find nobody."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, sys.stdout.fileno())
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether it is standard output that failed: then it fails again."""
+    if error.filename is not None:
+        return False
     try:
-        add_env_file(os.path.expanduser("~"), os.environ)
-    except SettingsError as error:
-        sys.stderr.write(f"{say(str(error))}\n")
-        return 52
-    files = choose_language(words)
-    given, words = common_before_command(words)
-    name = words[0] if words and words[0] in about() else ""
-    command = _imported(name)
-    space = _parsed(name, words, given)
-    if name and name not in ("acp", "mcp", "tour"):
-        _guard_terminal()
-    try:
-        options = Options.of(space, files)
-    except SettingsError as error:
-        if not name:
-            _tell_as_json(words, "settings", str(error))
-        sys.stderr.write(f"{say(str(error))}\n")
-        return 52
-    _finish_what_was_killed(options)
-    try:
-        return command.run(options, space)
-    except SettingsError as error:
-        sys.stderr.write(f"{say(str(error))}\n")
-        return 52
-    except ToolError as error:
-        sys.stderr.write(f"{say(error.message)}\n")
-        return 54
+        os.write(sys.stdout.fileno(), b"\n")
+    except (OSError, ValueError):
+        return True
+    return False
 
 
-def _finish_what_was_killed(options: Options) -> None:
-    """Whatever dogu is to do now, nothing half done of a killed one stays in a workspace."""
-    pending = os.path.join(options.state_folder, "pending")
-    try:
-        is_any = any(name.endswith(".journal") for name in os.listdir(pending))
-    except OSError:
-        return
-    if is_any:
-        from dogu.app.undoing import finish_interrupted
+class _Unfailing(io.FileIO):
+    """A descriptor that takes all it is given."""
 
-        for line in finish_interrupted(options, pending):
-            sys.stderr.write(f"{line}\n")
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "w", closefd=False)
 
-
-def _imported(name: str) -> ModuleType:
-    """Return a command's module; signals that waited come now, but to the door that has words for them itself."""
-    from dogu.commands.parsers import command_module
-    from dogu.commands.signals import release
-
-    command = command_module(name)
-    if name:
-        release()
-    return command
-
-
-def _parsed(name: str, words: list[str], given: Namespace | None) -> Namespace:
-    from dogu.commands.parsers import command_parser
-
-    try:
-        space = command_parser(name).parse_intermixed_args(words[1:] if name else words, given)
-    except SystemExit as ended:
-        if ended.code == 2 and not name:
-            _tell_as_json(words, "usage", str(ended.__context__ or ""))
-        raise
-    assert space is not None
-    return space
-
-
-def _tell_as_json(words: list[str], kind: str, why: str) -> None:
-    """Say also as JSON what is wrong before a command takes over, where that was asked for."""
-    from argparse import ArgumentParser
-
-    probe = ArgumentParser(add_help=False, exit_on_error=False)
-    probe.add_argument("--output-format", default="")
-    wanted = probe.parse_known_args(words)[0].output_format
-    if wanted in ("json", "stream-json"):
-        from dogu.commands.print import tell_early
-        from dogu.language import say
-
-        tell_early(wanted, kind, why or say("The command line isn't understood: standard error says why."))
-
-
-def _guard_terminal() -> None:
-    """Have nothing obeyed of what a command prints of a model's, a file's or a program's words."""
-    if sys.stdout.isatty() or sys.stderr.isatty():
-        from dogu.workspace.visible import guard_terminal
-
-        guard_terminal()
+    def write(self, data: Buffer, /) -> int:
+        """Write what can be written."""
+        try:
+            return super().write(data) or 0
+        except OSError:
+            return memoryview(data).nbytes
 
 
 if __name__ == "__main__":

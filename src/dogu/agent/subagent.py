@@ -14,8 +14,7 @@ from dogu.models.events import ModelError, Usage
 from dogu.models.model import Model
 from dogu.runtime.approval import TurnStoppedError
 from dogu.runtime.events import emit_nothing
-from dogu.runtime.executor import Executor
-from dogu.runtime.nested import NestedExecutor
+from dogu.runtime.executor import Executor, NestedExecutor
 from dogu.runtime.registry import ToolRegistry
 from dogu.tools.run_subagent import SubagentTask
 

@@ -6,7 +6,7 @@ import sys
 from argparse import Action, ArgumentParser
 from typing import TYPE_CHECKING, Any, cast
 
-from dogu.commands.parsers import whole_parser
+from dogu.commands.command_line import whole_parser
 from dogu.language import say
 
 if TYPE_CHECKING:

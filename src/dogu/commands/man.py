@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dogu.commands import about
-from dogu.commands.parsers import command_parser
+from dogu.commands.command_line import command_parser
 from dogu.version import __version__
 
 if TYPE_CHECKING:

@@ -124,7 +124,6 @@ class _Left(Struct, frozen=True):
 
 async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
     """Converse in one session."""
-    from dogu.app.extending import set_trust, waiting_for_trust
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
     from dogu.serve.terminal.opening import ScreenOptions, open_screen
@@ -151,9 +150,10 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
         check_resumable(_following(options, session))
 
     from dogu.app import agent_of  # while the screen is there already
+    from dogu.app.extending import set_trust, waiting_for_trust
 
-    door = Door(confirm, confirm.elicit, confirm.go_on)
-    async with agent_of(Start(options, settings, door)) as opened, settling_jobs(opened.runtime):
+    start = Start(options, settings, Door(confirm, confirm.elicit, confirm.go_on))
+    async with agent_of(start) as opened, settling_jobs(opened.runtime):
         opened_screen.use_commands(opened.slash)
         is_unconnected = opened.connections.provider() == "offline" and opened.settings.model.name != "offline"
         talk = Talk(
@@ -173,8 +173,7 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
         conversation = Conversation(talk, screen, confirm, warm_up=opened_screen.warm_up)
         problems = settings_problems(ui.keys, ui.status_line)
         status = await conversation.run(prompt, [*opened.greeting(), *problems])
-        has_record = bool(opened.agent.history.contents)
-        session_id = opened.session_id
+        session_id, has_record = opened.session_id, bool(opened.agent.history.contents)
     if conversation.next is None:
         if has_record:
             print(say("To go on with this session: dogu --resume {id}", id=session_id))

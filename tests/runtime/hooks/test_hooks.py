@@ -449,7 +449,7 @@ async def test_a_helper_of_the_agent_has_the_same_hooks(place: Place) -> None:
 
 def nested(runtime: Runtime) -> Any:
     from dogu.runtime.events import emit_nothing
-    from dogu.runtime.nested import NestedExecutor
+    from dogu.runtime.executor import NestedExecutor
 
     return NestedExecutor(runtime.executor, runtime.registry, "outer", emit_nothing, anyio.Lock())
 

@@ -1,16 +1,21 @@
-"""The parsers of the command line: one a command, each with the options that all share."""
+"""The command line: its words into options and a command; a parser a command, with the options that all share."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dogu.app.options import files_here
+from dogu.app.options import Options, files_here
 from dogu.commands import about, seconds
+from dogu.commands.signals import release
+from dogu.contract import ToolError
 from dogu.language import LANGUAGES, PSEUDO, language_of_locale, say, speak
+from dogu.settings import SettingsError, SettingsFiles
+from dogu.settings.gemini_places import add_env_file
 from dogu.workspace.columns import padded
 
 if TYPE_CHECKING:
@@ -19,7 +24,89 @@ if TYPE_CHECKING:
 
     from _typeshed import SupportsWrite
 
-    from dogu.settings import SettingsFiles
+
+def run(words: list[str]) -> int:
+    """Run the command that the words name, and return the program's exit status."""
+    try:
+        add_env_file(os.path.expanduser("~"), os.environ)
+    except SettingsError as error:
+        sys.stderr.write(f"{say(str(error))}\n")
+        return 52
+    files = _choose_language(words)
+    given, words = _common_before_command(words)
+    name = words[0] if words and words[0] in about() else ""
+    command = _imported(name)
+    space = _parsed(name, words, given)
+    if name and name not in ("acp", "mcp", "tour"):
+        _guard_terminal()
+    try:
+        options = Options.of(space, files)
+    except SettingsError as error:
+        if not name:
+            _tell_as_json(words, "settings", str(error))
+        sys.stderr.write(f"{say(str(error))}\n")
+        return 52
+    _finish_what_was_killed(options)
+    try:
+        return command.run(options, space)
+    except SettingsError as error:
+        sys.stderr.write(f"{say(str(error))}\n")
+        return 52
+    except ToolError as error:
+        sys.stderr.write(f"{say(error.message)}\n")
+        return 54
+
+
+def _finish_what_was_killed(options: Options) -> None:
+    """Whatever dogu is to do now, nothing half done of a killed one stays in a workspace."""
+    pending = os.path.join(options.state_folder, "pending")
+    try:
+        is_any = any(name.endswith(".journal") for name in os.listdir(pending))
+    except OSError:
+        return
+    if is_any:
+        from dogu.app.undoing import finish_interrupted
+
+        for line in finish_interrupted(options, pending):
+            sys.stderr.write(f"{line}\n")
+
+
+def _imported(name: str) -> ModuleType:
+    """Return a command's module; signals that waited come now, but to the door that has words for them itself."""
+    command = command_module(name)
+    if name:
+        release()
+    return command
+
+
+def _parsed(name: str, words: list[str], given: Namespace | None) -> Namespace:
+    try:
+        space = command_parser(name).parse_intermixed_args(words[1:] if name else words, given)
+    except SystemExit as ended:
+        if ended.code == 2 and not name:
+            _tell_as_json(words, "usage", str(ended.__context__ or ""))
+        raise
+    assert space is not None
+    return space
+
+
+def _tell_as_json(words: list[str], kind: str, why: str) -> None:
+    """Say also as JSON what is wrong before a command takes over, where that was asked for."""
+    probe = ArgumentParser(add_help=False, exit_on_error=False)
+    probe.add_argument("--output-format", default="")
+    wanted = probe.parse_known_args(words)[0].output_format
+    if wanted in ("json", "stream-json"):
+        from dogu.commands.print import tell_early
+
+        tell_early(wanted, kind, why or say("The command line isn't understood: standard error says why."))
+
+
+def _guard_terminal() -> None:
+    """Have nothing obeyed of what a command prints of a model's, a file's or a program's words."""
+    if sys.stdout.isatty() or sys.stderr.isatty():
+        from dogu.workspace.visible import guard_terminal
+
+        guard_terminal()
 
 
 def command_module(name: str) -> ModuleType:
@@ -27,7 +114,7 @@ def command_module(name: str) -> ModuleType:
     return import_module(f"dogu.commands.{name.replace('-', '_') or 'terminal'}")
 
 
-def choose_language(words: list[str]) -> SettingsFiles | None:
+def _choose_language(words: list[str]) -> SettingsFiles | None:
     """Speak the language of `--lang`, else of the settings, else of the locale, before the first word is said.
 
     Return the settings files that were read for it.
@@ -44,7 +131,7 @@ def choose_language(words: list[str]) -> SettingsFiles | None:
     return files
 
 
-def common_before_command(words: list[str]) -> tuple[Namespace | None, list[str]]:
+def _common_before_command(words: list[str]) -> tuple[Namespace | None, list[str]]:
     """Take the common options that stand before a command's name: `dogu --root DIR doctor`."""
     if not words or not words[0].startswith("--"):
         return None, words
