@@ -14,7 +14,6 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
-from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
@@ -32,6 +31,7 @@ def written_path(path: str) -> str:
     """Return an absolute path as a JSON file can hold it: where its bytes are no UTF-8, `bytes:` and percent signs."""
     if _is_encodable(path):
         return path
+    from urllib.parse import quote
 
     return f"bytes:{quote(os.fsencode(path))}"
 
@@ -40,6 +40,7 @@ def path_written(text: str) -> str:
     """Return the path that `written_path` made the text of."""
     if not text.startswith("bytes:"):
         return text
+    from urllib.parse import unquote_to_bytes
 
     return os.fsdecode(unquote_to_bytes(text.removeprefix("bytes:")))
 
