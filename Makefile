@@ -1,7 +1,7 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make. `make test-fast` is for each save,
 # `make conformance` and `make foreign` for what speaks to others' programs: npm installs them, once a machine.
 .DELETE_ON_ERROR:
-.PHONY: platforms llama run install release first-hour test test-fast conformance posix windows foreign setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
+.PHONY: platforms llama run install release first-hour test test-fast conformance posix windows foreign foreign-minute setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +14,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 run: $(RUN_STAMP)
 	@$(BIN)/dogu $(ARGS)
 
-test: setup-dev system lint types layers sizes docs unit oracle-minute
+test: setup-dev system lint types layers sizes docs unit oracle-minute foreign-minute
 
 setup: $(RUN_STAMP)
 setup-dev: $(DEV_STAMP)
@@ -112,6 +112,10 @@ conformance: setup-dev
 # The shipped `dogu mcp` and `dogu acp`, driven by clients that others wrote: npm installs them once a machine, 1 GB.
 foreign: setup-dev
 	$(PYTEST) -m foreign -rs
+
+# The short form of it: the TypeScript SDK of MCP and acpx, some seconds once npm has them.
+foreign-minute: setup-dev
+	$(PYTEST) -m "foreign and short" -rs tests/foreign
 
 # A real server and a small real model, built once (a C++ compiler and cmake, some minutes, 400 MB) in an environment of its own.
 LLAMA := .venv-llama

@@ -118,8 +118,8 @@ def kept_in(folder: str, command: Sequence[str], limit_s: float, *files: Path) -
 
     A failure counts for ten minutes, so that not every test tries.
     """
-    if shutil.which("npm") is None:
-        return "npm is not installed, so there are no npm packages to talk to"
+    if shutil.which(command[0]) is None:
+        return f"{command[0]} is not installed, which fetches the programs to talk to"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.stat(folder).st_uid != os.geteuid():
@@ -128,7 +128,7 @@ def kept_in(folder: str, command: Sequence[str], limit_s: float, *files: Path) -
             fcntl.flock(lock, fcntl.LOCK_EX)
             return _install_once(folder, command, limit_s, files)
     except OSError as error:
-        return f"npm packages can't be kept: {error}"
+        return f"the programs to talk to can't be kept: {error}"
 
 
 def _install_once(folder: str, command: Sequence[str], limit_s: float, files: Sequence[Path]) -> str:
@@ -148,9 +148,9 @@ def _install(folder: str, command: Sequence[str], limit_s: float) -> str:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit_s, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"npm could not install the packages that tests talk to: {error}"
+        return f"{command[0]} could not install the programs to talk to: {error}"
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip() and "complete log" not in line]
         last = (said or ["(it said nothing)"])[-1]
-        return f"npm could not install the packages that tests talk to: {last[:300]}"
+        return f"{command[0]} could not install the programs to talk to: {last[:300]}"
     return ""

@@ -14,12 +14,16 @@ import pytest
 from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
 from dogu.testing.turn import Call, Turn
 from e2e.program import PROGRAM, Program
-from foreign.clients import clients
+from foreign.clients import few_clients, neovim
 from foreign.test_mcp_clients import a_workspace, calls_for, check_told
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(300)]
 
 Message = dict[str, Any]
+
+
+def keys_of(fake: FakeGemini) -> dict[str, str]:
+    return {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.base_url}
 
 
 def talk(
@@ -28,8 +32,8 @@ def talk(
     """Have acpx prompt dogu once; return how it ended, and all that passed between them."""
     agent = " ".join([*PROGRAM, "acp"])
     done = subprocess.run(
-        [*clients().acpx, "--agent", agent, "--format", "json", *words, "exec", "go on then"],
-        env=program.environ(GEMINI_API_KEY="k", GOOGLE_GEMINI_BASE_URL=fake.base_url),
+        [*few_clients().acpx, "--agent", agent, "--format", "json", *words, "exec", "go on then"],
+        env=program.environ(**keys_of(fake)),
         cwd=program.root,
         capture_output=True,
         text=True,
@@ -62,6 +66,7 @@ def calling(calls: Sequence[tuple[str, dict[str, Any]]]) -> FakeGemini:
     return FakeGemini(answer)
 
 
+@pytest.mark.short
 def test_each_ending_of_a_call_reaches_the_model_and_the_user(program: Program) -> None:
     root = a_workspace(program)
     with calling(calls_for(root)) as fake:
@@ -82,6 +87,7 @@ def test_each_ending_of_a_call_reaches_the_model_and_the_user(program: Program) 
     assert messages[-1]["result"]["stopReason"] == "end_turn"
 
 
+@pytest.mark.short
 def test_what_the_user_refuses_is_not_done_and_the_model_hears_it(program: Program) -> None:
     root = a_workspace(program)
     with calling(calls_for(root)[:1]) as fake:
@@ -107,15 +113,50 @@ def test_a_client_that_gives_up_leaves_no_process(program: Program) -> None:
     with calling([("run_shell_command", {"command": f"exec sleep {mark}"})]) as fake:
         done, _ = talk(program, fake, "--approve-all", "--timeout", "6")
     assert done.returncode != 0
+    assert not still_running(mark)
+
+
+def still_running(word: str) -> list[psutil.Process]:
+    """Wait until no process has the word in its command line; return those that go on."""
     gone_by = time.monotonic() + 20
-    while (alive := _running(mark)) and time.monotonic() < gone_by:
+    while (alive := _running(word)) and time.monotonic() < gone_by:
         psutil.wait_procs(alive, timeout=0.2)
-    assert not alive
+    return alive
 
 
 def _running(word: str) -> list[psutil.Process]:
     return [each for each in psutil.process_iter(["cmdline"]) if word in (each.info["cmdline"] or ())]
 
 
-def test_neovim_with_codecompanion() -> None:
-    pytest.skip("codecompanion.nvim is in none of the package registries that tests install from")
+class TestNeovim:
+    """Codecompanion shows what is asked, and its user answers by the keys that it names."""
+
+    def test_what_the_user_accepts_is_done(self, program: Program) -> None:
+        root = a_workspace(program)
+        with calling(calls_for(root)) as fake:
+            done = neovim(program, **keys_of(fake), DOGU_NVIM_STEPS="Accept,Accept,Accept")
+            told = told_by(fake)
+        check_told(told, root)
+        assert "`g3` - Reject" in done.stdout
+        assert done.stdout.count("Reject") == done.stdout.count("Please select an option"), "one that refuses, not two"
+        assert "All done 🎉" in done.stdout
+        assert done.stderr == ""
+
+    def test_what_the_user_rejects_is_not_done_and_the_model_hears_it(self, program: Program) -> None:
+        root = a_workspace(program)
+        with calling(calls_for(root)[:1]) as fake:
+            done = neovim(program, **keys_of(fake), DOGU_NVIM_STEPS="Reject")
+            (told,) = told_by(fake)
+        assert "You selected: Reject" in done.stdout
+        assert "declined" in told
+        assert not (root / "made.txt").exists()
+
+    def test_what_the_user_stops_leaves_no_process(self, program: Program) -> None:
+        mark = f"88{time.time_ns() % 10**9}"
+        a_workspace(program)
+        with calling([("run_shell_command", {"command": f"exec sleep {mark}"})]) as fake:
+            done = neovim(program, **keys_of(fake), DOGU_NVIM_STEPS="Accept", DOGU_NVIM_STOPS_AT=f"sleep {mark}")
+            requests = len(fake.requests)
+        assert done.returncode == 0, "the command never ran"
+        assert requests == 1
+        assert not still_running(mark)

@@ -24,7 +24,7 @@ from dogu.testing.turn import Call, Turn
 from dogu.testing.wire_server import WireRequest
 from e2e.program import PROGRAM, Program
 from e2e.test_mcp_door import over_http
-from foreign.clients import clients
+from foreign.clients import clients, few_clients
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(400)]
 
@@ -67,6 +67,7 @@ def texts_of(result: dict[str, Any]) -> str:
     return "".join(block.get("text", "") for block in result["content"])
 
 
+@pytest.mark.short
 class TestSdk:
     @pytest.mark.parametrize("transport", ["stdio", "http"])
     def test_each_ending_is_a_result_that_fits_the_declared_schema(self, program: Program, transport: str) -> None:
@@ -74,9 +75,9 @@ class TestSdk:
         steps = [{"name": name, "arguments": args} for name, args in calls_for(root)]
         words = ["mcp", "--approval-mode", "yolo"]
         if transport == "stdio":
-            found = clients().sdk({"command": PROGRAM[0], "args": [*PROGRAM[1:], *words], "steps": steps}, program)
+            found = few_clients().sdk({"command": PROGRAM[0], "args": [*PROGRAM[1:], *words], "steps": steps}, program)
         else:
-            here = clients()
+            here = few_clients()
             with over_http(program, *words[1:], "--root", str(root)) as url:
                 found = here.sdk({"url": url, "steps": steps}, program)
         listed, *results = found
@@ -93,7 +94,7 @@ class TestSdk:
         root = a_workspace(program)
         step = {"name": "write_file", "arguments": {"file_path": str(root / "made.txt"), "content": "x\n"}}
         plan = {"command": PROGRAM[0], "args": [*PROGRAM[1:], "mcp"], "answer": answer, "steps": [step]}
-        _, result = clients().sdk(plan, program)
+        _, result = few_clients().sdk(plan, program)
         assert "thrown" not in result
         assert (root / "made.txt").exists() == is_made
         assert bool(result.get("isError")) == (not is_made)
@@ -110,7 +111,7 @@ class TestSdk:
         after = {"name": "read_file", "arguments": {"path": "a.txt"}}
         a_workspace(program)
         args = [*PROGRAM[1:], "mcp", "--approval-mode", "yolo"]
-        _, cancelled, read = clients().sdk({"command": PROGRAM[0], "args": args, "steps": [step, after]}, program)
+        _, cancelled, read = few_clients().sdk({"command": PROGRAM[0], "args": args, "steps": [step, after]}, program)
         assert "enough" in cancelled["thrown"]
         assert texts_of(read) == "one\n"
         gone_by = time.monotonic() + 20
