@@ -96,6 +96,24 @@ def test_a_wrong_type_inside_a_list_is_located():
     assert "'names[1]'" in refusal(path="a", names=["x", 4])
 
 
+@pytest.mark.parametrize("sent", ['["a", "b"]', ' [ "a","b" ] ', ["a", "b"]])
+def test_a_list_may_come_as_the_text_of_its_json(sent: object):
+    assert Peek().validate_tool_params({"path": "p", "names": sent}).names == ["a", "b"]
+
+
+def test_the_only_one_of_a_list_may_come_without_it():
+    assert Peek().validate_tool_params({"path": "p", "names": "*.py"}).names == ["*.py"]
+    assert Peek().validate_tool_params({"path": "p", "names": "[a-z]*"}).names == ["[a-z]*"]
+
+
+def test_a_text_stays_one_where_text_is_due():
+    assert Peek().validate_tool_params({"path": '["a"]'}).path == '["a"]'
+
+
+def test_what_a_list_in_a_text_holds_is_checked():
+    assert "'names[0]'" in refusal(path="p", names="[1]")
+
+
 def test_a_nul_in_a_path_is_refused():
     assert "NUL" in refusal(path="a\0b")
 

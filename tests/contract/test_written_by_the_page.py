@@ -32,6 +32,7 @@ class ByThePage(dogu.Tool[dict[str, Any]]):
         "properties": {
             "city": {"type": "string", "description": "Where."},
             "days": {"type": "integer", "description": "How long.", "minimum": 1},
+            "sights": {"type": "array", "description": "Which.", "items": {"type": "string"}},
         },
         "required": ["city"],
         "additionalProperties": False,
@@ -125,6 +126,11 @@ async def test_a_json_schema_is_declared_and_checked_as_it_stands(tmp_path: Path
 async def test_null_for_what_may_be_left_out_is_nothing_given(tmp_path: Path):
     good, _, _ = await told(tmp_path, ByThePage("args"), city="Seoul", days=None)
     assert json.loads(text_of(good.llm_content)) == {"city": "Seoul"}
+
+
+async def test_a_list_may_come_as_the_text_of_its_json(tmp_path: Path):
+    good, _, _ = await told(tmp_path, ByThePage("args"), city='["Seoul"]', sights='["Gwanghwamun"]')
+    assert json.loads(text_of(good.llm_content)) == {"city": '["Seoul"]', "sights": ["Gwanghwamun"]}
 
 
 async def test_a_tool_without_parameters_needs_no_schema(tmp_path: Path):

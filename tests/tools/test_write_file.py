@@ -207,6 +207,7 @@ async def test_a_binary_file_gives_way_to_text_without_being_shown(tool: WriteFi
         ("/etc/passwd", ErrorKind.OUTSIDE_WORKSPACE),
         ("a\0b", ErrorKind.INVALID_ARGUMENTS),
         ("f/x", ErrorKind.WRONG_FILE_TYPE),
+        ("new/", ErrorKind.INVALID_ARGUMENTS),
     ],
 )
 async def test_a_path_that_cannot_be_written_is_refused(tool: WriteFile, workspace: Path, path: str, kind: ErrorKind):

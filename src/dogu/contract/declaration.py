@@ -73,3 +73,12 @@ def _inline(node: object, components: dict[str, Any]) -> object:
     ):  # a choice of words: some providers want a type everywhere
         return {"type": "string", **made}
     return made
+
+
+def structure_in(text: str) -> list[Any] | dict[str, Any] | None:
+    """Return the list or object that a text is the JSON of; None for any other text."""
+    try:
+        value = msgspec.json.decode(text) if text.lstrip()[:1] in ("[", "{") else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return cast("list[Any] | dict[str, Any]", value) if isinstance(value, list | dict) else None

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import jsonschema_rs
 
-from dogu.contract.declaration import JsonObject
+from dogu.contract.declaration import JsonObject, structure_in
 from dogu.contract.errors import ErrorKind, ToolError
 
 
@@ -35,18 +35,28 @@ def check_arguments(name: str, schema: JsonObject, arguments: Mapping[str, Any])
 def fitting_arguments(name: str, schema: JsonObject, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments as they fit the schema: a null that it doesn't take stands for nothing given.
 
-    Raises `ToolError` as `check_arguments` does.
+    So does a text for the list or object that it is the JSON of. Raises `ToolError` as `check_arguments` does.
     """
     try:
         check_arguments(name, schema, raw)
     except ToolError:
         required = schema.get("required") or ()
         given = {name: value for name, value in raw.items() if value is not None or name in required}
-        if len(given) == len(raw):
+        properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+        given = {name: _restored(value, properties.get(name)) for name, value in given.items()}
+        if given == raw:
             raise
         check_arguments(name, schema, given)
         return given
     return dict(raw)
+
+
+def _restored(value: Any, schema: Any) -> Any:
+    kinds = cast("Mapping[str, Any]", schema).get("type") if isinstance(schema, Mapping) else None
+    if not isinstance(value, str) or not {kinds} & {"array", "object"}:
+        return value
+    structure = structure_in(value)
+    return value if structure is None else structure
 
 
 def unchecked_patterns(schema: JsonObject) -> list[str]:

@@ -13,7 +13,13 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, get_args
 import msgspec
 
 from dogu.contract.confirmation import CallContext, Confirmation
-from dogu.contract.declaration import FunctionDeclaration, JsonObject, schema_of, with_default_values
+from dogu.contract.declaration import (
+    FunctionDeclaration,
+    JsonObject,
+    schema_of,
+    structure_in,
+    with_default_values,
+)
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 
@@ -148,14 +154,15 @@ def convert_arguments(
     aliases: Mapping[str, str],
     adapt: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Any:
-    """Return `raw` as `args_type`; a null argument counts as left out, `"3"` and `3.0` as 3.
+    """Return `raw` as `args_type`; a null argument counts as left out, `"3"` and `3.0` as 3, `"[1]"` as a list.
 
     Raises `ToolError` naming the tool, the parameter and what it takes: two spellings that disagree, an unknown
     parameter (with the nearest known one), a missing one, a wrong type, a NUL in a text.
     """
     named = {name: value for name, value in renamed_arguments(tool, raw, aliases).items() if value is not None}
-    named = adapt(named)
     fields = {field.encode_name: field for field in msgspec.structs.fields(args_type)}
+    typed = {name: _restored(value, fields[name].type) for name, value in named.items() if name in fields}
+    named = adapt({**named, **typed})
     for name in named:
         if name not in fields:
             raise _invalid(tool, _unknown(name, [*fields], aliases))
@@ -201,6 +208,25 @@ def _unknown(name: str, known: list[str], aliases: Mapping[str, str]) -> str:
 def _are_opposite(first: str, second: str) -> bool:
     """Whether one includes what the other excludes: spelled alike, they mean the contrary."""
     return ("exclude" in first) != ("exclude" in second) and ("include" in first) != ("include" in second)
+
+
+def _restored(value: Any, wanted: Any) -> Any:
+    """Return what a text or an object stands for where none is due: JSON in quotes, or the only one of a list."""
+    if not isinstance(value, str | dict) or _fits(cast("object", value), wanted):
+        return cast("object", value)
+    structure = structure_in(value) if isinstance(value, str) else None
+    if structure is not None:
+        return structure
+    only = [cast("object", value)]
+    return only if _fits(only, wanted) else only[0]
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    try:
+        msgspec.convert(value, wanted, strict=False)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _whole(value: Any) -> Any:

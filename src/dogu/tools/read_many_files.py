@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import anyio.from_thread
 import anyio.to_thread
@@ -68,11 +68,6 @@ class ReadManyFiles(Tool[ReadManyFilesArgs]):
         self._files = files
         self._roots = roots
         self._why_ignored = why_ignored
-
-    def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Accept a single path or glob where a list is due."""
-        lists = ("paths", "include", "exclude")
-        return {name: [value] if name in lists and isinstance(value, str) else value for name, value in raw.items()}
 
     def get_description(self, args: ReadManyFilesArgs) -> str:
         """What is read, and what is left out."""

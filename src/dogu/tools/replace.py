@@ -200,7 +200,7 @@ class Replace(Tool[ReplaceArgs]):
             meant = self._roots.locate(path)
             message = f"file_path must be absolute, got {path!r}. From the workspace root that is {meant}: send that."
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
-        return self._roots.locate(path)
+        return self._roots.locate_file(path)
 
     def _creation(self, path: str, text: str) -> TextChange:
         from dogu.workspace.edit_match import refuse_omission

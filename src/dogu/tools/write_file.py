@@ -94,7 +94,7 @@ class WriteFile(Tool[WriteFileArgs]):
     def _propose(self, path: str, content: str) -> Overwrite:
         from dogu.workspace.text.overwrite import plan_overwrite
 
-        located = self._roots.locate(path)
+        located = self._roots.locate_file(path)
         return plan_overwrite(located, self._current(located), content, self._roots.relative(located))
 
     def _current(self, located: str) -> FileContent | None:

@@ -10,7 +10,7 @@ from dogu.workspace.system import no_file_may_grow
 
 _MESSAGES: dict[int, tuple[ErrorKind, str]] = {
     errno.ENOENT: (ErrorKind.NOT_FOUND, "File not found: {path}. Check the name with glob or list_directory."),
-    errno.ENOTDIR: (ErrorKind.WRONG_FILE_TYPE, "Not a directory: a part of {path} is a file, not a folder."),
+    errno.ENOTDIR: (ErrorKind.WRONG_FILE_TYPE, "Not a directory: {path}, or a part of that path, is a file."),
     errno.EISDIR: (ErrorKind.WRONG_FILE_TYPE, "Path is a directory, not a file: {path}. Name a file in it."),
     errno.EEXIST: (ErrorKind.ALREADY_EXISTS, "File already exists: {path}."),
     errno.ELOOP: (ErrorKind.IO_ERROR, "Too many levels of symbolic links: {path}. Name the file itself."),

@@ -74,6 +74,13 @@ class Roots:
             raise self._outside(path, error) from error
         return openat.joined(root, parts)
 
+    def locate_file(self, path: str) -> str:
+        """Return the absolute path of a file that may be made. Raises as `locate`, also for one that names a folder."""
+        if path.endswith(("/", os.sep)):
+            message = f"Path names a folder, by its last character: {_shown(path)}. Name a file in it."
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
+        return self.locate(path)
+
     def relative(self, path: str) -> str:
         """Return `path` relative to the root it is in, with `/`; `.` for the root itself. Raises as `locate`."""
         root, parts = self._anchor(self.locate(path))
