@@ -320,7 +320,7 @@ class LiveScreen:
 
     def _told(self) -> None:
         """Draw what waits for the terminal to have drawn the last frame, and what it drew in the wrong place."""
-        if self._is_held or self._output.size_probes.has_misdrawn:
+        if self._is_held or self._renderer.is_held or self._output.size_probes.has_misdrawn:
             self._draw_frame()
 
     def _found_theme(self, theme: str) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.styles import BaseStyle
 
 _ANSWER_S = 0.05
+_ENDLESS = 10_000  # columns
 _NEVER = Never()
 _BEGIN_FRAME, _END_FRAME = "\x1b[?2026h", "\x1b[?2026l"  # terminals that don't know them pass them over
 
@@ -106,6 +107,7 @@ class LiveRenderer(Renderer):
         self._is_busy = is_busy
         self._due: list[str] = []
         self._is_stale = False
+        self.is_held = False  # a frame, until the terminal has said its size
         # Most terminals wrap lines anew when they become narrower; these cut them.
         environ = os.environ
         self._reflows = not ("XTERM_VERSION" in environ or "STY" in environ or environ.get("TERM", "") == "linux")
@@ -132,8 +134,9 @@ class LiveRenderer(Renderer):
         """Draw a frame: first what is to be printed, then the lower part below it."""
         size = self._frames.get_size()
         size_probes = self._frames.size_probes
-        if self._has_new_width(size) and size_probes.is_waiting() and not is_done:
-            if app.loop is not None:  # how wide it was when it drew the last frames will be told at once
+        self.is_held = not is_done and self._is_to_wait(size)
+        if self.is_held:
+            if app.loop is not None:  # how wide it is will be told at once
                 app.loop.call_later(_ANSWER_S, app.invalidate)
             return
         with self._frames.frame():
@@ -172,11 +175,29 @@ class LiveRenderer(Renderer):
         """Wait for what the terminal was asked, before another program reads from it."""
         await self._frames.size_probes.all_told()
 
+    def _is_to_wait(self, size: Size) -> bool:
+        """Whether the terminal's size is to be known before a frame is drawn; it is asked for it."""
+        size_probes = self._frames.size_probes
+        if self._has_new_width(size) and size_probes.is_waiting():
+            return True
+        if not size_probes.is_unsure(size):
+            return False
+        if question := size_probes.question(size):
+            self._frames.write_raw(question)
+            self._frames.flush()
+        return size_probes.is_awaited
+
     def _mend(self, misdrawn: Misdrawn, size: Size) -> None:
-        """Erase what was drawn in the wrong place, with what was left above it, and have its text printed anew."""
+        """Erase what was drawn in the wrong place, with what was left above it, and have its text printed anew.
+
+        Where the terminal has yet another width by now, what was left stays: a line too much is better than one lost.
+        """
         base, last = misdrawn.base, misdrawn.frames[-1]
+        is_sure = size.columns == misdrawn.columns
+        if size.columns < misdrawn.columns:
+            self._cursor_pos = self._reflowed(last.screen, last.cursor, size.columns, misdrawn.columns)
         left = self._reflowed(base.screen, base.cursor, misdrawn.columns).y - base.cursor.y if base is not None else 0
-        if left:
+        if left and is_sure:
             printed = "".join(frame.printed for frame in misdrawn.frames)
             rows = last.cursor.y + left + sum(_rows(line, misdrawn.columns) for line in printed.split("\n")[:-1])
             if rows <= size.rows - last.screen.height + last.cursor.y:  # further up is the scrollback
@@ -185,11 +206,14 @@ class LiveRenderer(Renderer):
         self._frames.write_raw("\r")
         super().erase()
 
-    def _reflowed(self, screen: Screen, cursor: Point, columns: int) -> Point:
-        """Return where the cursor is, from the top of what was drawn, once the terminal has wrapped it anew."""
+    def _reflowed(self, screen: Screen, cursor: Point, columns: int, cut: int = _ENDLESS) -> Point:
+        """Return where the cursor is, from the top of what was drawn, once the terminal has wrapped it anew.
+
+        `cut`: how many columns the terminal had when it drew it, where they were fewer.
+        """
         if not self._reflows:
             return cursor
-        above = sum(_wrapped(screen, row, columns)[0] for row in range(cursor.y))
+        above = sum(_wrapped(screen, row, columns, cut=cut)[0] for row in range(cursor.y))
         further, x = _wrapped(screen, cursor.y, columns, cursor.x)
         return Point(x, cursor.y + above + further)
 
@@ -205,10 +229,10 @@ class LiveRenderer(Renderer):
         return min(wanted, size.rows) < self._last_screen.height
 
 
-def _wrapped(screen: Screen, row: int, columns: int, until: int = 10_000) -> tuple[int, int]:
+def _wrapped(screen: Screen, row: int, columns: int, until: int = _ENDLESS, cut: int = _ENDLESS) -> tuple[int, int]:
     """Return how many further rows a row takes once it is wrapped, and the column that follows its cells."""
     cells = screen.data_buffer[row]
-    end = min(until, max((at + 1 for at, cell in cells.items() if cell.char.strip()), default=0))
+    end = min(until, cut, max((at + 1 for at, cell in cells.items() if cell.char.strip()), default=0))
     further = column = 0
     at = 0
     while at < end:
@@ -217,7 +241,7 @@ def _wrapped(screen: Screen, row: int, columns: int, until: int = 10_000) -> tup
             further, column = further + 1, 0
         column += width
         at += width
-    blanks = max(0, until - end) if until < 10_000 else 0
+    blanks = max(0, until - end) if until < _ENDLESS else 0
     return further + (column + blanks) // (columns + 1), min(column + blanks, columns - 1)
 
 

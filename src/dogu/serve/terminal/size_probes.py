@@ -3,6 +3,8 @@
 A terminal that becomes narrower wraps its lines anew before the program hears of it. A frame that is written in between
 erases too little above it, and what is believed of it afterwards is wrong. So each frame ends with a question, whose
 answer comes in order with the frames; what was drawn in the wrong place is found out, and is drawn once more.
+While its size is changing, the terminal is asked before each frame, too: tmux tells the system of a size a quarter of a
+second after it has taken it.
 """
 
 from __future__ import annotations
@@ -26,13 +28,17 @@ PLACE_QUESTION = "\x1b[6n"
 ANSWER = re.compile("\x1b\\[(\\d{1,4});(\\d{1,4})R")
 ANSWER_BEGUN = re.compile("\x1b\\[\\d{1,4}(?:;\\d{0,4})?$")
 _LONGEST_S = 0.5  # so long a frame waits for the answers to those before it
+_CHANGING_S = 1.0  # so long after a change another one may be under way
+_SETTLED_S = 0.06  # with no change for so long, it has probably ended
+_LONGEST_CHANGE_S = 2.0
+_FRESH_S = 0.02  # so long what the terminal said of its size holds then
 _FORGOTTEN_S = 5.0  # a busy machine answers late, and what was drawn wrong is to be found out even then
 
 
 class Frame(msgspec.Struct):
     """What was drawn: the text `printed` for good, then the lower part (`screen`, the cursor in it) for a size.
 
-    `asks_place`: where the cursor stands is asked, too, and not answered yet.
+    `asks_place`: where the cursor stands is asked, too, and not answered yet. `is_drawn`: false of a mere question.
     """
 
     size: Size
@@ -42,6 +48,7 @@ class Frame(msgspec.Struct):
     asked_at: float = 0.0
     asks_place: bool = False
     is_mended: bool = False
+    is_drawn: bool = True
 
 
 class Misdrawn(msgspec.Struct):
@@ -69,6 +76,9 @@ class SizeProbes:
         self._misdrawn: Misdrawn | None = None
         self.answers = False
         self._first_asked_at = 0.0
+        self._last_size: Size | None = None
+        self._changed_at = self._began_to_change_at = -_FORGOTTEN_S
+        self._heard_at = 0.0
         self._all_told = anyio.Event()
 
     @property
@@ -84,8 +94,9 @@ class SizeProbes:
     def _forget(self) -> None:
         """Give up the answers that take too long: a terminal may have become mute."""
         while self._waiting and time.monotonic() - self._waiting[0].asked_at > _FORGOTTEN_S:
-            self._base = self._waiting.popleft()
-            self._late += 1 + self._base.asks_place
+            late = self._waiting.popleft()
+            self._base = late if late.is_drawn else self._base
+            self._late += 1 + late.asks_place
 
     def size(self, known: Size) -> Size:
         """Return the terminal's size: what it said itself, until what the system says of it changes."""
@@ -93,6 +104,36 @@ class SizeProbes:
             return self._told_size[1]
         self._told_size = None
         return known
+
+    def is_unsure(self, size: Size) -> bool:
+        """Whether the terminal may have another size than `size`, which a frame is about to be drawn for."""
+        now = time.monotonic()
+        if size != self._last_size:
+            if now - self._changed_at > _CHANGING_S:
+                self._began_to_change_at = now
+            self._changed_at = now if self._last_size is not None else self._changed_at
+            self._last_size = size
+        if self._is_settling():
+            return True
+        is_changing = self.answers and now - self._changed_at < _CHANGING_S
+        return is_changing and (bool(self._waiting) or now - self._heard_at > _FRESH_S)
+
+    def _is_settling(self) -> bool:
+        """Whether a change is so new that the next one may be on its way; one that never ends isn't waited for."""
+        now = time.monotonic()
+        return now - self._changed_at < _SETTLED_S and now - self._began_to_change_at < _LONGEST_CHANGE_S
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a frame is to wait: for an answer, or for the terminal to settle."""
+        return self._is_settling() or self.is_waiting()
+
+    def question(self, size: Size) -> str:
+        """Return what to write to learn the size before a frame is drawn; empty where that is being told already."""
+        if not self.answers or self._waiting or time.monotonic() - self._heard_at < _FRESH_S:
+            return ""
+        self._waiting.append(Frame(size, Screen(), Point(0, 0), "", asked_at=time.monotonic(), is_drawn=False))
+        return QUESTION
 
     def first_question(self) -> str:
         """Return what to write once to learn whether the terminal answers at all."""
@@ -126,15 +167,17 @@ class SizeProbes:
         self.on_told()
 
     def _sighted(self, frame: Frame, size: Size, known: Size) -> None:
-        if frame.is_mended:
+        self._told_size = (known, size) if size != known else None
+        self._heard_at = time.monotonic()
+        if frame.is_mended or not frame.is_drawn:
             return
         if size.columns == frame.size.columns:
             self._base = frame
             return
-        for later in self._waiting:
+        drawn = [each for each in self._waiting if each.is_drawn]
+        for later in drawn:
             later.is_mended = True
-        self._told_size = (known, size)
-        self._misdrawn = Misdrawn(self._base, [frame, *self._waiting], size.columns)
+        self._misdrawn = Misdrawn(self._base, [frame, *drawn], size.columns)
 
     def misdrawn(self) -> Misdrawn | None:
         """Return what is to be mended, once."""
