@@ -50,14 +50,39 @@ async def _sample(_request: SamplingRequest) -> Sampled:
     return Sampled("An answer.", "a-model")
 
 
-def _entry(address: str) -> ServerEntry:
+def _own_login(address: str, home: str) -> dict[str, Any]:
+    """What a user writes who knows the authorization server; the suite gives it away in the server's own metadata."""
+    if SCENARIO.startswith("auth/dpop"):
+        return {"dpop": True}
+    files = {
+        name: os.path.join(home, name) for name in ("private_key_pem", "idp_id_token", "valid_jwt") if name in CONTEXT
+    }
+    if not files and "client-credentials" not in SCENARIO:
+        return {}
+    for name, file in files.items():
+        with open(file, "w", encoding="utf-8") as written:
+            written.write(CONTEXT[name])
+    base = httpx2.URL(address)
+    found = httpx2.get(base.copy_with(raw_path=b"/.well-known/oauth-protected-resource" + base.raw_path)).json()
+    return {
+        "grant": "client_credentials" if "client-credentials" in SCENARIO else "jwt_bearer",
+        "issuer": found["authorization_servers"][0],
+        "privateKeyFile": files.get("private_key_pem"),
+        "signingAlgorithm": CONTEXT.get("signing_algorithm"),
+        "assertionFile": files.get("idp_id_token") or files.get("valid_jwt"),
+        "idpTokenEndpoint": CONTEXT.get("idp_token_endpoint"),
+        "idpClientId": CONTEXT.get("idp_client_id"),
+    }
+
+
+def _entry(address: str, home: str) -> ServerEntry:
     row: dict[str, Any] = {"httpUrl": address, "timeout": 90_000}
     version = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "")
     if SCENARIO == "json-schema-ref-no-deref" or version < "2026":
         row["protocol"] = "2025-11-25"  # the suite's server of this scenario refuses any other word
     if SCENARIO.startswith("auth/"):
         keys = {"clientId": CONTEXT.get("client_id"), "clientSecret": CONTEXT.get("client_secret")}
-        row["oauth"] = {name: value for name, value in keys.items() if value}
+        row["oauth"] = {name: value for name, value in {**keys, **_own_login(address, home)}.items() if value}
         if not CONTEXT.get("client_id"):
             row["oauth"]["clientMetadataUrl"] = _DOCUMENT
     entries, problems = read_entries({"peer": row})
@@ -88,8 +113,8 @@ def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
 
 async def main(address: str) -> None:
     """Play the scenario."""
-    entry = _entry(address)
     with tempfile.TemporaryDirectory() as home:
+        entry = _entry(address, home)
         options = dogu.Options(root=home, home=home, approval_mode="yolo")
         async with dogu.open_runtime(options, elicit=_answer) as runtime:
             host = Host(runtime.roots, dict, runtime.executor.approval.elicit, _sample, options.state_folder)

@@ -57,3 +57,14 @@ def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int
     failed = [name for name, mark in results.items() if mark == "✗" and name not in unscored]
     assert len(results.keys() - unscored) == scored, plain[-3000:]
     assert [name for name in failed if not passes_alone(name, revision, tmp_path)] == [], summary
+
+
+UNSCORED = """client-credentials-jwt client-credentials-basic enterprise-managed-authorization wif-jwt-bearer dpop
+    dpop-nonce"""
+
+
+@pytest.mark.conformance
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("scenario", UNSCORED.split())
+def test_each_extension_of_logins_passes(tmp_path: Path, scenario: str):
+    assert passes_alone(f"auth/{scenario}", "2026-07-28", tmp_path)

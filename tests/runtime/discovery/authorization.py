@@ -22,6 +22,7 @@ class Authorization:
         self.address = ""
         self.registered: list[dict[str, Any]] = []
         self.granted: list[dict[str, str]] = []
+        self.wanted: list[str] = []
         self.challenges: dict[str, str] = {}
         self.revoked: set[str] = set()
         self.lives_s = 3600
@@ -31,7 +32,15 @@ class Authorization:
     def get(self, path: str, query: dict[str, str]) -> tuple[int, dict[str, str], Any]:
         """Answer a GET: metadata, or the user's browser."""
         if path.startswith("/.well-known/oauth-protected-resource"):
-            return 200, {}, {"resource": f"{self.address}/mcp", "authorization_servers": [self.address]}
+            return (
+                200,
+                {},
+                {
+                    "resource": f"{self.address}/mcp",
+                    "authorization_servers": [self.address],
+                    "scopes_supported": ["read", "admin"],
+                },
+            )
         if path.startswith("/.well-known/oauth-authorization-server"):
             ends = {name: f"{self.address}/{name.partition('_')[0]}" for name in _ENDPOINTS}
             supported = {"code_challenge_methods_supported": ["S256"], "response_types_supported": ["code"]}
@@ -44,6 +53,7 @@ class Authorization:
         """Be the user who says yes, or no."""
         assert query["code_challenge_method"] == "S256"
         self.number += 1
+        self.wanted.append(query.get("scope", ""))
         code = f"code-{self.number}"
         self.challenges[code] = query["code_challenge"]
         said = {"error": "access_denied"} if self.declines else {"code": code}
@@ -67,7 +77,9 @@ class Authorization:
         if form["grant_type"] == "authorization_code":
             verified = hashlib.sha256(form["code_verifier"].encode()).digest()
             assert base64.urlsafe_b64encode(verified).decode().rstrip("=") == self.challenges[form["code"]]
-        elif form["refresh_token"] in self.revoked:
+        elif self.declines:
+            return 401, {}, {"error": "invalid_client"}
+        elif form["grant_type"] == "refresh_token" and form["refresh_token"] in self.revoked:
             return 400, {}, {"error": "invalid_grant"}
         self.granted.append(form)
         number = len(self.granted)

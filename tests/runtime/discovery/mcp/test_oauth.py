@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -63,12 +63,17 @@ async def login(server: Authorization, folder: Path, **oauth: Any) -> int:
 
 
 @asynccontextmanager
-async def opened(server: Authorization, folder: Path, elicit: Elicit = ask_nobody) -> AsyncGenerator[Runtime]:
+async def opened(
+    server: Authorization, folder: Path, elicit: Elicit = ask_nobody, oauth: Mapping[str, Any] | None = None
+) -> AsyncGenerator[Runtime]:
     (folder / "root").mkdir(exist_ok=True)
     options = dogu.Options(root=str(folder / "root"), home=str(folder / "home"), approval_mode="yolo")
     host = host_of(folder, elicit)
     with anyio.fail_after(30):
-        async with dogu.open_runtime(options) as runtime, mcp_tools([entry_of(server)], runtime, host, wait_s=20):
+        async with (
+            dogu.open_runtime(options) as runtime,
+            mcp_tools([entry_of(server, **(oauth or {}))], runtime, host, wait_s=20),
+        ):
             yield runtime
 
 
@@ -160,6 +165,7 @@ async def test_a_login_that_the_user_refused_says_so(server: Authorization, tmp_
 
 async def test_a_client_of_one_s_own_is_not_registered(server: Authorization, tmp_path: Path):
     assert await login(server, tmp_path, clientId="mine", scopes=["a", "b"]) == 1
+    assert server.wanted == ["a b"]
     assert server.registered == []
     assert server.granted[0]["client_id"] == "mine"
 
@@ -224,3 +230,76 @@ def test_a_keyring_that_doesn_t_work_leaves_them_in_the_file(tmp_path: Path, mon
     store = TokenStore(str(tmp_path))
     store.save("http://a/mcp", {"tokens": {"access_token": "secret"}})
     assert store.load("http://a/mcp") == {"tokens": {"access_token": "secret"}}
+
+
+def by_secret(server: Authorization, **more: Any) -> dict[str, Any]:
+    keys = {"clientId": "robot", "clientSecret": "s3cret", "issuer": server.address}
+    return {"grant": "client_credentials", **keys, **more}
+
+
+async def test_a_secret_logs_in_without_a_user_and_again_when_its_token_is_refused(
+    server: Authorization, tmp_path: Path
+):
+    async with opened(server, tmp_path, oauth=by_secret(server, scopes=["read"])) as runtime:
+        assert (await echo(runtime)).llm_content == "hello"
+        server.revoked.add("access-1")
+        assert (await echo(runtime)).llm_content == "hello"
+    asked = {"grant_type": "client_credentials", "scope": "read", "resource": f"{server.address}/mcp"}
+    assert server.granted == [asked, asked]
+    assert not (tmp_path / "home" / ".dogu" / "mcp_logins.json").exists()
+
+
+async def test_a_secret_goes_to_the_issuer_that_was_named_alone(server: Authorization, tmp_path: Path):
+    async with opened(server, tmp_path, oauth=by_secret(server, issuer="https://elsewhere.example")) as runtime:
+        assert "issuer" in "\n".join(runtime.notes)
+    assert server.granted == []
+
+
+async def test_an_own_login_that_is_refused_is_told_as_that(server: Authorization, tmp_path: Path):
+    server.declines = True
+    async with opened(server, tmp_path, oauth=by_secret(server)) as runtime:
+        (note,) = runtime.notes
+    assert "invalid_client" in note
+    assert "mcp-servers login" not in note
+
+
+@pytest.mark.parametrize(("written", "why"), [("", "No such file or directory"), ("no key", "holds no key for ES256")])
+async def test_a_key_that_is_none_is_told_by_its_file(server: Authorization, tmp_path: Path, written: str, why: str):
+    file = tmp_path / "key.pem"
+    if written:
+        file.write_text(written)
+    keys = by_secret(server, privateKeyFile=str(file)) | {"clientSecret": ""}
+    async with opened(server, tmp_path, oauth=keys) as runtime:
+        (note,) = runtime.notes
+    assert why in note
+    assert str(file) in note
+
+
+async def test_an_assertion_is_read_anew_for_each_token(server: Authorization, tmp_path: Path):
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    keys = {"grant": "jwt_bearer", "clientId": "pod", "issuer": server.address, "assertionFile": str(file)}
+    async with opened(server, tmp_path, oauth=keys) as runtime:
+        file.write_text("second\n")
+        server.revoked.add("access-1")
+        assert (await echo(runtime)).llm_content == "hello"
+    assert [form["assertion"] for form in server.granted] == ["first", "second"]
+    assert {form["client_id"] for form in server.granted} == {"pod"}
+
+
+@pytest.mark.parametrize(
+    ("oauth", "problem"),
+    [
+        ({"grant": "password"}, "there is no grant 'password'"),
+        ({"grant": "client_credentials", "clientId": "a", "clientSecret": "b"}, "needs clientId and issuer"),
+        ({"grant": "client_credentials", "clientId": "a", "issuer": "https://a.example"}, "needs one of clientSecret"),
+        ({"grant": "jwt_bearer", "clientId": "a", "issuer": "https://a.example"}, "needs assertionFile"),
+        ({"issuer": "http://a.example"}, "issuer takes an https address"),
+        ({"idpTokenEndpoint": "https://idp.example/token"}, "needs clientSecret and idpClientId"),
+        ({"signingAlgorithm": "none"}, "signingAlgorithm takes one of"),
+    ],
+)
+def test_a_login_that_lacks_something_costs_its_server(oauth: dict[str, Any], problem: str):
+    entries, problems = read_entries({"far": {"httpUrl": "https://far.example/mcp", "oauth": oauth}})
+    assert entries == []
+    assert problem in problems[0]

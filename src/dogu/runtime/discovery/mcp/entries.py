@@ -12,13 +12,18 @@ from typing import Any, cast
 import msgspec
 
 from dogu.contract.tool_names import may_mean_tool, means_tool
-from dogu.language import told
+from dogu.language import joined, told
 
 _CALL_TIMEOUT_S = 600.0
 
 
 class OAuthEntry(msgspec.Struct, frozen=True):
-    """How one logs in, where the server doesn't say it all itself. Empty: registered and chosen when needed."""
+    """How one logs in, where the server doesn't say it all itself. Empty: registered and chosen when needed.
+
+    With a `grant` (`client_credentials`, `jwt_bearer`) dogu logs in by itself, at the `issuer` alone: by the secret,
+    the private key, or the assertion in a file, which an identity provider may be asked to exchange first. A token may
+    be bound to a key whose possession each request proves (RFC 9449).
+    """
 
     client_id: str = ""
     client_secret: str = ""
@@ -26,6 +31,14 @@ class OAuthEntry(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...] = ()
     redirect_uri: str = ""
     is_enabled: bool = True
+    grant: str = ""
+    issuer: str = ""
+    private_key_file: str = ""
+    signing_algorithm: str = "ES256"
+    assertion_file: str = ""
+    idp_token_endpoint: str = ""
+    idp_client_id: str = ""
+    proves_possession: bool = False
 
 
 class ServerEntry(msgspec.Struct, frozen=True):
@@ -104,6 +117,14 @@ class _RawOAuth(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     client_metadata_url: str = ""
     scopes: tuple[str, ...] = ()
     redirect_uri: str = ""
+    grant: str = ""
+    issuer: str = ""
+    private_key_file: str = ""
+    signing_algorithm: str = "ES256"
+    assertion_file: str = ""
+    idp_token_endpoint: str = ""
+    idp_client_id: str = ""
+    dpop: bool = False
 
 
 class _Raw(msgspec.Struct, rename="camel", kw_only=True):
@@ -147,6 +168,9 @@ _TRANSPORTS = {
     "streamable-http": "url",
     "streamableHttp": "url",
 }
+_GRANTS = {"": "", "authorization_code": "", "client_credentials": "client_credentials", "jwt_bearer": "jwt_bearer"}
+_SAFE_ADDRESS = r"https://[^/\s]|http://(localhost|127\.0\.0\.1|\[::1\])[:/]"
+_ALGORITHMS = ("ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA")
 # Other programs' spellings of those keys.
 _SPELLINGS = {
     "enabledTools": "includeTools",
@@ -292,6 +316,7 @@ def _entry(alias: str, row: Mapping[str, Any], where: Where) -> ServerEntry | No
     lists = {_SPELLINGS.get(key, key): where(alias, key) for key in row}
     _check_way(raw)
     _check_values(alias, raw)
+    _check_oauth(raw.oauth)
     is_http = raw.type in ("http", "streamable-http", "streamableHttp")
     return ServerEntry(
         alias=valid_alias(alias),
@@ -314,6 +339,14 @@ def _entry(alias: str, row: Mapping[str, Any], where: Where) -> ServerEntry | No
             raw.oauth.scopes,
             raw.oauth.redirect_uri,
             raw.oauth.enabled,
+            _GRANTS[raw.oauth.grant],
+            raw.oauth.issuer,
+            raw.oauth.private_key_file,
+            raw.oauth.signing_algorithm,
+            raw.oauth.assertion_file,
+            raw.oauth.idp_token_endpoint,
+            raw.oauth.idp_client_id,
+            raw.oauth.dpop,
         ),
         allowed_tools=tuple(raw.always_allow),
         places={key: place.partition(": ")[0] for key, place in lists.items() if key.endswith("Tools") and place},
@@ -366,6 +399,38 @@ def _check_values(alias: str, raw: _Raw) -> None:
         raise EntryError(
             "protocol", told("protocol takes a version such as 2025-11-25, not {given}", given=repr(raw.protocol))
         )
+
+
+def _check_oauth(raw: _RawOAuth) -> None:
+    """Check that a login without a user has all that it needs, and goes to one place that was named."""
+    grants, algorithms = ", ".join(filter(None, _GRANTS)), ", ".join(_ALGORITHMS)
+    is_by_itself = bool(_GRANTS.get(raw.grant))
+    is_by_client = raw.grant == "client_credentials"
+    checks = [
+        (raw.grant in _GRANTS, told("there is no grant {grant}: {known}", grant=repr(raw.grant), known=grants)),
+        (raw.signing_algorithm in _ALGORITHMS, told("signingAlgorithm takes one of {known}", known=algorithms)),
+        *(
+            (not address or re.match(_SAFE_ADDRESS, address), told("{name} takes an https address", name=name))
+            for name, address in (("issuer", raw.issuer), ("idpTokenEndpoint", raw.idp_token_endpoint))
+        ),
+        # Without an issuer the server itself would choose who gets the secret.
+        (
+            not is_by_itself or (raw.client_id and raw.issuer),
+            told("{grant} needs clientId and issuer", grant=raw.grant),
+        ),
+        (
+            not is_by_client or bool(raw.client_secret) != bool(raw.private_key_file),
+            told("{grant} needs one of clientSecret and privateKeyFile", grant=raw.grant),
+        ),
+        (raw.grant != "jwt_bearer" or raw.assertion_file, told("{grant} needs assertionFile", grant=raw.grant)),
+        (
+            not raw.idp_token_endpoint or (raw.client_secret and raw.idp_client_id),
+            told("idpTokenEndpoint needs clientSecret and idpClientId"),
+        ),
+    ]
+    for holds, message in checks:
+        if not holds:
+            raise EntryError("oauth", joined(": ", ("oauth", message)))
 
 
 def _split(command: str) -> Mapping[str, Any]:

@@ -147,6 +147,7 @@ class HttpLink:
         self.asks_first = True
         self.closed = anyio.Event()
         self.was_not_logged_in = False
+        self.logs_in_itself = False
         self._status = 0
 
     def stderr_tail(self) -> str:
@@ -159,7 +160,7 @@ class HttpLink:
 
     def wants_login(self) -> bool:
         """Whether the last answer was that one must log in, or nobody was there to do it."""
-        return self._status == 401 or self.was_not_logged_in
+        return not self.logs_in_itself and (self._status == 401 or self.was_not_logged_in)
 
     async def take(self, response: httpx2.Response) -> None:
         """Take note of an answer, and have it mended while it is read."""
@@ -180,8 +181,9 @@ async def opened_http(
             link.was_not_logged_in = not await answering.ask_to_log_in(address)
             return not link.was_not_logged_in
 
+        link.logs_in_itself = bool(entry.oauth.grant)
         show = login or ask
-        auth = await to_thread.run_sync(lambda: provider_of(entry, store, show, may_begin=login is not None))
+        auth = await to_thread.run_sync(lambda: _login_of(entry, store, show, may_begin=login is not None))
     timeout = httpx2.Timeout(30, read=entry.timeout_s)
 
     def new_client(
@@ -200,6 +202,17 @@ async def opened_http(
     return await stack.enter_async_context(
         streamable_http_client(address, http_client=client, max_sse_event_size=MAX_LINE_BYTES)
     )
+
+
+def _login_of(entry: ServerEntry, store: TokenStore, show: ShowAddress, *, may_begin: bool) -> httpx2.Auth | None:
+    """Return what logs requests in, by the user or without one; None without a login. Blocks."""
+    oauth = entry.oauth
+    if not (oauth.grant or oauth.proves_possession):
+        return provider_of(entry, store, show, may_begin=may_begin)
+    from dogu.runtime.discovery.mcp.machine_login import Possession, machine_login
+
+    login = machine_login(entry) if oauth.grant else provider_of(entry, store, show, may_begin=may_begin)
+    return Possession(login) if login is not None and oauth.proves_possession else login
 
 
 async def _speaks_sse(client: httpx2.AsyncClient, address: str) -> bool:

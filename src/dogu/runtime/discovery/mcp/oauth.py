@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
+import httpx2
 import msgspec
 from anyio import to_thread
 from anyio.abc import SocketStream
@@ -139,7 +140,19 @@ class _Kept:
         await to_thread.run_sync(self._store.save, self._address, dict(self.login))
 
 
-class _Provider(OAuthClientProvider):
+class OwnScopes(OAuthClientProvider):
+    """Asks for the scopes that the entry names, if any, and not for those that the server would have."""
+
+    async def _initialize(self) -> None:
+        self._named = self.context.client_metadata.scope
+        await super()._initialize()
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        self.context.client_metadata.scope = self._named or self.context.client_metadata.scope
+        return await super()._perform_authorization()
+
+
+class _Provider(OwnScopes):
     """The SDK's provider, which goes on where an earlier session left off."""
 
     def __init__(
