@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
@@ -28,8 +28,13 @@ class FunctionDeclaration(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @lru_cache(maxsize=256)
 def schema_of(args_type: type) -> JsonObject:
-    """Derive the JSON Schema of an arguments struct: inline, without what a model has no use for."""
-    schemas, components = msgspec.json.schema_components([args_type], ref_template="#/$defs/{name}")
+    """Derive the JSON Schema of an arguments struct: inline, without what a model has no use for.
+
+    Raises `TypeError` for a type that JSON has nothing for.
+    """
+    schemas, components = msgspec.json.schema_components(
+        [args_type], schema_hook=_schema_of_path, ref_template="#/$defs/{name}"
+    )
     root = cast("JsonObject", _inline(schemas[0], components))
     root.pop("title", None)
     root.pop("description", None)
@@ -37,6 +42,19 @@ def schema_of(args_type: type) -> JsonObject:
     if not root.get("required"):
         root.pop("required", None)
     return root
+
+
+def value_of(wanted: type, value: object) -> object:
+    """Make what JSON has no type for: a path of its text. For `msgspec.convert`."""
+    if hasattr(wanted, "__fspath__") and isinstance(value, str):
+        return cast("Callable[[str], object]", wanted)(value)
+    raise NotImplementedError
+
+
+def _schema_of_path(wanted: type) -> JsonObject:
+    if hasattr(wanted, "__fspath__"):
+        return {"type": "string"}
+    raise NotImplementedError
 
 
 def with_default_values(schema: JsonObject, values: Mapping[str, Any]) -> JsonObject:
@@ -54,20 +72,26 @@ def _with_default(property_: JsonObject, value: Any) -> JsonObject:
     return {**property_, "description": described, "default": value}
 
 
-def _inline(node: object, components: dict[str, Any]) -> object:
-    """Replace references by what they name, and `anyOf: [X, null]` by X: an optional argument is one left out."""
+def _inline(node: object, components: dict[str, Any], within: tuple[str, ...] = ()) -> object:
+    """Replace references by what they name, and `anyOf: [X, null]` by X: an optional argument is one left out.
+
+    What is `within` itself is any object there.
+    """
     if isinstance(node, list):
-        return [_inline(item, components) for item in cast("list[object]", node)]
+        return [_inline(item, components, within) for item in cast("list[object]", node)]
     if not isinstance(node, dict):
         return node
     schema = cast("JsonObject", node)
     if "$ref" in schema:
-        return _inline(components[schema["$ref"].rsplit("/", 1)[1]], components)
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return {"type": "object"} if name in within else _inline(components[name], components, (*within, name))
     branches = [branch for branch in schema.get("anyOf", ()) if branch != {"type": "null"}]
     if len(branches) == 1:
         rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-        return _inline({**branches[0], **rest}, components)
-    made = {key: _inline(value, components) for key, value in schema.items() if (key, value) != ("default", None)}
+        return _inline({**branches[0], **rest}, components, within)
+    made = {
+        key: _inline(value, components, within) for key, value in schema.items() if (key, value) != ("default", None)
+    }
     if (
         isinstance(made.get("enum"), list) and "type" not in made
     ):  # a choice of words: some providers want a type everywhere

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, cast, get_type_hints
 
 import msgspec
+from anyio import to_thread
 
 from dogu.contract.confirmation import CallContext, Confirmation
 from dogu.contract.content import Blob, Text
+from dogu.contract.declaration import schema_of
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
 
@@ -37,12 +41,24 @@ class FunctionTool(Tool[Any]):
         return Confirmation(f"Run {self.name}?", self.get_description(args))
 
     async def execute(self, args: Any, context: CallContext) -> ToolResult:
-        """Call the function; a `ToolResult` passes through, anything else becomes text or JSON."""
-        value = self._function(**msgspec.structs.asdict(args))
+        """Call the function; a `ToolResult` passes through, anything else becomes text or JSON.
+
+        One that isn't async runs in a thread: it holds nothing up, and cancelled, it isn't waited for.
+        """
+        call = partial(self._function, **msgspec.structs.asdict(args))
+        is_async = inspect.iscoroutinefunction(inspect.unwrap(self._function))
+        value = call() if is_async else await to_thread.run_sync(call, abandon_on_cancel=True)
         if inspect.isawaitable(value):
             value = await value
-        is_content = isinstance(value, ToolResult | str) or _has_parts(value)
-        return ToolResult.of(value if is_content else msgspec.json.encode(value).decode())
+        if isinstance(value, ToolResult | str) or _has_parts(value):
+            return ToolResult.of(value)
+        try:
+            return ToolResult.of(msgspec.json.encode(value).decode())
+        except (TypeError, ValueError, RecursionError) as error:
+            what = (
+                f"{self.name} returned a {type(value).__name__} that JSON can't hold: {error}. What it did stays done."
+            )
+            raise ToolError(ErrorKind.TOOL_FAILED, what) from error
 
 
 def function_tool(
@@ -63,7 +79,7 @@ def _has_parts(value: object) -> bool:
 
 
 def _struct_of(function: Callable[..., Any], name: str) -> type:
-    hints = get_type_hints(function, include_extras=True)
+    hints = get_type_hints(getattr(function, "func", function), include_extras=True)
     fields: list[Any] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
@@ -73,4 +89,12 @@ def _struct_of(function: Callable[..., Any], name: str) -> type:
             fields.append((parameter.name, hint))
         else:
             fields.append((parameter.name, hint, parameter.default))
-    return msgspec.defstruct(f"{name}_args", fields, kw_only=True)
+    struct = msgspec.defstruct(f"{name}_args", fields, kw_only=True)
+    try:
+        schema_of(struct)
+    except TypeError as error:
+        what = str(error).splitlines()[-1]
+        raise TypeError(
+            f"{name}: a tool's parameters are what JSON can hold, paths, dates and the like: {what}"
+        ) from error
+    return struct

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -18,6 +19,7 @@ from dogu.contract.declaration import (
     JsonObject,
     schema_of,
     structure_in,
+    value_of,
     with_default_values,
 )
 from dogu.contract.errors import ErrorKind, ToolError
@@ -173,9 +175,9 @@ def convert_arguments(
         _refuse_nul(tool, name, value)
     try:
         whole = {name: _whole(value) for name, value in named.items()}
-        return cast("Any", msgspec.convert(whole, args_type, strict=False))
+        return cast("Any", msgspec.convert(whole, args_type, strict=False, dec_hook=value_of))
     except msgspec.ValidationError as error:
-        raise _invalid(tool, _explain(error, named)) from error
+        raise _invalid(tool, _explain(error, named, args_type)) from error
 
 
 def renamed_arguments(tool: str, raw: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
@@ -223,7 +225,7 @@ def _restored(value: Any, wanted: Any) -> Any:
 
 def _fits(value: Any, wanted: Any) -> bool:
     try:
-        msgspec.convert(value, wanted, strict=False)
+        msgspec.convert(value, wanted, strict=False, dec_hook=value_of)
     except msgspec.ValidationError:
         return False
     return True
@@ -245,7 +247,7 @@ def _refuse_nul(tool: str, name: str, value: Any) -> None:
             _refuse_nul(tool, name, item)
 
 
-def _explain(error: msgspec.ValidationError, named: Mapping[str, Any]) -> str:
+def _explain(error: msgspec.ValidationError, named: Mapping[str, Any], args_type: type) -> str:
     text = str(error)
     what, _, where = text.partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
@@ -255,7 +257,19 @@ def _explain(error: msgspec.ValidationError, named: Mapping[str, Any]) -> str:
     sent = repr(named.get(name))
     if len(sent) > _LONGEST_SHOWN:
         sent = sent[:_LONGEST_SHOWN] + "..."
-    return f"Parameter {path!r}: {what[0].lower()}{what[1:]}; got {sent}."
+    choice = _choice_at(schema_of(args_type), re.findall(r"[^.\[\]]+", path))
+    hint = f" Use one of: {', '.join(map(str, choice))}." if choice else ""
+    return f"Parameter {path!r}: {what[0].lower()}{what[1:]}; got {sent}.{hint}"
+
+
+def _choice_at(schema: JsonObject, path: list[str]) -> list[object]:
+    """Return the values that the schema names for what stands at a path; none where it names none."""
+    for part in path:
+        items = schema.get("items") if part.isdigit() or part == "..." else schema.get("properties", {}).get(part)
+        if not isinstance(items, dict):
+            return []
+        schema = cast("JsonObject", items)
+    return schema.get("enum", [])
 
 
 def _invalid(tool: str, reason: str) -> ToolError:

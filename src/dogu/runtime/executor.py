@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import anyio
 import msgspec
@@ -110,7 +110,7 @@ class Executor:
                 result, stop = await self._run_found(tool, call, emit)
             except ToolError as error:
                 result, stop = ToolResult.failed(error), isinstance(error, TurnStoppedError)
-            except Exception as error:  # noqa: BLE001  (a defect must cost one call, not the session)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (a defect, or an exit, costs one call and no more)
                 result = ToolResult.failed(_defect(call, tool, error))
             emit(CallFinished(call, display_name, result))  # step 9
             answer = ToolAnswer(call, result, stop)
@@ -219,7 +219,8 @@ def _validated(tool: AnyTool, raw: Mapping[str, Any]) -> Any:
     return Tool[Any].validate_tool_params(tool, raw) if args is None else args
 
 
-def _defect(call: ToolCall, tool: AnyTool | None, error: Exception) -> ToolError:
+def _defect(call: ToolCall, tool: AnyTool | None, error: BaseException) -> ToolError:
+    error = _only_cause(error)
     what = f"{type(error).__name__}: {error}"
     limit = limit_words(error)
     if limit:
@@ -230,12 +231,19 @@ def _defect(call: ToolCall, tool: AnyTool | None, error: Exception) -> ToolError
             f"{call.name} failed inside dogu, which is a defect of dogu and not of the call: "
             f"{what}. Try another tool or other arguments.",
         )
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    where = f" ({last.filename}, line {last.lineno}, in {last.name})"
+    frames = traceback.extract_tb(error.__traceback__)  # none of an error that was only put into a group
+    where = f" ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""
     return ToolError(
         ErrorKind.TOOL_FAILED,
         f"The tool {call.name} failed by an error of its own: {what}{where}. Try another tool or other arguments.",
     )
+
+
+def _only_cause(error: BaseException) -> BaseException:
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    causes = cast("BaseExceptionGroup[BaseException]", error).exceptions
+    return _only_cause(causes[0]) if len(causes) == 1 else cast("BaseException", error)
 
 
 def _is_ours(tool: AnyTool) -> bool:
