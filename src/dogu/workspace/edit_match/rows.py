@@ -231,8 +231,8 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     }
     shifted = {i: pair for i, pair in shifted.items() if pair[0] != pair[1]}
     written = [j for j, line in enumerate(new) if line.strip()]
-    if not shifted or not written or fold("".join(row.text for row in at.rows)) == fold("".join(new)):
-        return False  # nothing but white space changes, so that is what is meant
+    if not shifted or not written or _moves_as_one(at, new):
+        return False
     edges = {*_witnesses(shifted, new, [(at.head, written[0])]), *_base_witness(at, new, lost_head=lost_head)}
     lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs] if pairs else [])]
     if edges == {False}:
@@ -240,11 +240,20 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     if True not in lines and any(i in shifted for i, _ in pairs):
         if edges == {True} and False in lines:
             raise UncleanError("new_string begins as deep as the file does, and goes on as old_string has it")
-        return False
+        return edges == {True}
     contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)
     if contradicted and True in edges:
         raise UncleanError("new_string indents some lines as old_string has them and others as the file does")
     return bool(edges or lines) and not contradicted
+
+
+def _moves_as_one(at: Rows, new: Sequence[str]) -> bool:
+    """Whether nothing but the depth of the block as a whole changes: then that is what is meant."""
+    ours, theirs = ([line for line in lines if line.strip()] for lines in ([row.text for row in at.rows], new))
+    if [fold(line) for line in ours] != [fold(line) for line in theirs]:
+        return False
+    shifts = {len(indent_of(there)) - len(indent_of(here)) for here, there in zip(ours, theirs, strict=True)}
+    return len(shifts) == 1
 
 
 def _base_witness(at: Rows, new: Sequence[str], *, lost_head: bool) -> Iterable[bool]:
