@@ -869,3 +869,88 @@ def test_a_tab_never_stands_for_one_blank() -> None:
 )
 def test_entities_and_escapes_that_are_meant_are_written(text: str, new: str) -> None:
     assert after(text, text.rstrip("\n"), new) == f"{new}\n"
+
+
+# what the verifier holds every result to
+
+
+@pytest.mark.parametrize("depth", ["    ", "        ", "\t\t"])
+def test_a_block_wrapped_in_the_files_own_depth_stays_where_it_was(depth: str) -> None:
+    text = f"top:\n{depth}a = one()\n{depth}b = two()\n{depth}c = three()\n"
+    old = "a = one()\nb = two()\n"
+    new = f"{depth}if flag:\n{depth}    a = one()\n{depth}    b = two()\n"
+    assert after(text, old, new) == text.replace(indent(old, depth), new)
+
+
+def test_a_line_that_leaves_among_lines_in_the_files_depth_moves_no_other() -> None:
+    text = "rules:\n    first: 1\n\n    second: 2\n    third: 3\n"
+    old, new = "first: 1\n\nsecond: 2\nthird: 3\n", "    first: 1\n    second: 2\n    third: 3\n"
+    assert after(text, old, new) == "rules:\n" + new
+
+
+def test_new_lines_that_stand_as_deep_as_neither_string_nor_file_has_them_are_refused() -> None:
+    text = "def f():\n    first()\n    if x:\n        second()\n"
+    old = "first()\nif x:\n    second()\n"
+    assert "how deep" in refusal(text, old, indent("first()\nif y:\n    second()\n", " " * 12)).reason
+
+
+def test_lines_without_numbers_that_lost_their_indentation_are_refused() -> None:
+    text = "f() {\n  one();\n  two();\n}\n"
+    old = "   2\t  one();\n   3\t  two();\n"
+    assert "how deep" in refusal(text, old, "one();\nstep();\ntwo();\n").reason
+    assert "how deep" in refusal(text, old, "one();\n  step();\n  two();\n").reason
+    assert after(text, old, "  one();\n  step();\n  two();\n") == text.replace("  two", "  step();\n  two")
+
+
+def test_a_line_that_moves_keeps_its_spacing() -> None:
+    text = "A   = 1\nBB  = 22\nCCC = 333\n"
+    assert after(text, "A = 1\nBB = 22\nCCC = 333\n", "BB = 22\nA = 1\nCCC = 333\n") == "BB  = 22\nA   = 1\nCCC = 333\n"
+
+
+def test_operators_that_old_string_has_apart_are_written_by_nobody() -> None:
+    text = "a := 1\nif a == 2 {\n}\n"
+    assert "operators" in refusal(text, "a: = 1\nif a = = 2 {\n", "a: = 1\nb: = 3\nif a = = 2 {\n").reason
+    assert after(text, "a: = 1\nif a = = 2 {\n", "a: = 1\nstop()\nif a = = 2 {\n") == text.replace("if", "stop()\nif")
+
+
+@pytest.mark.parametrize(
+    ("line", "sent"),
+    [
+        ('# the "a" file', '# the \\"a\\" file'),
+        ("if (a && b < c)", "if (a &amp;&amp; b &lt; c)"),
+        ("match = find(/\\d+/)", "match = find(/\\\\d+/)"),
+        ("say('hello')", "say(‘hello’)"),
+        ("rest = all - some", "rest = all — some"),
+    ],
+)
+def test_a_garbled_copy_of_a_line_of_the_file_is_refused(line: str, sent: str) -> None:
+    text = f"start()\nstop()\n{line}\n"
+    found = refusal(text, "start()\n", f"start()\n{sent}\n")
+    assert found.why is Why.UNCLEAR
+    assert after(text, "start()\n", f"start()\n{line}\n") == f"start()\n{line}\nstop()\n{line}\n"
+    assert after(text, f"{line}\n", f"{sent}\n") == f"start()\nstop()\n{sent}\n"
+
+
+def test_a_line_break_in_json_that_may_be_a_backslash_and_an_n_is_refused() -> None:
+    text = "# one\n# two\n# three\n"
+    assert "several ways" in refusal(text, "# one\\n# two", "# one\\nrun \\\\n# two").reason
+    assert after(text, "# one\\n# two", "# one\\nrun\\n# two") == "# one\nrun\n# two\n# three\n"
+
+
+def test_the_end_of_a_statement_stays_with_it_when_it_is_wrapped() -> None:
+    text = "function f() {\n  let a = null;\n  go();\n}\n"
+    assert "would end another" in refusal(text, "  let a = null", "  for (;;) {\n    let a = null\n  }").reason
+    assert after("f(a);\n", "f(a", "f({\n  a\n}") == "f({\n  a\n});\n"
+
+
+def test_new_lines_with_quotes_that_the_file_has_in_both_styles_are_refused() -> None:
+    text = 'first("a", \'\')\nsecond("b")\n'
+    old = "first('a', '')\nsecond('b')\n"
+    assert "quotes" in refusal(text, old, f"{old}third('c')\n").reason
+    assert after(text, old, f"{old}third(c)\n") == f"{text}third(c)\n"
+
+
+@pytest.mark.parametrize("sent", ["/* a */\\nb: c;", "some version.\\n    -- step"])
+def test_a_line_break_written_out_behind_a_comment_or_a_sentence_is_refused(sent: str) -> None:
+    line = sent.partition("\\n")[0]
+    assert "written out" in refusal(f"{line}\nx\n", line, sent).reason

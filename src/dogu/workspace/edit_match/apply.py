@@ -60,6 +60,7 @@ class _Weaver:
         self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
         ours = self._keys(range(len(self.rows)))
         self.same = {j: i for i, j in shared_lines(ours, [fold(line) for line in self.new])}
+        self.moved = self._lines_by_text()
 
     def _texts(self) -> tuple[str, str]:
         """Return the model's strings and the file around the place: what each indents a block by."""
@@ -233,11 +234,21 @@ class _Weaver:
     def _body(self, body: str, partner: int | None) -> str:
         row = None if partner is None else self.rows[partner]
         if partner is None or row is None or not row.units:
-            return self.characters.apply(body)
+            return self.moved.get(body.strip()) or self.characters.apply(body)
         sent = row.text.rstrip() if self.pads_lines else row.text
         if row.first == row.last and body == sent.lstrip() and self.at.is_alone(partner):
             return self.at.line(row.first).lstrip()
         return self._merge(row, body) if self._is_garbled(row) else self.characters.apply(body)
+
+    def _lines_by_text(self) -> dict[str, str | None]:
+        """Return what the file has for each line of `old`, but for its spacing; None where it has several for it."""
+        found: dict[str, str | None] = {}
+        for i, row in enumerate(self.rows):
+            if row.units and row.first == row.last and self.at.is_alone(i):
+                text, file = row.text.strip(), self.at.line(row.first).strip()
+                if text.split() == file.split():
+                    found[text] = file if found.get(text, file) == file else None
+        return found
 
     def _is_garbled(self, row: Row) -> bool:
         """Whether the row has, on one line of the file, other characters than the file has there."""

@@ -50,8 +50,8 @@ class CharacterMap:
         self._known = frozenset(place.old)
         self._form: Form | None = _normal_form(place)
         self._words = place.words
-        quotes = [at for at, char in enumerate(place.old) if char == "'"]
-        self._are_apostrophes = all(_is_apostrophe(place.old, at) for at in quotes)
+        self._apostrophes = {quote for quote in _QUOTES if _are_apostrophes(place.old, quote)}
+        self._in_both_styles = {char for char, found in seen.items() if char in found and len(found & _QUOTES) > 1}
         self._curly_in_code = _curly_in_code(place)
 
     def apply(self, body: str, before: str = "", line: str | None = None) -> str:
@@ -62,6 +62,9 @@ class CharacterMap:
         is_code = _is_code(body if line is None else line)
         if is_code and not self._curly_in_code.isdisjoint(body):
             raise UncleanError("a new line has straight quotes where the file's lines have typographic ones")
+        both = self._in_both_styles if line is None else ()
+        if any(char in both and not _is_apostrophe(body, at) for at, char in enumerate(body)):
+            raise UncleanError("a new line has quotes that the file has now in one style, now in the other")
         if self._form is not None:
             body = normalize(self._form, body)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
@@ -98,11 +101,13 @@ class CharacterMap:
             return self._dash(_surroundings(before + body, len(before) + at), file)
         if char == " " and file in _UNSEEN:
             return char
-        if char == "'" and file in _CURLY[char] and self._are_apostrophes and not _is_apostrophe(body, at):
+        if char in self._apostrophes and not _is_apostrophe(body, at):
             return char
         is_other_style = char in _QUOTES and file in _QUOTES
-        if is_other_style and ("\\" in body or _is_apostrophe(body, at)):
+        if is_other_style and (_is_apostrophe(body, at) or "\\'" in body or '\\"' in body):
             return char
+        if is_other_style and "\\" in body:
+            raise UncleanError("a new line has a backslash and quotes that the file has in another style")
         return char if char in _QUOTES and file in body else file
 
     def _dash(self, surroundings: str, file: str) -> str:
@@ -179,6 +184,11 @@ def _opens(before: str) -> bool:
 def _is_apostrophe(text: str, at: int) -> bool:
     """Whether the quote there stands within a word."""
     return text[max(at - 1, 0) : at].isalpha() and text[at + 1 : at + 2].isalpha()
+
+
+def _are_apostrophes(text: str, quote: str) -> bool:
+    """Whether every such quote of the text stands within a word."""
+    return all(_is_apostrophe(text, at) for at, char in enumerate(text) if char == quote)
 
 
 def _are_placed(place: Place, char: str) -> bool:

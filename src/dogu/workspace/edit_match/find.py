@@ -113,10 +113,17 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
         raise UncleanError(
             f"{after.strip()[:20]!r}, behind old_string in its line, would end another: send whole lines"
         )
+    closes = lines[at + 1].lstrip()[:1] in _CLOSERS and _is_open("\n".join(lines[:at]))
     goes_on = len(indent_of(lines[at + 1])) > len(indent_of(lines[at])) or _GOES_ON.match(lines[at + 1])
+    goes_on = goes_on and not closes
     if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
         raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
     return []
+
+
+def _is_open(text: str) -> bool:
+    """Whether more brackets are opened than closed."""
+    return sum(map(text.count, "([{")) > sum(map(text.count, _CLOSERS))
 
 
 def _check_rest(old: str, written: str, rest: str) -> None:

@@ -35,17 +35,19 @@ from dogu.workspace.edit_match.unescape import (
     JSON_STAGE,
     NUMBERS_STAGE,
     Reading,
+    garbled_copy,
     is_garbled_alone,
     is_json,
     readings,
 )
 from dogu.workspace.edit_match.variants import find_variant
-from dogu.workspace.edit_match.verify import check_line_ends, is_broken_itself, still_parses
+from dogu.workspace.edit_match.verify import check_line_ends, check_shift, is_broken_itself, still_parses
 from dogu.workspace.edit_match.views import settle_endings, with_newlines
 from dogu.workspace.text.omission import find_dots, find_omission
 
 LineSpan = tuple[int, int]
 _TELLING_CHARS = 10
+_LONGEST_SHOWN = 80
 _UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
 
@@ -184,7 +186,11 @@ class _Matcher:
 
     def _refuse_garbled(self, wanted: Wanted, found: Found) -> Refused | None:
         """Refuse a `new` that is garbled though `old` isn't, both as they were read."""
-        reason = is_garbled_alone(*(found.read or wanted[:2]), self._text)
+        old, new = found.read or wanted[:2]
+        reason = is_garbled_alone(old, new, self._text)
+        copied = not reason and garbled_copy(old, [piece.body for piece in found.replacements], self._text)
+        if copied:
+            reason = f"a line of new_string is garbled, which the file has so: {copied[:_LONGEST_SHOWN]}"
         if not reason and found.stage == "exact" and self._writes_breaks_out(wanted, found):
             reason = "new_string has \\n written out where its lines should end: send line breaks"
         return Refused(Why.UNCLEAR, found.stage, reason, found.spans) if reason else None
@@ -257,7 +263,7 @@ class _Matcher:
                 omission = self._omission(read)
                 if omission:
                     return Refused(Why.OMISSION, way.stage, omission, outcome.spans)
-                outcome = self._with_whole_lines(outcome)
+                outcome = self._checked(outcome, way)
             if isinstance(outcome, Found):
                 found.append((way, outcome))
             elif outcome is not None and refused is None:
@@ -265,10 +271,12 @@ class _Matcher:
                 refused = Refused(outcome.why, way.stage, reason, outcome.spans)
         return self._choice(found, wanted.new) if found else refused
 
-    def _with_whole_lines(self, found: Found) -> Found | Refused:
-        """What was read anew and then found as it is has passed no check: it must join no lines."""
+    def _checked(self, found: Found, way: Reading) -> Found | Refused:
+        """What was read anew and then found as it is has passed no check: it must join no lines and shift none."""
         try:
             check_line_ends(self._text, found.replacements)
+            if not found.forgiven:
+                check_shift(way.old, way.new)
         except UncleanError as error:
             return Refused(Why.UNCLEAR, found.stage, str(error), found.spans)
         return found
@@ -341,7 +349,8 @@ def _likelier(found: Sequence[tuple[Reading, Found]], sent: str) -> Sequence[tup
         return found[:1]
     json = [one for one in found if one[0].stage == JSON_STAGE]
     same = all(way.old == json[0][0].old for way, _ in found) if json else False
-    return json if same and is_json(sent) else found
+    is_continued = "\\\\n" in sent and '\\"' not in sent  # a backslash, and then a line break or an n
+    return json if same and is_json(sent) and not is_continued else found
 
 
 def _unparsable(stage: str, lines: tuple[LineSpan, ...]) -> Refusal:

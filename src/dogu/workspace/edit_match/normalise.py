@@ -38,9 +38,12 @@ _PIECE_CHARS = 4000
 
 def fold(text: str) -> str:
     """Return the folded text: NFKC, look-alike quotes, dashes and dots made one, no white space, no zero width."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
-    return "".join(text.split())
+    return "".join(look_alike(text).split())
+
+
+def look_alike(text: str) -> str:
+    """Return the text with look-alikes made one and nothing of zero width, its white space kept as such."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
 
 
 def is_blank(text: str) -> bool:

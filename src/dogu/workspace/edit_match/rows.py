@@ -249,11 +249,10 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
 
 def _moves_as_one(at: Rows, new: Sequence[str]) -> bool:
     """Whether nothing but the depth of the block as a whole changes: then that is what is meant."""
-    ours, theirs = ([line for line in lines if line.strip()] for lines in ([row.text for row in at.rows], new))
-    if [fold(line) for line in ours] != [fold(line) for line in theirs]:
+    pairs = [(row.text, line) for row, line in zip(at.rows, new, strict=False)]
+    if len(at.rows) != len(new) or any(fold(here) != fold(there) for here, there in pairs):
         return False
-    shifts = {len(indent_of(there)) - len(indent_of(here)) for here, there in zip(ours, theirs, strict=True)}
-    return len(shifts) == 1
+    return len({len(indent_of(there)) - len(indent_of(here)) for here, there in pairs if here.strip()}) == 1
 
 
 def _base_witness(at: Rows, new: Sequence[str], *, lost_head: bool) -> Iterable[bool]:

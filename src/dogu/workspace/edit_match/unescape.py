@@ -9,7 +9,7 @@ same text in the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
@@ -211,11 +211,13 @@ def _shared_spots(
         at, offset = end, new_end - end
 
 
+_PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
+_FEWEST_CHARS = 8
 _FENCE_MARK = "```"
 _QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1)[^\\]){0,1000}+\1""", re.DOTALL)
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
 # follows begins a line.
-_WRITTEN_BREAK = re.compile(r"[\w;{}()\[\],>:][ \t]*\\n(?:[ \t]|[\w<}\])@#.-])")
+_WRITTEN_BREAK = re.compile(r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S")
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
 _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
     (
@@ -229,7 +231,7 @@ _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, t
     (
         re.compile(r"\\\""),
         re.compile(
-            rf"{_NO_COMMENT}[^\"'`\n]{{0,300}}[=(\[,:]\s*\\\"(?:[^\"'`\n]{{0,300}}\\\"){{1,9}}[^\"'`\n]{{0,300}}$",
+            rf"{_NO_COMMENT}[^\"'`\n]{{0,300}}[=(\[,:|&?+{{]\s*\\\"(?:[^\"'`\n]{{0,300}}\\\"){{1,9}}[^\"'`\n]{{0,300}}$",
             re.MULTILINE,
         ),
         "quotes with a backslash before them",
@@ -238,6 +240,11 @@ _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, t
         re.compile("\u00a0"),
         re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}\w[ \u00a0][-+*/|&:]?=\u00a0", re.MULTILINE),
         "no-break spaces",
+    ),
+    (
+        re.compile("[–—]"),
+        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}[\w)\]] [–—] [\w(][^\n\"'`]{{0,300}};[ \t]*$", re.MULTILINE),
+        "dashes",
     ),
 ]
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
@@ -260,6 +267,29 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
         if garbled.search(new) and not trace.search(old) and not trace.search(text):
             return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
     return ""
+
+
+def garbled_copy(old: str, written: Iterable[str], text: str) -> str:
+    """Return the line of `text` that a line written is a copy of but for escapes, entities or typographic signs; empty
+    for none. Lines that `old` has are meant to change.
+    """
+    known = {line.strip() for line in old.split("\n")}
+    for line in {line.strip() for body in written for line in body.split("\n")} - known:
+        meant = _plain(line)
+        if meant != line and len(meant) >= _FEWEST_CHARS and meant not in known and _is_line(meant, text):
+            return meant
+    return ""
+
+
+def _plain(line: str) -> str:
+    """Return a line without any escapes, entities and typographic signs."""
+    for row in _ESCAPES[3:7] if "\\" in line else ():
+        line = _undone(line, row)
+    return unescape(line).translate(_PLAIN).strip()
+
+
+def _is_line(line: str, text: str) -> bool:
+    return line in text and re.search(rf"^[ \t]*{re.escape(line)}[ \t]*$", text, re.MULTILINE) is not None
 
 
 def _counts(text: str, style: re.Pattern[str]) -> bool:

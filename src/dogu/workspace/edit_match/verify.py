@@ -20,13 +20,16 @@ from textwrap import dedent
 
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.indentation import indent_of
-from dogu.workspace.edit_match.normalise import fold
+from dogu.workspace.edit_match.normalise import fold, look_alike
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
 from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
 
 _LONGEST_PARSED_CHARS = 400_000
 _NO_SIGN = re.compile(r"\w+")
+_TOKENS = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]+|[^\w\s]")
+_SIGN = re.compile(r"[-+*/%&|^=!<>:?]")
+_SPLIT_OPERATOR = re.compile(r"[-+*/%&|^=!<>:?] +[=>&|]")
 _LONG_LINE_CHARS = 5000
 _MARGIN_CHARS = 50
 _QUOTES = str.maketrans('"`', "''")
@@ -38,9 +41,11 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     check_line_ends(place.text, pieces)
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
-    _check_signs(place.old, new, before, after)
+    _check_tokens(place, new, before, after)
+    _check_operators(place, new)
     _check_commas(new, before, after)
     _check_depths(place.old, new, before, after)
+    _check_base(place.old, new, before, after)
 
 
 def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
@@ -102,16 +107,23 @@ def _written(text: str, pieces: Sequence[Replacement], region: tuple[int, int]) 
     return "".join([*out, text[at:end]])
 
 
-def _check_signs(old: str, new: str, before: str, after: str) -> None:
-    """The signs that come and go are those that the model's strings add and take away; a quote is a quote."""
-    head = max(_shared_head(before, after) - _MARGIN_CHARS, 0)
-    tail = max(_shared_head(before[head:][::-1], after[head:][::-1]) - _MARGIN_CHARS, 0)
+def _check_tokens(place: Place, new: str, before: str, after: str) -> None:
+    """The words and signs that come and go are those that the model's strings add and take away; a quote is a quote,
+    and a word that `old_string` has otherwise than the file is the file's.
+    """
+    head = _word_start(before, max(_shared_head(before, after) - _MARGIN_CHARS, 0))
+    backwards = before[head:][::-1], after[head:][::-1]
+    tail = _word_start(backwards[0], max(_shared_head(*backwards) - _MARGIN_CHARS, 0))
     before, after = (text[head : len(text) - tail] for text in (before, after))
-    asked, made = _signs(new), _signs(after)
-    asked.subtract(_signs(old))
-    made.subtract(_signs(before))
-    if any(asked[sign] != made[sign] for sign in {*asked, *made}):
+    words = dict(place.words)
+    asked, made = _tokens(new, words), _tokens(after)
+    asked.subtract(_tokens(place.old, words))
+    made.subtract(_tokens(before))
+    odd = {token for token in {*asked, *made} if asked[token] != made[token]}
+    if any(_NO_SIGN.fullmatch(token) is None for token in odd):
         raise UncleanError("the signs written aren't those that new_string adds and takes away")
+    if odd:
+        raise UncleanError("the words written aren't those that new_string adds and takes away")
 
 
 def _shared_head(one: str, other: str) -> int:
@@ -123,8 +135,26 @@ def _shared_head(one: str, other: str) -> int:
     return low
 
 
-def _signs(text: str) -> Counter[str]:
-    return Counter(_NO_SIGN.sub("", fold(text).translate(_QUOTES)))
+def _word_start(text: str, at: int) -> int:
+    while at and _NO_SIGN.match(text[at - 1]):
+        at -= 1
+    return at
+
+
+def _tokens(text: str, words: dict[str, str] | None = None) -> Counter[str]:
+    """Count the words and the signs, look-alikes made one; `words` are those to be taken for others."""
+    found: list[str] = _TOKENS.findall(look_alike(text).translate(_QUOTES))
+    return Counter([words.get(token, token) for token in found] if words else found)
+
+
+def _check_operators(place: Place, new: str) -> None:
+    """Where `old_string` has blanks within an operator that the file has in one piece, new lines have none so."""
+    split = any(
+        ours and not theirs and _SIGN.match(place.old[left.old_end - 1]) and _SIGN.match(place.old[right.old_start])
+        for (ours, theirs), (left, right) in zip(place.gaps(), pairwise(place.units), strict=True)
+    )
+    if split and any(_SPLIT_OPERATOR.search(line) for line in {*new.split("\n")} - {*place.old.split("\n")}):
+        raise UncleanError("old_string has blanks within operators, and so have new lines")
 
 
 def _check_commas(new: str, before: str, after: str) -> None:
@@ -154,6 +184,36 @@ def _check_depths(old: str, new: str, before: str, after: str) -> None:
             continue
         if _order(ours[i], ours[j]) != _order(theirs[k], theirs[m]):
             raise UncleanError("the new lines can't be indented beside each other as in new_string")
+
+
+def _check_base(old: str, new: str, before: str, after: str) -> None:
+    """Where no line of `new` is as deep as `old` or the file has it, the text begins as deep as what it replaces."""
+    ours, theirs, there = _lines(old), _lines(new), _lines(before)
+    is_shifted = any(indent_of(ours[i]) != indent_of(there[k]) for i, k in _shared(ours, there))
+    if not theirs or not is_shifted or fold(old) == fold(new):
+        return
+    shared = [indent_of(one[i]) == indent_of(theirs[j]) for one in (ours, there) for i, j in _shared(one, theirs)]
+    if not shared or any(shared):
+        return
+    sent, meant = _base(ours), _base(there)
+    if _base(theirs) not in (sent, meant) or (_base(theirs) == meant and _base(_lines(after)) != meant):
+        raise UncleanError("how deep the new lines are to stand can't be told from the lines that match")
+
+
+def check_shift(old: str, new: str) -> None:
+    """Raise `UncleanError` where `new` has all it shares with `old` at another depth, or just its first line."""
+    ours, theirs = _lines(old), _lines(new)
+    pairs = _shared(ours, theirs)
+    if not pairs or fold(old) == fold(new):
+        return
+    is_kept = any(indent_of(ours[i]) == indent_of(theirs[j]) for i, j in pairs)
+    loses_head = pairs[0] == (0, 0) and indent_of(ours[0]) and not indent_of(theirs[0])
+    if loses_head or (not is_kept and _base(ours) != _base(theirs)):
+        raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
+
+
+def _base(lines: Sequence[str]) -> str:
+    return min(map(indent_of, lines), key=len, default="")
 
 
 def _odd_lines(ours: Sequence[str], theirs: Sequence[str]) -> set[str]:
