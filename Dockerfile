@@ -6,10 +6,11 @@ RUN /opt/dogu/bin/pip install --no-cache-dir "/source[mcp,acp,re2]"
 
 FROM python:3.13-slim
 # git for the model's commands, bubblewrap for their sandbox (a container that may not make namespaces uses Landlock).
+# hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends git bubblewrap && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home dogu && mkdir /work && chown dogu /work && chmod 1777 /home/dogu
+    && useradd --create-home --uid 1000 dogu && mkdir /work && chown dogu /work && chmod 1777 /home/dogu
 COPY --from=build /opt/dogu /opt/dogu
 ENV PATH=/opt/dogu/bin:$PATH HOME=/home/dogu
-USER dogu
+USER 1000:1000
 WORKDIR /work
 ENTRYPOINT ["dogu"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import AsyncGenerator
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -178,10 +179,16 @@ def _check_sandbox(settings: Settings) -> Check:
     if sandbox.step.value == "none":
         return Check("sandbox", Health.POOR, say(sandbox.describe()), limits)
     is_best = sandbox.step.value in ("bubblewrap", "seatbelt")
-    advice = "" if is_best else say("Install bubblewrap for the strongest one.")
+    advice = "" if is_best else _better_sandbox()
     described = say(sandbox.describe())
     found = say("{sandbox}. Not enforced: {limits}", sandbox=described, limits=limits) if limits else described
     return Check("sandbox", Health.GOOD if is_best else Health.POOR, found, advice)
+
+
+def _better_sandbox() -> str:
+    if shutil.which("bwrap"):
+        return say("bubblewrap is installed, and this machine or container doesn't let it make namespaces.")
+    return say("Install bubblewrap for the strongest one.")
 
 
 def _check_ripgrep() -> Check:
