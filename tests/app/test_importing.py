@@ -212,3 +212,58 @@ def test_codex_s_sandbox_for_reading_means_plan_whatever_is_asked(machine: Machi
     taken = [each for found in machine.take("codex") for each in found.taken]
     assert [each.value for each in taken if each.key == "tools.approvalMode"] == ["plan"]
     assert read_settings(machine.options).tools.approval_mode == "plan"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        ("./.env", "/.env"),
+        (".env", ".env"),
+        (".env.*", ".env.*"),
+        ("secrets/**", "secrets/**"),
+        ("/abs", "/abs"),
+        ("#x", "\\#x"),
+        ("!x", "\\!x"),
+    ],
+)
+def test_what_claude_code_may_not_read_is_hidden_as_it_says(machine: Machine, pattern: str, line: str) -> None:
+    machine.write("root/.claude/settings.json", {"permissions": {"deny": [f"Read({pattern})"]}})
+    (found,) = machine.take("claude")
+    assert (machine.root / ".dogu" / "not-read.ignore").read_text() == f"{line}\n"
+    assert found.left == []
+
+
+@pytest.mark.parametrize("place", ["home", "root"])
+@pytest.mark.parametrize("pattern", ["../x", "~/.ssh/**", "//etc/shadow", "a\nb"])
+def test_what_lies_elsewhere_can_t_be_hidden_and_is_told(machine: Machine, place: str, pattern: str) -> None:
+    machine.write(f"{place}/.claude/settings.json", {"permissions": {"deny": [f"Read({pattern})"]}})
+    found = machine.take("claude")
+    assert restricting(found) == {f"deny Read({pattern})"}
+
+
+def test_a_wildcard_alone_means_the_tool(machine: Machine) -> None:
+    machine.write("home/.claude/settings.json", {"permissions": {"deny": ["Bash(*)", "WebFetch(*)"]}})
+    machine.take("claude")
+    assert read_settings(machine.options).tools.exclude == ("run_shell_command", "web_fetch")
+
+
+@pytest.mark.parametrize(
+    ("program", "file", "content", "left"),
+    [
+        ("claude", ".claude/settings.json", '{"permissions": ["Bash"]}', "permissions"),
+        ("claude", ".claude/settings.json", '{"permissions": {"deny": {"Bash": true}}}', "permissions.deny"),
+        ("claude", ".claude/settings.json", '{"permissions": {"ask": ["Bash", 7]}}', "permissions.ask"),
+        ("claude", ".claude/settings.json", '{"sandbox": true}', "sandbox"),
+        ("claude", ".claude/settings.json", '{"hooks": []}', ""),
+        ("claude", ".claude/settings.json", '{"hooks": [1]}', "hooks"),
+        ("claude", ".claude/settings.json", '{"disabledMcpjsonServers": "a"}', "disabledMcpjsonServers"),
+        ("codex", ".codex/config.toml", "mcp_servers = 1", "mcp_servers"),
+        ("codex", ".codex/config.toml", "sandbox_workspace_write = 'x'", "sandbox_workspace_write"),
+        ("codex", ".codex/config.toml", "[sandbox_workspace_write]\nreads = ['x']", "sandbox_workspace_write.reads"),
+    ],
+)
+def test_what_is_of_another_kind_may_restrict_and_is_told_so(
+    machine: Machine, program: str, file: str, content: str, left: str
+) -> None:
+    machine.write(f"home/{file}", content)
+    assert restricting(machine.take(program)) == ({left} if left else set())

@@ -33,7 +33,8 @@ def what_there_is(program: str, options: Options) -> list[Found]:
     places = places[:1] if os.path.realpath(options.absolute_root) == os.path.realpath(options.home) else places
     found: list[Found] = []
     for folder, home in places:
-        each = Found(os.path.join(folder, _SOURCES[program]), os.path.join(folder, ".dogu", "settings.json"))
+        target = os.path.join(folder, ".dogu", "settings.json")
+        each = Found(os.path.join(folder, _SOURCES[program]), target, is_users=folder == home)
         _READERS[program](each, folder, home, options.absolute_root)
         if each.taken or each.left or each.read_in_place:
             found.append(each)

@@ -18,10 +18,12 @@ from dogu.app.importing.found import (
     as_texts,
     json_in,
     leave_rest,
+    object_of,
     take_key,
     take_memory,
     take_prompts,
     take_servers,
+    texts_of,
     value_at,
 )
 from dogu.language import told
@@ -86,12 +88,12 @@ def _approved(found: Found, servers: Any, files: list[dict[str, Any]]) -> dict[s
 
 def _take_settings(found: Found, settings: Mapping[str, Any], folder: str) -> None:
     rest = dict(settings)
-    _take_permissions(found, dict(as_object(rest.pop("permissions", None))), folder)
-    for event, hooks in as_object(rest.pop("hooks", None)).items():
+    _take_permissions(found, object_of(found, "permissions", rest.pop("permissions", None)), folder)
+    for event, hooks in object_of(found, "hooks", rest.pop("hooks", None)).items():
         found.taken.append(Taken("hook", event, f"hooks.{event}", hooks))
     if rest.get("disableAllHooks") is True:
         take_key(found, "disableAllHooks", "hooksConfig.enabled", rest.pop("disableAllHooks") is False)
-    sandbox = dict(as_object(rest.pop("sandbox", None)))
+    sandbox = object_of(found, "sandbox", rest.pop("sandbox", None))
     if sandbox.pop("enabled", None) is True:
         take_key(found, "sandbox.enabled", "tools.sandbox", "on")
     leave_rest(found, sandbox, (), "Claude Code", "sandbox.")
@@ -104,7 +106,7 @@ def _take_lists(found: Found, settings: Mapping[str, Any]) -> dict[str, Any]:
     rest = dict(settings)
     rest.pop("enabledMcpjsonServers", None)
     for name in ("disabledMcpjsonServers", "disabledMcpServers"):
-        servers = as_texts(rest.pop(name, None))
+        servers = texts_of(found, name, rest.pop(name, None))
         if servers:
             take_key(found, name, "mcp.excluded", servers)
     for name, key in (("deniedMcpServers", "mcp.excluded"), ("allowedMcpServers", "mcp.allowed")):
@@ -118,7 +120,7 @@ def _take_lists(found: Found, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _take_permissions(found: Found, permissions: dict[str, Any], folder: str) -> None:
     for name in _LISTS:
-        for entry in as_texts(permissions.pop(name, None)):
+        for entry in texts_of(found, f"permissions.{name}", permissions.pop(name, None)):
             _take_rule(found, entry, name, folder)
     mode = permissions.pop("defaultMode", None)
     if mode in _MODES:
@@ -141,15 +143,16 @@ def _take_rule(found: Found, entry: str, name: str, folder: str) -> None:
     key = _LISTS[name]
     tool, opened, rest = entry.partition("(")
     pattern = rest.removesuffix(")") if opened else ""
-    if tool == "Read" and name == "deny" and pattern and not pattern.startswith(("//", "~")):
+    pattern = "" if pattern in ("*", ":*") else pattern  # that is the tool as a whole
+    line = _ignored(pattern, is_users=found.is_users) if tool == "Read" else ""
+    if line and name == "deny":
         file = os.path.join(folder, ".dogu", "not-read.ignore")
-        line = pattern.removeprefix(".")
         known = next((each for each in found.taken if each.file == file), None)
-        text = f"{known.text if known else ''}{line}\n"
+        theirs, text = (f"{known.theirs}, {entry}", f"{known.text}{line}\n") if known else (entry, f"{line}\n")
         if known is not None:
             found.taken.remove(known)
         custom = "context.fileFiltering.customIgnoreFilePaths"
-        found.taken.append(Taken("rule", entry, custom, [file], file, text))
+        found.taken.append(Taken("rule", theirs, custom, [file], file, text))
         return
     try:
         ours = _rule(tool, pattern, is_allowing=name == "allow")
@@ -161,6 +164,15 @@ def _take_rule(found: Found, entry: str, name: str, folder: str) -> None:
         found.left.append(Left(entry, told("needs no rule: reading in the workspace isn't asked about")))
     else:
         found.left.append(Left(f"{name} {entry}", told("can't be said in dogu's settings"), restricts=name != "allow"))
+
+
+def _ignored(pattern: str, *, is_users: bool) -> str:
+    """Return a pattern of theirs as a line of an ignore file, '' where none says it: it is about another folder."""
+    elsewhere = ("//", "~", "..", "/") if is_users else ("//", "~", "..")
+    if pattern.startswith(elsewhere) or not pattern.isprintable():
+        return ""
+    line = pattern[1:] if pattern.startswith("./") else pattern
+    return f"\\{line}" if line.startswith(("#", "!")) else line
 
 
 def _rule(tool: str, pattern: str, *, is_allowing: bool) -> str:

@@ -18,6 +18,7 @@ from dogu.app.importing.found import (
     as_object,
     as_texts,
     leave_rest,
+    object_of,
     take_key,
     take_memory,
     take_prompts,
@@ -47,6 +48,8 @@ _HARMLESS = (
     "background_terminal_max_timeout "
     "commit_attribution experimental_use_unified_exec_tool experimental_compact_prompt_file marketplaces audio realtime"
 ).split()
+# Commands have a temporary folder of their own here, whatever is said of the machine's.
+_OF_WRITING = ("network_access", "writable_roots", "exclude_tmpdir_env_var", "exclude_slash_tmp")
 _HARMLESS_OF_SERVERS = (
     "startup_timeout_sec startup_timeout_ms tool_timeout_sec required env_vars env_http_headers bearer_token_env_var "
     "scopes oauth_resource name experimental_environment command args env cwd url http_headers enabled_tools "
@@ -57,7 +60,7 @@ _HARMLESS_OF_SERVERS = (
 def read_codex(found: Found, folder: str, home: str, _root: str) -> None:
     """Take over what Codex has for the user, or for the folder. Raises `ToolError`."""
     settings = toml_in(found.source)
-    for alias, entry in as_object(settings.pop("mcp_servers", None)).items():
+    for alias, entry in object_of(found, "mcp_servers", settings.pop("mcp_servers", None)).items():
         take_servers(found, {alias: _codex_server(as_object(entry))})
         _take_approvals(found, alias, dict(as_object(entry)))
     if settings.get("model"):
@@ -91,7 +94,7 @@ def _take_choices(found: Found, settings: dict[str, Any]) -> None:
 def _take_approvals(found: Found, alias: str, entry: dict[str, Any]) -> None:
     """Take over which of a server's tools are asked about; what isn't known of the entry may restrict."""
     modes = {"*": entry.pop("default_tools_approval_mode", None)}
-    for tool, of_tool in as_object(entry.pop("tools", None)).items():
+    for tool, of_tool in object_of(found, f"mcp_servers.{alias}.tools", entry.pop("tools", None)).items():
         rest = dict(as_object(of_tool))
         modes[tool] = rest.pop("approval_mode", None)
         leave_rest(found, rest, (), "Codex", f"mcp_servers.{alias}.tools.{tool}.")
@@ -156,12 +159,14 @@ def _take_codex_sandbox(found: Found, settings: dict[str, Any]) -> None:
         is_wide = sandbox == "danger-full-access"
         why = told("say tools.sandbox: off when you want it")
         found.left.append(Left(f"sandbox_mode {sandbox}", why, restricts=not is_wide))
-    writing = as_object(settings.pop("sandbox_workspace_write", None))
+    writing = object_of(found, "sandbox_workspace_write", settings.pop("sandbox_workspace_write", None))
     if sandbox == "workspace-write" and not writing.get("network_access"):
         found.taken.append(Taken("setting", "network_access false", "tools.sandboxAllowedHosts", []))
     if writing.get("writable_roots"):
         roots = as_texts(writing["writable_roots"])
         found.taken.append(Taken("setting", "writable_roots", "tools.sandboxAllowedPaths", roots))
+    unknown = {name: value for name, value in writing.items() if name not in _OF_WRITING}
+    leave_rest(found, unknown, (), "Codex", "sandbox_workspace_write.")
 
 
 def _codex_server(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,10 +39,11 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct):
-    """What there is to take over from one place into the settings file `target`."""
+    """What there is to take over from one place, the user's or a folder's, into the settings file `target`."""
 
     source: str
     target: str
+    is_users: bool
     taken: list[Taken] = msgspec.field(default_factory=list[Taken])
     left: list[Left] = msgspec.field(default_factory=list[Left])
     read_in_place: list[str] = msgspec.field(default_factory=list[str])
@@ -124,7 +125,9 @@ def text_in(file: str) -> str:
         return read_small_file(file, _LARGEST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ToolError(ErrorKind.IO_ERROR, told("{file} is not UTF-8: save it as UTF-8", file=file)) from error
+    except OSError as error:
         raise ToolError(ErrorKind.IO_ERROR, told("{file} can't be read: {error}", file=file, error=error)) from error
 
 
@@ -152,6 +155,26 @@ def as_object(value: Any) -> Mapping[str, Any]:
 def as_texts(value: Any) -> list[str]:
     """Return the texts of a list, none of anything else."""
     return [each for each in cast("list[Any]", value) if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def object_of(found: Found, theirs: str, value: Any) -> dict[str, Any]:
+    """Return an object of theirs; anything else stays behind, for it may have been meant to restrict."""
+    _leave_unless(found, theirs, is_good=isinstance(value, dict) or value in _NOTHING)
+    return {**as_object(value)}
+
+
+def texts_of(found: Found, theirs: str, value: Any) -> list[str]:
+    """Return the texts of a list of theirs; what else it is or holds stays behind, for it may restrict."""
+    texts = as_texts(value)
+    _leave_unless(found, theirs, is_good=texts == value or value in _NOTHING)
+    return texts
+
+
+def _leave_unless(found: Found, theirs: str, *, is_good: bool) -> None:
+    if not is_good:
+        found.left.append(
+            Left(theirs, told("isn't of the kind that is expected there, and may restrict"), restricts=True)
+        )
 
 
 def value_at(values: Mapping[str, Any], name: str) -> Any:
