@@ -66,6 +66,7 @@ ANSWERS: dict[str, Message] = {
     "unknown-content": {"content": [{"type": "text", "text": "known"}, {"type": "hologram", "x": 1}, 5]},
     "bad-image": {"content": [{"type": "image", "data": "not base64!!", "mimeType": "image/png"}]},
     "is-error": {**HELLO, "isError": True},
+    "is-error-text": {**HELLO, "isError": "yes"},
     "null-content": {"content": None},
     "no-content": {},
     "structured-only": {"content": [], "structuredContent": {"n": 5}},
@@ -384,6 +385,8 @@ class HostileServer(_Starts, _Lists, _Unanswered, _Answered):
         if self.fault.startswith("modern"):
             supported = {"supported": ["2026-07-28"], "requested": request["params"]["protocolVersion"]}
             self.send(id=request["id"], error={"code": -32022, "message": "unsupported", "data": supported})
+        elif self.fault == "no-message":
+            self.send(id=request["id"], error={"code": None, "message": None})
         elif self.fault != "hang-init":
             version = "1900-01-01" if self.fault == "bad-version" else request["params"]["protocolVersion"]
             capabilities = {"tools": {"listChanged": True}}
@@ -391,7 +394,10 @@ class HostileServer(_Starts, _Lists, _Unanswered, _Answered):
             self.answer(request, {"protocolVersion": version, "capabilities": capabilities, "serverInfo": about})
 
     def discover(self, request: Message) -> None:
-        """Answer as a server of 2026-07-28."""
+        """Answer as a server of 2026-07-28, or with nothing."""
+        if self.fault.startswith("no-"):
+            self.answer(request, {})
+            return
         capabilities = {"tools": {"listChanged": self.fault == "modern-rug-pull"}}
         fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         self.answer(request, {"supportedVersions": ["2026-07-28"], "capabilities": capabilities, **fresh})
@@ -430,6 +436,10 @@ class HostileServer(_Starts, _Lists, _Unanswered, _Answered):
     def call_none(self, _request: Message, data: bytes) -> None:
         """Answer well."""
         self.raw(data + b"\n")
+
+    def call_batch(self, _request: Message, data: bytes) -> None:
+        """Answer in a list, as 2025-03-26 had it, with a notification beside."""
+        self.raw(b'[{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, ' + data + b"]\n")
 
     def call_sampling_request(self, request: Message, _data: bytes) -> None:
         """Ask the client for all there is, before answering."""

@@ -262,9 +262,14 @@ async def test_an_answer_without_content_is_a_failure(tmp_path: Path, fault: str
         failure_of(await result_of(runtime))
 
 
-async def test_is_error_is_given_to_the_model_as_a_failure(tmp_path: Path):
-    """FM088: isError true."""
-    async with opened(tmp_path, "is-error") as runtime:
+async def test_an_answer_in_a_list_of_messages_is_taken(tmp_path: Path):
+    async with opened(tmp_path, "batch") as runtime:
+        assert (await result_of(runtime)).llm_content == "hello"
+
+
+@pytest.mark.parametrize("fault", [pytest.param("is-error", id="FM088-is-error"), "is-error-text"])
+async def test_is_error_is_given_to_the_model_as_a_failure(tmp_path: Path, fault: str):
+    async with opened(tmp_path, fault) as runtime:
         result = await result_of(runtime)
     assert result.error == ToolFailure(ErrorKind.REMOTE_FAILED, "hello")
 

@@ -243,9 +243,19 @@ async def test_a_tool_with_such_a_pattern_is_taken_and_told(tmp_path: Path):
         assert "not checked here for r__bad: the pattern ^(?!x)" in "\n".join(runtime.notes)
 
 
-async def test_an_answer_that_is_not_as_the_protocol_has_it_is_told_by_its_place(tmp_path: Path):
-    async with served(tmp_path, {}, r={"fault": "no-version", "protocol": "2025-11-25"}) as runtime:
-        assert "its answer is no InitializeResult: serverInfo.version: Field required" in "\n".join(runtime.notes)
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ({"fault": "no-version"}, "its answer is no InitializeResult: serverInfo.version: Field required"),
+        ({"fault": "no-version", "protocol": "2025-11-25"}, "no InitializeResult: serverInfo.version: Field required"),
+        ({"fault": "no-message"}, "it could not be started: an error without a message"),
+    ],
+)
+async def test_an_answer_that_is_not_as_the_protocol_has_it_is_told_by_its_place(
+    tmp_path: Path, server: Mapping[str, Any], why: str
+):
+    async with served(tmp_path, {}, r=server) as runtime:
+        assert why in "\n".join(runtime.notes)
 
 
 def test_without_the_sdk_tools_work_and_what_to_type_is_said(tmp_path: Path):

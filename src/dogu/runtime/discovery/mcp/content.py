@@ -41,7 +41,7 @@ def result_of(server: str, answer: JsonObject) -> ToolResult:
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
     content = text if all(isinstance(part, Text) for part in parts) else parts
     error = None
-    if answer.get("isError") is True:
+    if answer.get("isError") not in (None, False):  # whatever it is otherwise: it isn't said that all went well
         error = ToolFailure(ErrorKind.REMOTE_FAILED, text or f"The MCP server {server} said that the call failed.")
         content = content or error.message
     return ToolResult(content or "(The tool answered nothing.)", _display(parts), error)

@@ -117,7 +117,7 @@ class Connection:
                 raise
             try:
                 await self._session.discover()
-            except MCPError:
+            except (MCPError, ValueError):
                 raise error from None
 
     @property

@@ -58,6 +58,17 @@ def read_line(line: bytes) -> JSONRPCMessage | None:
     return _message(fields)
 
 
+def _messages_of(line: bytes) -> list[bytes]:
+    """Return what a line holds: a message, or several in a list, which 2025-03-26 allowed."""
+    if not line.lstrip().startswith(b"["):
+        return [line]
+    try:
+        found = [bytes(raw) for raw in msgspec.json.decode(line, type=list[msgspec.Raw])]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return [line]
+    return found if found and all(each.startswith(b"{") and b'"jsonrpc"' in each for each in found) else [line]
+
+
 def _decoded(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
@@ -102,7 +113,7 @@ def _object(value: object) -> JsonObject | None:
 def _error(value: object) -> ErrorData:
     fields = _object(value) or {"message": value}
     code = fields.get("code")
-    message = str(fields.get("message"))[:2_000]
+    message = str(fields.get("message") or told("an error without a message"))[:2_000]
     return ErrorData(code=code if isinstance(code, int) else -32603, message=message, data=fields.get("data"))
 
 
@@ -172,6 +183,10 @@ class StdioLink:
                 line.clear()
 
     async def _take(self, line: bytes) -> None:
+        for each in _messages_of(line):
+            await self._take_one(each)
+
+    async def _take_one(self, line: bytes) -> None:
         try:
             message = read_line(line)
         except MalformedLine as error:
