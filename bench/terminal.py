@@ -134,6 +134,12 @@ def _echoes(home: str, root: str) -> None:
     def burst(_request: GeminiRequest) -> Turn:
         return Turn(text=words, pieces=20_000)
 
+    rows = "".join(f"| row {n} | **{n}** | `call({n})` | 日本語 | some words of it |\n" for n in range(6_000))
+    table = "| row | number | call | text | words |\n|---|---|---|---|---|\n" + rows
+
+    def table_burst(_request: GeminiRequest) -> Turn:
+        return Turn(text=table, pieces=20_000)
+
     def flood(request: GeminiRequest) -> Turn:
         if request.responses:
             return Turn(text="over")
@@ -142,6 +148,9 @@ def _echoes(home: str, root: str) -> None:
     with FakeGemini(burst) as server, _talking(home, root, server) as child:
         _say(child, "go", "line 3,")
         _tell_echoes("echo of a key while Markdown bursts", _echo_times(child))
+    with FakeGemini(table_burst) as server, _talking(home, root, server) as child:
+        _say(child, "go", "row 3 ")
+        _tell_echoes("echo of a key while a table bursts", _echo_times(child))
     with FakeGemini(flood) as server, _talking(home, root, server, "--approval-mode", "yolo") as child:
         _say(child, "go", "Shell")
         _tell_echoes("echo of a key while a tool floods", _echo_times(child))

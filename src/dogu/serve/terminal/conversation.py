@@ -92,7 +92,7 @@ class Conversation:
         self._shell = ShellLines(talk.runtime, confirm.own)
         self.show = Show(screen.style, lambda: screen.columns, screen.print, confirm.asked, draws=screen.is_live)
         self._menu = ConnectMenu(talk.connections, screen)
-        self._feed = Feed(self.show.event)
+        self._feed = Feed(self.show.event, lambda: screen.is_typing)
         confirm.settled = self._feed.settled
         self.next: NextSession | None = None
         talk.slash.register(

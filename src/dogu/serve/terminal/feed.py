@@ -57,13 +57,18 @@ class Inbox:
 
 _SLICE_S = 0.004
 _MOST_CHARS = 500
+_MOST_WAITS = 8
 
 
 class Feed:
-    """Takes events as fast as they come; `run` shows them as fast as the user can still type."""
+    """Takes events as fast as they come; `run` shows them as fast as the user can still type.
 
-    def __init__(self, show: Callable[[Event], None]) -> None:
+    `is_typing`: a key was pressed, and what it did isn't drawn yet.
+    """
+
+    def __init__(self, show: Callable[[Event], None], is_typing: Callable[[], bool] = lambda: False) -> None:
         self._show = show
+        self._is_typing = is_typing
         self._events: deque[Event] = deque()
         self._has_events = anyio.Event()
         self._is_settled = anyio.Event()
@@ -86,6 +91,9 @@ class Feed:
             while self._events:
                 self._show_some()
                 await anyio.lowlevel.checkpoint()  # keys are read, and the screen is drawn
+                for _ in range(_MOST_WAITS):  # what a key does goes first
+                    if self._is_typing():
+                        await anyio.lowlevel.checkpoint()
 
     async def settled(self) -> None:
         """Wait until all that came has been shown."""

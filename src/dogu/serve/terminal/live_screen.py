@@ -96,6 +96,7 @@ class LiveScreen:
         self._frame_at = 0.0
         self._is_frame_due = self._is_held = False
         self._had_panel = self._ends_in_gap = False
+        self.is_typing = False
         self._live_frame: object = None
         self._live: StyleAndTextTuples = []
         self._output = FrameOutput(sys.stdout, self.end)
@@ -213,6 +214,7 @@ class LiveScreen:
         self._doings = doings
         try:
             self._app.after_render += self._ask_terminal
+            self._app.after_render += self._note_drawn
             async with anyio.create_task_group() as group:
                 group.start_soon(self._hear_continue)
                 await self._draw()
@@ -354,7 +356,11 @@ class LiveScreen:
         application.key_processor.before_key_press += self._note_key
         return application
 
+    def _note_drawn(self, _app: Any) -> None:
+        self.is_typing = False
+
     def _note_key(self, _processor: Any) -> None:
+        self.is_typing = True
         if not self._asking.takes_keys:  # an answer's own key isn't typing
             self._asking.typed_at = time.monotonic()
         self.hint = ""

@@ -28,6 +28,7 @@ class PlainScreen:
     """Prints lines and reads lines. What was typed before a question stays a message and never answers it."""
 
     is_live = False
+    is_typing = False
 
     def __init__(self, style: Style, out: TextIO | None = None) -> None:
         self.style = style

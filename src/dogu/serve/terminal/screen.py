@@ -48,10 +48,14 @@ class Doings(msgspec.Struct, frozen=True):
 
 
 class Screen(Protocol):
-    """A terminal. Text given to it is painted and harmless already."""
+    """A terminal. Text given to it is painted and harmless already.
+
+    `is_typing`: a key was pressed, and what it did isn't drawn yet.
+    """
 
     style: Style
     is_live: bool
+    is_typing: bool
 
     @property
     def columns(self) -> int:
