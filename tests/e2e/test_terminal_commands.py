@@ -272,3 +272,34 @@ def test_a_picture_is_shown_where_the_terminal_can_and_both_of_it_in_a_diff(prog
         other.until("Done.")
         assert "(PNG, 9 × 9, " in other.text
         assert "\x1b_G" not in other.raw
+
+
+def helping(request: GeminiRequest) -> Turn:
+    if "You are a helper" in request.system:
+        return Turn(text="Three folders.") if request.responses else Turn(calls=[call("list_directory", path=".")])
+    if request.responses:
+        return Turn(text="All is known.")
+    return Turn(calls=[call("run_subagent", task="Count the folders.", description="count folders")])
+
+
+def test_helpers_are_listed_with_what_they_called_and_said(program: Program, terminals: Open):
+    with FakeGemini(helping) as server:
+        terminal = terminals(server)
+        terminal.say("/agents")
+        terminal.until("No helpers yet.")
+        terminal.say("go")
+        terminal.until("All is known.")
+        terminal.say("/agents")
+        terminal.until("❯ 1. Helper: count folders  done · calls: 1")
+        terminal.send("\r")
+        terminal.until(lambda: "ReadFolder  ." in terminal.text.partition("folders (done")[2])
+        terminal.until(lambda: "Three folders." in terminal.text.partition("folders (done")[2])
+        terminal.say("/agents 7")
+        terminal.until("There is no helper 7.")
+
+
+def test_tools_say_what_each_does(program: Program, terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("/tools")
+        terminal.until(lambda: "ReadFile: Read a file and return its content" in " ".join(terminal.text.split()))

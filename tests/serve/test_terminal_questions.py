@@ -397,6 +397,15 @@ async def test_an_edited_command_is_run_as_edited(tmp_path_factory: pytest.TempP
     assert await TerminalConfirm(screen, str(editor))(asked) == Approved("ls")
 
 
+@pytest.mark.parametrize(
+    ("editor", "why"), [("false", "failed (exit 1)"), ("nosuchprogram", "No such file"), ("'", "No closing quotation")]
+)
+async def test_an_editor_that_fails_is_told_and_the_draft_is_kept(editor: str, why: str):
+    screen = ScriptedScreen()
+    assert await TerminalConfirm(screen, editor).write_on("a draft") is None
+    assert why in screen.text
+
+
 async def test_words_changed_within_a_line_are_marked():
     diff = "@@ -1 +1 @@\n-    return alpha + 1\n+    return beta + 1\n"
     few = draw_diff(diff, Style(has_color=True, colors=256), "a.py")

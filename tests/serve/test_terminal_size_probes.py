@@ -96,3 +96,34 @@ async def test_answers_are_taken_in_before_another_program_reads(answering: Size
 def test_an_answer_is_no_key():
     assert ANSWER.fullmatch("\x1b[24;80R")
     assert not ANSWER.search("\x1b[A\x1b[1;5C")
+
+
+async def test_while_the_size_changes_it_is_asked_for_before_a_frame_and_what_is_told_is_drawn_for(
+    answering: SizeProbes,
+):
+    assert not answering.is_unsure(WIDE)
+    assert answering.is_unsure(NARROW), "the next change may be on its way"
+    assert answering.is_awaited
+    answering._changed_at -= 0.2  # pyright: ignore[reportPrivateUsage]  (time has passed)
+    answering._heard_at -= 0.2  # pyright: ignore[reportPrivateUsage]
+    assert answering.is_unsure(NARROW)
+    assert answering.question(NARROW) == QUESTION
+    assert answering.question(NARROW) == "", "one at a time"
+    assert answering.is_awaited
+    answering.told(WIDE, NARROW)
+    assert answering.size(NARROW) == WIDE, "it is another one already, or still"
+    assert answering.misdrawn() is None, "nothing was drawn"
+
+
+async def test_a_size_that_never_settles_is_drawn_for_at_last(answering: SizeProbes):
+    assert not answering.is_unsure(WIDE)
+    assert answering.is_unsure(NARROW)
+    answering._began_to_change_at -= 10  # pyright: ignore[reportPrivateUsage]  (it has changed for so long)
+    assert not answering.is_awaited
+
+
+async def test_of_a_mute_terminal_nothing_is_asked_before_a_frame():
+    size_probes = SizeProbes()
+    assert not size_probes.is_unsure(WIDE)
+    assert size_probes.is_unsure(NARROW)
+    assert size_probes.question(NARROW) == ""

@@ -41,6 +41,16 @@ def test_the_second_column_of_a_table_goes_on_below_itself():
     ]
 
 
+def test_a_row_that_stands_alone_between_longer_ones_goes_on_below_its_second_column():
+    long = "  /undo [CALL | FILE | turn]\n                  take back the last change"
+    assert wrapped(f"{long}\n{TABLE}\n{long}\n  /mode [MODE]    show or set the approval mode", 42).split("\n")[
+        -2:
+    ] == [
+        "  /mode [MODE]    show or set the approval",
+        "                  mode",
+    ]
+
+
 def test_where_a_table_has_no_room_its_second_column_stands_below_the_first():
     assert wrapped(TABLE, 30).split("\n")[:4] == [
         "  /help",

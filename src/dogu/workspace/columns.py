@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 _NARROWEST = 20
@@ -37,10 +38,11 @@ def wrapped(text: str, cells: int, measure: Callable[[str], int] = width) -> str
     """
     lines, pieces = text.split("\n"), list[str]()
     cells = max(_NARROWEST, cells)
-    for start, end in _stretches([_second_column(line, measure) for line in lines]):
-        stretch = lines[start:end]
-        column = _second_column(stretch[0], measure)
-        if len(stretch) > 1 and column and any(measure(line) > cells for line in stretch):
+    columns = [_second_column(line, measure) for line in lines]
+    shared = Counter(columns)  # a row may stand alone between others that are broken by hand
+    for start, end in _stretches(columns):
+        stretch, column = lines[start:end], columns[start]
+        if column and shared[column] > 1 and any(measure(line) > cells for line in stretch):
             pieces += [piece for line in stretch for piece in _row(line, column, cells, measure)]
         else:
             pieces += [piece for line in stretch for piece in _broken(line, _indent(line), cells, measure)]

@@ -72,6 +72,9 @@ async def test_a_job_that_ends_with_its_session_is_listed_read_and_stopped_and_c
             return answer.text
 
         assert "running, ends with this session" in await said("")
+        assert jobs.offers is not None
+        (offer,) = await jobs.offers()
+        assert [each.arguments for each in offer.then] == [f"output {job.pgid}", f"stop {job.pgid}"]
         assert await said(f"output {job.pgid}") == "ready\n"
         assert "ends with it" in await said(f"keep {job.pgid}")
         assert job.is_running

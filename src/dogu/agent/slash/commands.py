@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -40,6 +41,7 @@ def general_commands(
     ]
 
 
+_MOST_SENTENCE_CHARS = 160
 _WIDEST_USAGE = 26  # a longer one has its words below, so that they aren't squeezed at 80 columns
 
 _MODES = {
@@ -64,7 +66,11 @@ class _General:
         return Said("\n".join(_row(usage, text, widest) for usage, text in rows))
 
     async def tools(self, _rest: str) -> Said:
-        return Said("\n".join(f"  {tool.name:<24} {tool.display_name}" for tool in self._runtime.registry))
+        rows = [
+            (tool.name, f"{tool.display_name}: {_first_sentence(tool.description)}") for tool in self._runtime.registry
+        ]
+        widest = min(max((width(name) for name, _ in rows), default=0), _WIDEST_USAGE)
+        return Said("\n".join(_row(name, words, widest) for name, words in rows))
 
     async def modes(self) -> list[Offer]:
         """Offer the approval modes."""
@@ -87,6 +93,11 @@ class _General:
             if prompt.strip():
                 return Send(prompt.strip())
         return Said(say("Approval mode: {mode}", mode=policy.mode.value))
+
+
+def _first_sentence(text: str) -> str:
+    first = " ".join(text.split())[:_MOST_SENTENCE_CHARS]
+    return re.split(r"\. |: |; ", first)[0].rstrip(".")
 
 
 def _row(name: str, text: str, widest: int) -> str:
@@ -154,8 +165,18 @@ _MOST_CHARS = 8_000
 
 def jobs_command(jobs: StoredJobs, own: Callable[[], Sequence[Job]] = tuple) -> SlashCommand:
     """Make it over the folder of jobs; `own` are the session's, of which those that end with it are in no folder."""
-    words = say("what runs in the background")
-    return SlashCommand("jobs", words, _Jobs(jobs, own).run, "[output PID | stop PID | keep PID]")
+    words, found = say("what runs in the background"), _Jobs(jobs, own)
+    return SlashCommand("jobs", words, found.run, "[output PID | stop PID | keep PID]", offers=found.offers)
+
+
+def _job_offer(pid: int, line: str, actions: Sequence[str]) -> Offer:
+    words = {
+        "output": say("show what it printed"),
+        "stop": say("stop it"),
+        "keep": say("let it live on after the session"),
+    }
+    then = tuple(Offer(f"{action} {pid}", words[action]) for action in actions)
+    return Offer(f"output {pid}", line, then=then)
 
 
 class _Jobs:
@@ -177,8 +198,20 @@ class _Jobs:
             case _:
                 return Said(say("/jobs, or /jobs output, stop or keep with a job's number"), is_failure=True)
 
+    async def offers(self) -> list[Offer]:
+        """Offer the jobs, and what can be done with each."""
+        return [_job_offer(*each) for each in await to_thread.run_sync(self._all)]
+
     def _lines(self) -> list[str]:
-        return [*map(job_line, self._stored.all()), *map(own_job_line, self._bound())]
+        return [line for _, line, _ in self._all()]
+
+    def _all(self) -> list[tuple[int, str, list[str]]]:
+        """Return each job's number, its line, and what can be done with it."""
+        stored = [
+            (job.pgid, job_line(job), ["output", *(["stop", "keep"] if job.is_running else [])])
+            for job in self._stored.all()
+        ]
+        return stored + [(job.pgid, own_job_line(job), ["output", "stop"]) for job in self._bound()]
 
     def _bound(self) -> list[Job]:
         return [job for job in self._own() if not job.can_be_kept]

@@ -297,20 +297,23 @@ class TerminalConfirm:
             async with self._screen.outside():
                 return await to_thread.run_sync(self._in_editor, draft, suffix)
         except (OSError, ValueError) as error:
-            editor = visible_line(self._editor)
-            told = say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=error)
-            self._screen.print(wrapped(told, self._screen.columns))
-            return None
+            editor, why = visible_line(self._editor), getattr(error, "strerror", None) or error
+            told = say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=why)
+        except subprocess.CalledProcessError as error:
+            editor, status = visible_line(self._editor), error.returncode
+            told = say("The editor {editor} failed (exit {status}): nothing was taken.", editor=editor, status=status)
+        self._screen.print(wrapped(told, self._screen.columns))
+        return None
 
-    def _in_editor(self, text: str, suffix: str) -> str | None:
+    def _in_editor(self, text: str, suffix: str) -> str:
         with tempfile.NamedTemporaryFile(
             "w+", suffix=suffix, encoding="utf-8", errors="surrogateescape", newline=""
         ) as file:
             file.write(text)
             file.flush()
-            status = subprocess.run([*shlex.split(self._editor), file.name], check=False).returncode
+            subprocess.run([*shlex.split(self._editor), file.name], check=True)
             with open(file.name, encoding="utf-8", errors="surrogateescape", newline="") as saved:
-                return saved.read() if status == 0 else None
+                return saved.read()
 
 
 async def _at_once() -> None:

@@ -13,7 +13,7 @@ import msgspec
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from dogu.agent.events import PromptGiven, TurnCancelled, TurnFailed
+from dogu.agent.events import Event, PromptGiven, TurnCancelled, TurnFailed
 from dogu.agent.loop import Agent
 from dogu.agent.slash import Offer, Said, Send, SlashCommand, SlashCommands
 from dogu.agent.slash.model import Connections
@@ -31,7 +31,7 @@ from dogu.serve.terminal.connect import ConnectMenu
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.feed import Feed, Inbox
 from dogu.serve.terminal.message import Copied, copy_text
-from dogu.serve.terminal.own_commands import AT_ONCE, ShellLines, own_commands
+from dogu.serve.terminal.own_commands import AT_ONCE, Helpers, ShellLines, own_commands
 from dogu.serve.terminal.pictures import picture
 from dogu.serve.terminal.screen import Doings, Message, Screen
 from dogu.serve.terminal.sessions import NextSession, SessionPlace, past_of, session_choice_commands
@@ -92,7 +92,8 @@ class Conversation:
         self._shell = ShellLines(talk.runtime, confirm.own)
         self.show = Show(screen.style, lambda: screen.columns, screen.print, confirm.asked, draws=screen.is_live)
         self._menu = ConnectMenu(talk.connections, screen)
-        self._feed = Feed(self.show.event, lambda: screen.is_typing)
+        self._helpers = Helpers(lambda name: name in talk.runtime.registry)
+        self._feed = Feed(self._shown, lambda: screen.is_typing)
         confirm.settled = self._feed.settled
         self.next: NextSession | None = None
         talk.slash.register(
@@ -107,7 +108,12 @@ class Conversation:
             ),
             SlashCommand("copy", say("copy the last answer to the clipboard"), self._copy),
             self._menu.command(),
+            self._helpers.command(),
         )
+
+    def _shown(self, event: Event) -> None:
+        self._helpers.event(event)
+        self.show.event(event)
 
     async def run(self, first_prompt: str = "", greeting: Sequence[str] = ()) -> ExitCode:
         """Converse until the user leaves."""
@@ -328,6 +334,7 @@ class Conversation:
         self._feed.hurry()
         self.show.end()
         self.show.calls.cancel()
+        self._helpers.cancel()
         self._print(say("Cancelled. Changes already made are kept."), "yellow")
         self._scope.cancel()
         while (message := self._inbox.take_back()) is not None:

@@ -100,3 +100,13 @@ def key_rows(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
         ("!command", say("run it yourself; !!command tells the model, too")),
     ]
     return [row for row in rows if row[0]]
+
+
+def plain_key_rows() -> list[tuple[str, str]]:
+    """Return the same for a terminal that nothing is drawn on: it edits its line itself."""
+    return [
+        ("Enter", say("send; while a turn runs, wait for its end")),
+        ("Ctrl-C", say("cancel what runs")),
+        ("Ctrl-D", say("leave")),
+        ("!command", say("run it yourself; !!command tells the model, too")),
+    ]

@@ -265,6 +265,10 @@ class LiveScreen:
             self._panel = [fit(f"  {key}  {words}", self.columns - 1) for key, words in rows]
         else:
             self._panel = [f"  {key}{' ' * (widest - width_of(key))}{fit(words, room)}" for key, words in rows]
+        most = max(1, self.rows - 2)
+        if len(self._panel) > most:
+            more = say("… {count} more (/keys)", count=len(self._panel) - most + 1)
+            self._panel[most - 1 :] = [fit(f"  {more}", self.columns - 1)]
         self._app.invalidate()
 
     def send(self) -> None:

@@ -1,4 +1,4 @@
-"""What only a terminal has: the commands /quit, /open, /theme and /keys, and `!cmd`, a shell line of the user's own.
+"""What only a terminal has: /quit, /open, /theme, /keys and /agents, and `!cmd`, a shell line of the user's own.
 
 Such a line goes through the same tool, sandbox, limits and journal as the model's. Restrictions (`tools.core`,
 `tools.exclude`) hold for it as well; nothing else asks, because the user typed it. It is shown and not sent to the
@@ -7,20 +7,24 @@ model; `!!cmd` also puts what it printed before the user's next prompt.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from dogu.agent.slash import Offer, Said, SlashCommand
-from dogu.contract import text_of
-from dogu.language import say
+from dogu.contract import ErrorKind, text_of
+from dogu.language import said, say
 from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import Emit
+from dogu.runtime.events import CallFinished, CallStarted, Emit
 from dogu.runtime.runtime import Runtime
-from dogu.serve.terminal.key_names import KEY_ACTIONS, key_rows, keys_problems
+from dogu.serve.terminal.calls import elapsed_words
+from dogu.serve.terminal.key_names import KEY_ACTIONS, key_rows, keys_problems, plain_key_rows
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import THEMES
 from dogu.workspace.columns import padded, width
 
-AT_ONCE = frozenset(("quit", "exit", "open", "theme", "keys", "help"))
+AT_ONCE = frozenset(("quit", "exit", "open", "theme", "keys", "help", "agents"))
 """Commands that needn't wait for the turn under way."""
 
 
@@ -79,15 +83,89 @@ class _Own:
         return Said(told)
 
     async def keys(self, _rest: str) -> Said:
-        rows = key_rows(self._keys)
+        is_drawn = self._screen.is_live
+        rows = key_rows(self._keys) if is_drawn else plain_key_rows()
         widest = max(width(key) for key, _ in rows)
+        shown = [f"  {padded(key, widest)}  {words}" for key, words in rows]
+        if not is_drawn:
+            return Said("\n".join(shown))
         told = say(
             "ui.keys in ~/.dogu/settings.json changes them: {names}", names=", ".join(each.name for each in KEY_ACTIONS)
         )
         problems = [f"ui.keys: {problem}" for problem in keys_problems(self._keys)]
-        return Said("\n".join([*(f"  {padded(key, widest)}  {words}" for key, words in rows), told, *problems]))
+        return Said("\n".join([*shown, told, *problems]))
 
 
+class _Task(msgspec.Struct):
+    """What a helper is given to do, what it called, and how it ended; `outcome` is empty while it works."""
+
+    task: str
+    started: float
+    calls: list[str] = msgspec.field(default_factory=list[str])
+    outcome: str = ""
+    last_words: str = ""
+
+    @property
+    def state(self) -> str:
+        """Say in a few words how it stands."""
+        calls = say("calls: {count}", count=len(self.calls))
+        words = [self.outcome] if self.outcome else [say("working"), elapsed_words(time.monotonic() - self.started)]
+        return " · ".join([*words, calls])
+
+
+class Helpers:
+    """The helpers that the model gave tasks to in this session (`run_subagent`), for `/agents`."""
+
+    def __init__(self, tools: Callable[[str], bool]) -> None:
+        self._has_tool = tools
+        self._helpers: dict[str, _Task] = {}
+
+    def event(self, event: object) -> None:
+        """Take what happened to a call."""
+        match event:
+            case CallStarted(call=call, description=description) if call.name == _HELPER:
+                self._helpers[call.call_id] = _Task(said(description), time.monotonic())
+            case CallStarted(call=call) if helper := self._helpers.get(call.parent):
+                helper.calls.append(f"{event.display_name}  {said(event.description)}")
+            case CallFinished(call=call, result=result) if helper := self._helpers.get(call.call_id):
+                error = result.error
+                helper.last_words = said(error.message) if error else text_of(result.llm_content)
+                is_declined = error is not None and error.kind is ErrorKind.DECLINED
+                helper.outcome = say("declined") if is_declined else say("failed") if error else say("done")
+            case _:
+                pass
+
+    def cancel(self) -> None:
+        """Say of those that work that they were cancelled."""
+        for helper in self._helpers.values():
+            helper.outcome = helper.outcome or say("cancelled")
+
+    def command(self) -> SlashCommand:
+        """Make `/agents`."""
+        return SlashCommand(
+            "agents", say("the helpers that the model gave tasks to"), self._run, "[NUMBER]", offers=self._offers
+        )
+
+    async def _offers(self) -> list[Offer]:
+        return [Offer(str(number), each.task, each.state) for number, each in enumerate(self._helpers.values(), 1)]
+
+    async def _run(self, rest: str) -> Said:
+        helpers = list(self._helpers.values())
+        if not self._has_tool(_HELPER):
+            return Said(say("The model has no helpers here: the settings leave run_subagent out."))
+        if not helpers:
+            return Said(say("No helpers yet. Ask for some, such as “have helpers look through each folder”."))
+        if not rest:
+            return Said("\n".join(f"{at}. {each.task} ({each.state})" for at, each in enumerate(helpers, 1)))
+        if not rest.isdecimal() or not 0 < int(rest) <= len(helpers):
+            return Said(say("There is no helper {number}. /agents lists them.", number=rest), is_failure=True)
+        helper = helpers[int(rest) - 1]
+        calls = [f"  {call}".rstrip() for call in helper.calls]
+        words = ["", helper.last_words] if helper.last_words else []
+        return Said("\n".join([f"{helper.task} ({helper.state})", *calls, *words]))
+
+
+_HELPER = "run_subagent"
 _MOST_SENT_CHARS = 20_000
 
 

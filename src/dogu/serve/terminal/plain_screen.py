@@ -167,7 +167,7 @@ class PlainScreen:
             self._lines.append(line)
             self._changed.set()
         elif line.strip() and self._doings is not None:
-            self._doings.submit(Message(line.strip()))
+            self._doings.submit(Message("/keys" if line.strip() == "?" else line.strip()))
         else:
             self._prompt()
 
