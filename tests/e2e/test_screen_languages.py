@@ -120,9 +120,9 @@ Approval mode: auto_edit
                               what runs
                               in the
                               background
-  /review [WHAT MATTERS]      have the
-  model review the changes that aren't
-  committed
+  /review [WHAT MATTERS]
+      have the model review the changes
+      that aren't committed
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               take back
@@ -145,8 +145,9 @@ Approval mode: auto_edit
                               conversati
                               on, and
                               the files
-  /fork                       copy this
-  session, to continue the copy later
+  /fork
+      copy this session, to continue the
+      copy later
   /memory [show | list | add TEXT |
   refresh]
                               show what
@@ -197,6 +198,9 @@ Approval mode: auto_edit
   /copy
       copy the last answer to the
       clipboard
+  /agents [NUMBER]
+      the helpers that the model gave
+      tasks to
   @path
       reads a file into your prompt
 ›
@@ -269,8 +273,9 @@ Over.
                               バックグラ
                               ウンドで実
                               行中のもの
-  /review [WHAT MATTERS]      コミットし
-  ていない変更をモデルにレビューさせる
+  /review [WHAT MATTERS]
+      コミットしていない変更をモデルにレ
+      ビューさせる
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               最後の変更
@@ -291,8 +296,9 @@ Over.
                               イルをター
                               ンの前まで
                               巻き戻す
-  /fork                       あとで続け
-  られるように、このセッションをコピー
+  /fork
+      あとで続けられるように、このセッ
+      ションをコピー
   /memory [show | list | add TEXT |
   refresh]
                               GEMINI.md
@@ -340,6 +346,9 @@ Over.
       定
   /copy
       直近の回答をクリップボードにコピー
+  /agents [NUMBER]
+      the helpers that the model gave
+      tasks to
   @path
       ファイルをプロンプトに読み込む
 ›
@@ -412,8 +421,9 @@ Over.
                               백그라운드
                               에서 실행
                               중인 작업
-  /review [WHAT MATTERS]      커밋하지
-  않은 변경 사항을 모델에게 검토시킵니다
+  /review [WHAT MATTERS]
+      커밋하지 않은 변경 사항을 모델에게
+      검토시킵니다
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               마지막
@@ -433,8 +443,9 @@ Over.
                               이전으로
                               되감기(대
                               화와 파일)
-  /fork                       나중에
-  이어서 할 수 있도록 이 세션 복사
+  /fork
+      나중에 이어서 할 수 있도록 이 세션
+      복사
   /memory [show | list | add TEXT |
   refresh]
                               GEMINI.md
@@ -479,6 +490,9 @@ Over.
       선택
   /copy
       마지막 답변을 클립보드에 복사
+  /agents [NUMBER]
+      the helpers that the model gave
+      tasks to
   @path
       파일을 프롬프트로 읽어 오기
 ›
@@ -560,6 +574,7 @@ Over.
   /add-dir FOLDER             也在另一个文件夹中工作
   /trust yes | no             选择是否信任此文件夹自带的内容
   /copy                       将上一条回答复制到剪贴板
+  /agents [NUMBER]            the helpers that the model gave tasks to
   @path                       把文件读入提示词
 ›
   gemini-2.5-pro · auto_edit
@@ -639,6 +654,7 @@ Over.
   /add-dir FOLDER             也在另一個資料夾中工作
   /trust yes | no             決定這個資料夾自帶的內容是否與你自己的同樣有效
   /copy                       把最後的回答複製到剪貼簿
+  /agents [NUMBER]            the helpers that the model gave tasks to
   @path                       把檔案讀入提示詞
 ›
   gemini-2.5-pro · auto_edit

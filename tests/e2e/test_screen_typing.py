@@ -120,7 +120,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGE…
   /settings  show and change the sett…
   /jobs      what runs in the backgro…
-  1/31
+  1/32
   gemini-2.5-pro
 """,
                     80: """\
@@ -133,7 +133,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGENTS.md for this folder, from what is in …
   /settings  show and change the settings
   /jobs      what runs in the background
-  1/31
+  1/32
   gemini-2.5-pro
 """,
                     200: """\
@@ -146,7 +146,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /init      have the model write AGENTS.md for this folder, from what is in it
   /settings  show and change the settings
   /jobs      what runs in the background
-  1/31
+  1/32
   gemini-2.5-pro
 """,
                 }
@@ -198,9 +198,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                               what runs
                               in the
                               background
-  /review [WHAT MATTERS]      have the
-  model review the changes that aren't
-  committed
+  /review [WHAT MATTERS]
+      have the model review the changes
+      that aren't committed
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
                               take back
@@ -223,8 +223,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                               conversati
                               on, and
                               the files
-  /fork                       copy this
-  session, to continue the copy later
+  /fork
+      copy this session, to continue the
+      copy later
   /memory [show | list | add TEXT |
   refresh]
                               show what
@@ -275,6 +276,9 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /copy
       copy the last answer to the
       clipboard
+  /agents [NUMBER]
+      the helpers that the model gave
+      tasks to
   @path
       reads a file into your prompt
 ›
@@ -296,7 +300,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /jobs [output PID | stop PID | keep PID]
                               what runs in the background
   /review [WHAT MATTERS]      have the model review the changes that aren't
-  committed
+                              committed
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               take back the last change
   /redo [CALL] [--unsure] [--force]
@@ -329,6 +333,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /trust yes | no             say whether what this folder brings counts like
                               your own
   /copy                       copy the last answer to the clipboard
+  /agents [NUMBER]            the helpers that the model gave tasks to
   @path                       reads a file into your prompt
 ›
   offline
@@ -372,6 +377,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /add-dir FOLDER             work in another folder, too
   /trust yes | no             say whether what this folder brings counts like your own
   /copy                       copy the last answer to the clipboard
+  /agents [NUMBER]            the helpers that the model gave tasks to
   @path                       reads a file into your prompt
 ›
   offline
