@@ -302,4 +302,4 @@ def test_tools_say_what_each_does(program: Program, terminals: Open):
     with FakeGemini(answer) as server:
         terminal = terminals(server)
         terminal.say("/tools")
-        terminal.until(lambda: "ReadFile: Read a file and return its content" in " ".join(terminal.text.split()))
+        terminal.until(lambda: "read_file reads a file" in " ".join(terminal.text.split()))

@@ -66,9 +66,7 @@ class _General:
         return Said("\n".join(_row(usage, text, widest) for usage, text in rows))
 
     async def tools(self, _rest: str) -> Said:
-        rows = [
-            (tool.name, f"{tool.display_name}: {_first_sentence(tool.description)}") for tool in self._runtime.registry
-        ]
+        rows = [(tool.name, _tool_words(tool.name, tool.description)) for tool in self._runtime.registry]
         widest = min(max((width(name) for name, _ in rows), default=0), _WIDEST_USAGE)
         return Said("\n".join(_row(name, words, widest) for name, words in rows))
 
@@ -93,6 +91,37 @@ class _General:
             if prompt.strip():
                 return Send(prompt.strip())
         return Said(say("Approval mode: {mode}", mode=policy.mode.value))
+
+
+_TOOLS = {
+    "list_directory": sentence("lists a folder"),
+    "read_file": sentence("reads a file"),
+    "read_many_files": sentence("reads several files at once"),
+    "glob": sentence("finds files by their names"),
+    "grep_search": sentence("searches in files"),
+    "replace": sentence("changes text in a file"),
+    "edit_lines": sentence("changes lines of a file"),
+    "apply_patch": sentence("changes several files by a patch"),
+    "write_file": sentence("writes a whole file"),
+    "edit_notebook": sentence("changes a cell of a notebook"),
+    "run_shell_command": sentence("runs a command"),
+    "background_jobs": sentence("lists background jobs, and reads what they printed"),
+    "send_input": sentence("types into a running command"),
+    "stop_background_job": sentence("stops a background job"),
+    "web_fetch": sentence("reads web pages"),
+    "google_web_search": sentence("searches the web"),
+    "write_todos": sentence("keeps the plan that Ctrl-T shows"),
+    "ask_user": sentence("asks you a question"),
+    "run_subagent": sentence("gives a task to a helper (/agents)"),
+    "save_memory": sentence("remembers something for all sessions"),
+    "activate_skill": sentence("reads a skill's instructions"),
+    "find_tools": sentence("finds further tools"),
+}
+"""What our tools do, said to the user; others say it themselves."""
+
+
+def _tool_words(name: str, description: str) -> str:
+    return say(_TOOLS[name]) if name in _TOOLS else _first_sentence(description)
 
 
 def _first_sentence(text: str) -> str:
