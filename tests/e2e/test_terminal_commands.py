@@ -288,7 +288,7 @@ def test_helpers_are_listed_with_what_they_called_and_said(program: Program, ter
         terminal.say("/agents")
         terminal.until("No helpers yet.")
         terminal.say("go")
-        terminal.until("All is known.")
+        terminal.until(lambda: "All is known." in terminal.text and "Esc cancels" not in terminal.text)
         terminal.say("/agents")
         terminal.until("❯ 1. Helper: count folders  done · calls: 1")
         terminal.send("\r")

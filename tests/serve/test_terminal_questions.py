@@ -34,6 +34,7 @@ class ScriptedScreen:
     """A screen whose user answers as scripted; '⏎' takes the default. `menus` are those shown, `printed` what was."""
 
     is_live = False
+    is_typing = False
     columns, rows = 80, 24
 
     def __init__(self, *answers: str | None) -> None:

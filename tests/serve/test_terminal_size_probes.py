@@ -104,8 +104,8 @@ async def test_while_the_size_changes_it_is_asked_for_before_a_frame_and_what_is
     assert not answering.is_unsure(WIDE)
     assert answering.is_unsure(NARROW), "the next change may be on its way"
     assert answering.is_awaited
-    answering._changed_at -= 0.2  # pyright: ignore[reportPrivateUsage]  (time has passed)
-    answering._heard_at -= 0.2  # pyright: ignore[reportPrivateUsage]
+    answering._changed_at -= 0.2
+    answering._heard_at -= 0.2
     assert answering.is_unsure(NARROW)
     assert answering.question(NARROW) == QUESTION
     assert answering.question(NARROW) == "", "one at a time"
@@ -118,7 +118,7 @@ async def test_while_the_size_changes_it_is_asked_for_before_a_frame_and_what_is
 async def test_a_size_that_never_settles_is_drawn_for_at_last(answering: SizeProbes):
     assert not answering.is_unsure(WIDE)
     assert answering.is_unsure(NARROW)
-    answering._began_to_change_at -= 10  # pyright: ignore[reportPrivateUsage]  (it has changed for so long)
+    answering._began_to_change_at -= 10
     assert not answering.is_awaited
 
 
