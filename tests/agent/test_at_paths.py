@@ -2,7 +2,8 @@
 
 import pytest
 
-from dogu.agent.at_paths import at_paths
+from dogu.agent.at_paths import at_paths, typed_text
+from dogu.contract import Text
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,9 @@ from dogu.agent.at_paths import at_paths
 )
 def test_the_paths_of_a_prompt(prompt: str, expected: list[list[str]]):
     assert at_paths(prompt) == expected
+
+
+@pytest.mark.parametrize("read", ["The files named above:", "The resource a:text://x named above:"])
+def test_what_was_typed_is_known_beside_what_was_read(read: str):
+    assert typed_text("see @a.md") == "see @a.md"
+    assert typed_text([Text(f"see @a.md\n\n{read}"), Text("--- a.md ---\none")]) == "see @a.md"

@@ -37,7 +37,7 @@ async def test_a_session_is_listed_loaded_with_its_past_and_goes_on(program: Pro
     with FakeGemini(turns) as server:
         async with connected_process(program, Editor(), server) as connection:
             session = await new_session(connection, program.root)
-            await ask(connection, session, "what does it say")
+            await ask(connection, session, "what does it say @a.txt")
         again = Editor()
         async with connected_process(program, again, server) as connection:
             listed = await connection.list_sessions(cwd=str(program.root))
@@ -46,12 +46,12 @@ async def test_a_session_is_listed_loaded_with_its_past_and_goes_on(program: Pro
             await again.until(lambda: "It says one." in again.said())
             await ask(connection, session, "and now")
         history = server.requests[2].contents
-    assert [(row.session_id, row.title) for row in listed.sessions] == [(session, "what does it say")]
+    assert [(row.session_id, row.title) for row in listed.sessions] == [(session, "what does it say @a.txt")]
     assert listed.sessions[0].cwd == str(program.root)
     assert elsewhere.sessions == []
     assert loaded.modes.current_mode_id == "default"
-    assert [update.title for update in again.of_kind("session_info_update")] == ["what does it say"]
-    assert again.of_kind("user_message_chunk")[0].content.text == "what does it say"
+    assert [update.title for update in again.of_kind("session_info_update")] == ["what does it say @a.txt"]
+    assert again.of_kind("user_message_chunk")[0].content.text.startswith("what does it say @a.txt")
     assert again.call("a.txt").status == "completed"
     assert again.said().endswith("Still one.")
     assert [content["role"] for content in history] == ["user", "model", "user", "model", "user"]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
-from dogu.contract.content import Content, Part, Text, parts_of
+from dogu.contract.content import Content, Part, Text, parts_of, text_of
 from dogu.contract.errors import ToolError
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import Emit, emit_nothing
@@ -19,6 +19,11 @@ from dogu.runtime.events import Emit, emit_nothing
 _AT = re.compile(r"""(?:(?<=^)|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"'`])+))""")
 _MOST_CHARS = 256_000  # what the user names is wanted
 _CLOSING = ".,;:!?)]}、。，；：！？）】」』"
+
+
+def typed_text(content: Content) -> str:
+    """Return what the user typed of a prompt, without what its `@` read into it."""
+    return re.split(r"\n\nThe (?:files|resource \S+) named above:", text_of(content), maxsplit=1)[0]
 
 
 def at_paths(prompt: str) -> list[list[str]]:

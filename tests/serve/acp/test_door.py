@@ -150,6 +150,21 @@ async def test_an_open_session_is_opened_again_in_its_own_folder_only(tmp_path: 
     assert f"worked in {folder}, not here" in more["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("servers", "why"),
+    [
+        ([{"name": "x"}], "mcpServers: an entry isn't understood"),
+        ([7], "mcpServers: an entry isn't understood"),
+        ([{"name": "x", "command": "a", "args": [], "env": []}] * 2, "Two MCP servers are named x"),
+    ],
+)
+async def test_a_server_of_the_editor_is_never_dropped_in_silence(tmp_path: Path, servers: list[Any], why: str):
+    async with connected(tmp_path, Fails()) as (client, folder):
+        refused = await client.ask("session/new", cwd=folder, mcpServers=servers)
+    assert refused["error"]["code"] == -32602
+    assert why in refused["error"]["message"]
+
+
 async def test_a_defect_behind_an_open_session_ends_that_session_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

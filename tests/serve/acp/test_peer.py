@@ -34,7 +34,10 @@ class Other:
         self._read = b""
 
     async def say(self, **message: Any) -> None:
-        await write_all(self._line.fileno(), json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        await self.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    async def send(self, line: bytes) -> None:
+        await write_all(self._line.fileno(), line + b"\n")
 
     async def hear(self) -> dict[str, Any]:
         while b"\n" not in self._read:
@@ -144,6 +147,23 @@ async def test_a_message_over_the_limit_is_refused_and_the_next_one_read(monkeyp
         assert "longer than" in (await other.hear())["error"]["message"]
         await other.say(id=2, method="x")
         assert (await other.hear())["id"] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "answered"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"x","params":"\xff"}', 7),
+        (b'{"jsonrpc": "2.0", "method": "x", "id": "a-1", "params": }', "a-1"),
+        (b'{"jsonrpc":"2.0","id":7,"result":"\xff"}', None),
+        (b'{"jsonrpc":"2.0","method":"x","params":{"id":7,"y":"\xff"}}', None),
+        (b"no request", None),
+    ],
+)
+async def test_a_request_that_can_t_be_read_is_refused_by_its_id(line: bytes, answered: object):
+    async with connected() as (_, other):
+        await other.send(line)
+        heard = await other.hear()
+    assert (heard["id"], heard["error"]["code"]) == (answered, -32700)
 
 
 async def test_much_is_sent_to_a_slow_reader_without_blocking():

@@ -7,10 +7,10 @@ from collections.abc import Generator
 
 import msgspec
 
+from dogu.agent.at_paths import typed_text
 from dogu.agent.events import PromptGiven, RecordedEvent, Rewound, SessionForked, StateChanged, UnknownEvent, sum_usage
 from dogu.agent.session.codec import EventReader
 from dogu.agent.session.lines import kind_of, parse_line, raw_lines
-from dogu.contract.content import text_of
 from dogu.models.events import Usage
 from dogu.runtime.session_folder import RECORD_NAME, SUMMARY_NAME
 from dogu.workspace.private_file import read_private_file, write_private_file
@@ -118,7 +118,7 @@ def _add(summary: RecordSummary, reader: EventReader, raw: bytes) -> None:
 def _add_event(summary: RecordSummary, time_s: float, event: RecordedEvent) -> None:
     match event:
         case PromptGiven(content=content, turn=turn):
-            text = " ".join(text_of(content).split())[:_MOST_PROMPT_CHARS]
+            text = " ".join(typed_text(content).split())[:_MOST_PROMPT_CHARS]
             summary.turns.append(TurnSummary(turn, text, time_s))
         case StateChanged(model=model):
             summary.model = model

@@ -113,6 +113,9 @@ class Door:
             problems = cast("list[Json]", error.errors())[:3]
             told = [f"{'.'.join(map(str, problem['loc'])) or '(all)'}: {problem['msg']}" for problem in problems]
             raise RpcError(INVALID_PARAMS, f"{method}: {'; '.join(told)}") from error
+        wanted = cast("Json", params).get("mcpServers") if isinstance(params, dict) else None
+        if isinstance(wanted, list) and len(cast("list[Json]", wanted)) != len(taken.mcp_servers or ()):
+            raise RpcError(INVALID_PARAMS, say("{method}: mcpServers: an entry isn't understood.", method=method))
         return await answer(taken)
 
     async def _initialize(self, params: schema.InitializeRequest) -> Answer:
@@ -331,6 +334,8 @@ def _entries(servers: Any) -> dict[str, Json]:
     """The client's MCP servers as entries of the settings."""
     entries: dict[str, Json] = {}
     for server in servers:
+        if server.name in entries:
+            raise RpcError(INVALID_PARAMS, say("Two MCP servers are named {name}.", name=server.name))
         kind = getattr(server, "type", "stdio")
         if kind in ("http", "sse"):
             headers = {header.name: header.value for header in server.headers}
