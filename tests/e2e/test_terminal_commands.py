@@ -303,3 +303,17 @@ def test_tools_say_what_each_does(program: Program, terminals: Open):
         terminal = terminals(server)
         terminal.say("/tools")
         terminal.until(lambda: "read_file reads a file" in " ".join(terminal.text.split()))
+
+
+def test_a_prompt_may_begin_with_a_path_and_a_command_may_be_but_begun(program: Program, terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("/usr/bin/env fails")
+        terminal.until("Heard: /usr/bin/env fails")
+        terminal.until(lambda: "Esc cancels" not in terminal.text)
+        terminal.say("/sta")
+        terminal.until("› /stats")
+        terminal.say("/ren")
+        terminal.until(lambda: any(line == "› /rename" for line in terminal.lines))
+        terminal.send("a name\r")
+        terminal.until("This session is now named a name.")

@@ -19,7 +19,7 @@ from prompt_toolkit.layout import BufferControl, Layout, Window
 from prompt_toolkit.output import DummyOutput
 
 from dogu.agent.at_paths import at_paths
-from dogu.agent.slash import Said, SlashCommand, SlashCommands
+from dogu.agent.slash import Offer, Said, SlashCommand, SlashCommands
 from dogu.contract import Blob
 from dogu.serve.terminal.completion import FileIndex, FolderHistory, InputCompleter, may_complete, quoted
 from dogu.serve.terminal.input_keys import KEY_ACTIONS, InputKeys, key_sequence, keys_of
@@ -264,3 +264,43 @@ def test_keys_erase_and_pass_what_is_seen_as_one_character(cluster: str):
     assert typed(text + HOME + RIGHT + DELETE) == f"a|{cluster}"
     assert typed(text + HOME + RIGHT + "\x04") == f"a|{cluster}"
     assert typed(text + BACKSPACE * 5 + LEFT + RIGHT) == "|"
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [
+        ("/mo", "/model"),  # the other one has a key of its own
+        ("/mod", "/model"),
+        ("/mode", "/mode"),
+        ("/ren", "/rename "),  # more is needed
+        ("/us", "/stats"),  # as another agent calls it
+        ("/usage", "/usage"),
+        ("/m", "/m"),
+        ("/zz", "/zz"),
+        ("/mo plan", "/mo plan"),
+        ("/mo/x", "/mo/x"),
+        ("mo", "mo"),
+        ("", ""),
+    ],
+)
+def test_enter_takes_the_first_command_that_is_offered_for_one_that_is_begun(tmp_path: Path, typed: str, sent: str):
+    async def run(_rest: str) -> Said:
+        return Said("")
+
+    async def offers() -> list[Offer]:
+        return []
+
+    completer = InputCompleter(FileIndex(str(tmp_path)))
+    completer.use(
+        SlashCommands(
+            [
+                SlashCommand("mode", "", run, "[MODE]"),
+                SlashCommand("model", "", run, "[NAME]"),
+                SlashCommand("rename", "", run, "NAME"),
+                SlashCommand("trust", "", run, "yes | no", offers=offers),
+                SlashCommand("stats", "", run),
+            ]
+        )
+    )
+    assert completer.whole(typed) == sent
+    assert completer.whole("/tru") == "/trust"

@@ -23,7 +23,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 
-from dogu.agent.slash import OTHER_NAMES, SlashCommands
+from dogu.agent.slash import OTHER_NAMES, SlashCommand, SlashCommands
 from dogu.serve.terminal.cells import fit, width_of
 from dogu.serve.terminal.style import Style
 from dogu.workspace import fs
@@ -198,12 +198,20 @@ def _is_spread(name: str, wanted: str) -> bool:
     return all(letter in letters for letter in wanted)
 
 
+_FEWEST_TYPED = 2  # of a name that Enter takes for the first that is offered
+_NAME = re.compile(r"[a-z][a-z-]*")
+_WITH_A_KEY = frozenset(("mode",))
 _AT = re.compile(r"""(?:^|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]*)|'([^'\n]*)|((?:\\.|[^\s\\"'`])*))$""")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@~=%-]*[A-Za-z0-9_/+@~=%-]")
 
 
-def completion_lines(state: CompletionState, style: Style, columns: int, rows: int) -> list[str]:
-    """Return the painted lines of what may be completed: two columns around the chosen one, and how many there are."""
+def completion_lines(
+    state: CompletionState, style: Style, columns: int, rows: int, *, takes_first: bool = False
+) -> list[str]:
+    """Return the painted lines of what may be completed: two columns around the chosen one, and how many there are.
+
+    `takes_first`: Enter takes the first of them where none is chosen.
+    """
     completions = state.completions
     at = state.complete_index or 0
     first = max(0, min(at - rows // 2, len(completions) - rows))
@@ -213,7 +221,7 @@ def completion_lines(state: CompletionState, style: Style, columns: int, rows: i
     side = min(widest, columns // 2 if has_meta else columns - 4)
     lines: list[str] = []
     for number, each in enumerate(shown, first):
-        is_chosen = state.complete_index == number
+        is_chosen = number == (0 if takes_first and state.complete_index is None else state.complete_index)
         name = fit(each.display_text, side)
         name += " " * (side - width_of(name))
         left = columns - side - 6
@@ -242,6 +250,20 @@ class InputCompleter(Completer):
         """Complete these commands from now on."""
         self._commands = commands
 
+    def whole(self, text: str) -> str:
+        """Return a `/` command that is but begun with the name of the first one that is offered for it, else the text.
+
+        One that needs more than its name ends with a blank.
+        """
+        name = text.removeprefix("/")
+        if not text.startswith("/") or len(name) < _FEWEST_TYPED or not _NAME.fullmatch(name):
+            return text
+        if self._commands.get(name) is not None or not (fitting := self._fitting(name)):
+            return text
+        first = fitting[0]
+        needs_more = first.arguments and not first.arguments.startswith("[") and first.offers is None
+        return f"/{first.name} " if needs_more else f"/{first.name}"
+
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Return what fits; runs in a thread of its own."""
         before = document.text_before_cursor
@@ -263,15 +285,21 @@ class InputCompleter(Completer):
             for words in command.complete(start) if command is not None else ():
                 yield Completion(words, start_position=-len(start), display=visible_line(words))
             return
-        other = next((ours for theirs, ours in OTHER_NAMES.items() if name and theirs.startswith(name)), "")
-        fitting = [command for command in self._commands if command.name.startswith(name)]
-        for command in fitting or [command for command in self._commands if command.name == other]:
+        for command in self._fitting(name):
             yield Completion(
                 f"{command.name} " if command.arguments else command.name,
                 start_position=-len(name),
                 display=visible_line(f"/{command.name}"),
                 display_meta=visible_line(command.help),
             )
+
+    def _fitting(self, name: str) -> list[SlashCommand]:
+        """Return the commands that begin so; where none does, the one that another agent calls so."""
+        fitting = [command for command in self._commands if command.name.startswith(name)]
+        if not fitting:
+            other = next((ours for theirs, ours in OTHER_NAMES.items() if name and theirs.startswith(name)), "")
+            fitting = [command for command in self._commands if command.name == other]
+        return sorted(fitting, key=lambda command: command.name in _WITH_A_KEY) if name else fitting
 
 
 def quoted(path: str) -> str:

@@ -216,7 +216,8 @@ class Conversation:
         text = message.text
         if await self._menu.takes(text):
             return
-        if text.startswith("/") and not message.blobs:
+        is_path = "/" in text[1:].partition(" ")[0]  # a prompt may begin with one
+        if text.startswith("/") and not is_path and not message.blobs:
             self._echo(message)
             await self._command(message)
         elif text.startswith("!") and text.strip("! "):

@@ -16,8 +16,9 @@ import msgspec
 from prompt_toolkit.application import Application
 from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, Never, has_completions
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
@@ -41,7 +42,7 @@ from dogu.language import say
 from dogu.serve.terminal.asking import Asking
 from dogu.serve.terminal.cells import fit, indented, width_of
 from dogu.serve.terminal.choices import Menu
-from dogu.serve.terminal.completion import completion_lines, may_complete
+from dogu.serve.terminal.completion import InputCompleter, completion_lines, may_complete
 from dogu.serve.terminal.input_keys import InputKeys
 from dogu.serve.terminal.key_names import key_rows
 from dogu.serve.terminal.message import Draft
@@ -80,7 +81,7 @@ class LiveScreen:
         self,
         style: Style,
         history: History,
-        completer: Completer,
+        completer: InputCompleter,
         ways: ScreenWays = _USUAL,
         *,
         finds_theme: bool = False,
@@ -89,6 +90,7 @@ class LiveScreen:
         self.hint = ""
         self._keys = ways.keys
         self._notifies = ways.notifies
+        self._completer = completer
         self._panel: list[str] = []
         self.draft = Draft()
         self._doings: Doings | None = None
@@ -273,7 +275,10 @@ class LiveScreen:
 
     def send(self) -> None:
         """Send what stands in the input box."""
-        text = self.buffer.text
+        text = self._completer.whole(self.buffer.text)
+        if text.startswith("/") and text.endswith(" ") and text != self.buffer.text:
+            self.buffer.document = Document(text)
+            return
         message = self.draft.message(text)
         if not message.text and not message.blobs:
             return
@@ -427,7 +432,10 @@ class LiveScreen:
         state = self.buffer.complete_state
         if state is None:
             return []
-        return _drawn("\n".join(completion_lines(state, self.style, self.columns, _MOST_COMPLETIONS)))
+        text = self.buffer.text
+        takes_first = self._completer.whole(text) != text
+        lines = completion_lines(state, self.style, self.columns, _MOST_COMPLETIONS, takes_first=takes_first)
+        return _drawn("\n".join(lines))
 
     def _bottom_text(self) -> StyleAndTextTuples:
         if self._panel:
