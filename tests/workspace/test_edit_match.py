@@ -909,7 +909,7 @@ def test_a_line_that_moves_keeps_its_spacing() -> None:
 
 def test_operators_that_old_string_has_apart_are_written_by_nobody() -> None:
     text = "a := 1\nif a == 2 {\n}\n"
-    assert "operators" in refusal(text, "a: = 1\nif a = = 2 {\n", "a: = 1\nb: = 3\nif a = = 2 {\n").reason
+    assert "beside signs" in refusal(text, "a: = 1\nif a = = 2 {\n", "a: = 1\nb: = 3\nif a = = 2 {\n").reason
     assert after(text, "a: = 1\nif a = = 2 {\n", "a: = 1\nstop()\nif a = = 2 {\n") == text.replace("if", "stop()\nif")
 
 
@@ -919,7 +919,7 @@ def test_operators_that_old_string_has_apart_are_written_by_nobody() -> None:
         ('# the "a" file', '# the \\"a\\" file'),
         ("if (a && b < c)", "if (a &amp;&amp; b &lt; c)"),
         ("match = find(/\\d+/)", "match = find(/\\\\d+/)"),
-        ("say('hello')", "say(‘hello’)"),
+        ("# say 'hello'", "# say ‘hello’"),
         ("rest = all - some", "rest = all — some"),
     ],
 )
@@ -954,3 +954,56 @@ def test_new_lines_with_quotes_that_the_file_has_in_both_styles_are_refused() ->
 def test_a_line_break_written_out_behind_a_comment_or_a_sentence_is_refused(sent: str) -> None:
     line = sent.partition("\\n")[0]
     assert "written out" in refusal(f"{line}\nx\n", line, sent).reason
+
+
+def test_a_line_that_lacks_its_sign_in_old_string_alone_gets_it_once() -> None:
+    text = "jobs:\n  build:\n    with:\n      depth: 1\n    steps: here\n"
+    old = "  build:\n    with\n      depth: 1\n    steps: here\n"
+    new = "  build:\n    with:\n      depth: 2\n    steps: here\n"
+    assert after(text, old, new) == text.replace("depth: 1", "depth: 2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("\n  b();\n  c();", "  b();\n  d();", "a();\n  b();\n  d();\ne();\n"),
+        ("\n  b();\n  c();", "  x();\n  c();", "a();\n  x();\n  c();\ne();\n"),
+        ("  b();\n  c();\n", "  x();\n  c();", "a();\n  x();\n  c();\ne();\n"),
+        ("\n  b();", "; b();", "a();; b();\n  c();\ne();\n"),
+        ("  c();\n", "  d(", "a();\n  b();\n  d(e();\n"),
+    ],
+)
+def test_a_line_break_that_new_string_lacks_beside_a_line_it_keeps_stays(old: str, new: str, wanted: str) -> None:
+    assert after("a();\n  b();\n  c();\ne();\n", old, new) == wanted
+
+
+def test_a_line_break_without_which_the_text_cannot_be_parsed_stays() -> None:
+    found = match_edit("a = 1\nb = 2\n", "a = 1\n", "a = 3", path="x.py")
+    assert isinstance(found, Edit)
+    assert [piece.body for piece in found.replacements] == ["a = 3"]
+    assert found.replacements[0].end == 5
+
+
+def test_a_line_that_stands_beside_old_string_is_not_written_twice() -> None:
+    text = "first_of_all()\nsecond()\n# what comes then\nthird()\n"
+    found = refusal(text, "second()\n", "second(1)\n# what comes then\n")
+    assert "twice" in found.reason
+    assert "twice" in refusal(text, "second()\n", "first_of_all()\nsecond(1)\n").reason
+    assert after("{\n  a()\n}\n", "  a()\n", "  b()\n}\n") == "{\n  b()\n}\n}\n"
+
+
+def test_text_across_lines_never_begins_with_a_sign_of_the_line_before() -> None:
+    text = "<a>one</a>\n    <b>two</b>\n"
+    assert refusal(text, "> <b>two</b>", "> <b>three</b>").why is Why.NO_MATCH
+
+
+def test_several_lines_that_begin_within_an_indentation_are_mapped() -> None:
+    text = "a\n        b(1)\n    c(2)\n    d(3)\n"
+    old, new = "      b(1)\n    c(2)\n    d(3)\n", "      b(1)\n      e(4)\n    c(2)\n    d(3)\n"
+    assert after(text, old, new) == text.replace("b(1)\n", "b(1)\n        e(4)\n")
+
+
+def test_a_step_that_most_lines_do_not_keep_is_no_scale() -> None:
+    text = "    a()\n    b()\n            c()\n        d()\n        e()\n"
+    wanted = "    a()\n    b()\n            c()\n        if f:\n            d()\n            e()\n"
+    assert after(text, "    d()\n    e()\n", "    if f:\n        d()\n        e()\n") == wanted

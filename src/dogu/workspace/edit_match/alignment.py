@@ -247,7 +247,12 @@ _FEWEST_CJK = 8
 
 def breaks_agree(place: Place) -> bool:
     """Whether each line break that only one side has means nothing where it is."""
-    return all(_means_nothing(place, *found) for found in _one_sided(place))
+    line_start = place.text.rfind("\n", 0, place.start) + 1
+    is_cut = bool(place.text[line_start : place.start].strip())
+    return all(
+        _means_nothing(place, *found) and not (is_cut and not word_chars(place.text[place.start : found[2]]))
+        for found in _one_sided(place)
+    )
 
 
 def _one_sided(place: Place) -> Iterator[tuple[int, int, int, int]]:

@@ -8,6 +8,7 @@ look-alike characters. Where that can't be done without guessing, `UncleanError`
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 from dogu.workspace.edit_match.alignment import Place
@@ -236,7 +237,8 @@ class _Weaver:
         if partner is None or row is None or not row.units:
             return self.moved.get(body.strip()) or self.characters.apply(body)
         sent = row.text.rstrip() if self.pads_lines else row.text
-        if row.first == row.last and body == sent.lstrip() and self.at.is_alone(partner):
+        is_alone = row.first == row.last and self.at.is_alone(partner)
+        if is_alone and (body == sent.lstrip() or (row.slips and fold(body) == fold(self.at.line(row.first)))):
             return self.at.line(row.first).lstrip()
         return self._merge(row, body) if self._is_garbled(row) else self.characters.apply(body)
 
@@ -254,7 +256,7 @@ class _Weaver:
         """Whether the row has, on one line of the file, other characters than the file has there."""
         text = self.place.text
         differs = any(row.text[unit.old_start : unit.old_end] != text[unit.start : unit.end] for unit in row.units)
-        return row.slip or (row.first == row.last and (differs or self._blanks_differ(row)))
+        return bool(row.slips) or (row.first == row.last and (differs or self._blanks_differ(row)))
 
     def _blanks_differ(self, row: Row) -> bool:
         """Whether a blank within the row is another character in the file."""
@@ -268,9 +270,7 @@ class _Weaver:
         """Write `body` over a line that `old` has otherwise: the file's characters where `old` and `new` agree, the new
         ones elsewhere.
         """
-        long = {row.text[unit.old_start : unit.old_end] for unit in row.units if unit.old_end > unit.old_start + 1}
-        whole = [re.escape(each) for each in sorted(long, key=len, reverse=True) if not _TOKEN.fullmatch(each)]
-        token = re.compile("|".join([*whole, _TOKEN.pattern])) if whole and not row.slip else _TOKEN
+        token = _token_of(row)
         old = [(m.start(), m.end()) for m in token.finditer(row.text.rstrip(), len(indent_of(row.text)))]
         new = [m[0] for m in token.finditer(body)]
         if max(len(old), len(new)) > _MOST_TOKENS:
@@ -279,6 +279,7 @@ class _Weaver:
         ends = {unit.old_end: unit.end for unit in row.units}
         merged = ""
         steps = [*opcodes([row.text[start:end] for start, end in old], new)]
+        _check_slips(row, (old[i1 - 1][1] for _, i1, i2, _, _ in steps if i1 == i2 and i1))
         for number, (tag, i1, i2, j1, j2) in enumerate(steps):
             if tag != "equal":
                 merged += self.characters.apply("".join(new[j1:j2]), merged, body)
@@ -294,7 +295,7 @@ class _Weaver:
             if start is None or end is None:
                 raise UncleanError("a changed line differs from old_string inside a word")
             kept = self.place.text[start:end]
-            if not row.slip and self.characters.are_seen_in_two_ways(body, kept):
+            if not row.slips and self.characters.are_seen_in_two_ways(body, kept):
                 raise UncleanError("a blank or a hyphen of a line that changes is another in the file, here and there")
             merged += kept
         return merged
@@ -311,6 +312,18 @@ class _Weaver:
         if not self.drops_newline or end >= len(text) or after < 0 or text[end + 1 : after].strip():
             return []
         return [Replacement(end, end + 1, "")]
+
+
+def _check_slips(row: Row, inserted_at: Iterable[int]) -> None:
+    if any(at in row.slips for at in inserted_at):
+        raise UncleanError("a line changes just where old_string has it otherwise than the file")
+
+
+def _token_of(row: Row) -> re.Pattern[str]:
+    """Return what the pieces of a line are: words, blanks, signs, and what stands as a whole for some of the file."""
+    long = {row.text[unit.old_start : unit.old_end] for unit in row.units if unit.old_end > unit.old_start + 1}
+    whole = [re.escape(each) for each in sorted(long, key=len, reverse=True) if not _TOKEN.fullmatch(each)]
+    return re.compile("|".join([*whole, _TOKEN.pattern])) if whole and not row.slips else _TOKEN
 
 
 def _without_what_is_there(body: list[str], between: list[str]) -> tuple[list[str], bool]:

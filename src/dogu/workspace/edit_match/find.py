@@ -42,6 +42,7 @@ from dogu.workspace.edit_match.verify import still_parses
 from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000
+_FEWEST_REPEATED = 6
 _OPENERS = (":", "{", "(", "[")
 _HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
@@ -75,12 +76,54 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
     if not lie_apart(spans) or (expected is not None and len(spans) != expected):
         return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
     try:
-        written = [_in_its_line(text, span, old, new) or _reindented(text, span, old, new, path) for span in spans]
+        whole = [_unjoined(text, span, old, new, path) for span in spans]
+        written = [
+            lines or _in_its_line(text, span, old, new) or _reindented(text, span, old, new, path)
+            for lines, span in zip(whole, spans, strict=True)
+        ]
     except UncleanError as error:
         return Refused(Why.UNCLEAR, "exact", str(error), spans)
     literal = [Replacement(*span, new) for span in spans]
     pieces = [piece for own, as_sent in zip(written, literal, strict=True) for piece in own or [as_sent]]
-    return Found("exact", spans, tuple(pieces), (sentence("indentation"),) if any(written) else ())
+    forgiven = sentence("line breaks") if any(whole) else sentence("indentation")
+    return Found("exact", spans, tuple(pieces), (forgiven,) if any(written) else ())
+
+
+def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
+    """Return what to write where `new` lacks a line break at its edge that `old` has beside a line that both have, or
+    without which the text can't be parsed; empty where lines are joined as sent, or none are.
+
+    Raises `UncleanError` where `new` brings the line beside it again.
+    """
+    start, end = span
+    if not new.strip() or fold(old) == fold(new):
+        return []
+    _check_neighbours(text, span, old, new)
+    ours, theirs = (string.strip("\n").split("\n") for string in (old, new))
+    head = old[0] == "\n" != new[0] and start > 0 and text[start - 1] != "\n"
+    tail = old[-1] == "\n" != new[-1] and text[end : end + 1] not in ("", "\n")
+    pieces = [Replacement(start + head, end - tail, new)]
+    starts_alike = ours[0].strip() == theirs[0].strip() or "" != indent_of(ours[0]) == indent_of(theirs[0])
+    if (head and starts_alike) or (tail and ours[-1].strip() == theirs[-1].strip()):
+        return pieces
+    is_broken = (head or tail) and not still_parses(path, text, spliced(text, [Replacement(start, end, new)]))
+    return pieces if is_broken and still_parses(path, text, spliced(text, pieces)) else []
+
+
+def _check_neighbours(text: str, span: tuple[int, int], old: str, new: str) -> None:
+    """Raise `UncleanError` where the lines written begin or end with the file's line before or after them."""
+    start, end = span
+    known = {line.strip() for line in old.split("\n")}
+    lines = new.strip("\n").split("\n")
+    above, below = text[:start].removesuffix("\n"), text[end:].removeprefix("\n")
+    beside: list[tuple[str, str]] = []
+    if start == 0 or text[start - 1] == "\n" or old[0] == "\n":
+        beside.append((lines[0], above[above.rfind("\n") + 1 :]))
+    if text[end - 1 : end + 1] not in ("", "\n") and "\n" in text[end - 1 : end + 1]:
+        beside.append((lines[-1], below.partition("\n")[0]))
+    for line, other in beside:
+        if line.strip() == other.strip() and line.strip() not in known and word_chars(line) >= _FEWEST_REPEATED:
+            raise UncleanError(f"{line.strip()[:40]!r}, beside old_string in the file, would stand there twice")
 
 
 def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[Replacement]:
@@ -135,12 +178,13 @@ def _check_rest(old: str, written: str, rest: str) -> None:
 
 
 def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
-    """Return what to write for several new lines where one line of `old` lies in the file without all of its
-    indentation; empty where `new` is meant as it is.
+    """Return what to write for several new lines where the first line of `old` lies in the file without all of its
+    indentation; empty where `new` is meant as it is, as where several lines were sent without any for the first.
     """
     line_start = text.rfind("\n", 0, span[0]) + 1
     lost = text[line_start : span[0]]
-    if not lost or lost.strip() or "\n" not in new or len([line for line in old.split("\n") if line.strip()]) > 1:
+    several = not old[0].isspace() and len([line for line in old.split("\n") if line.strip()]) > 1
+    if not lost or lost.strip() or "\n" not in new or several:
         return []
     is_plain = not (old[0].isspace() or new[0].isspace()) and not _is_shallow(text, span[1], lost, new)
     if is_plain and still_parses(path, text, spliced(text, [Replacement(*span, new)])):

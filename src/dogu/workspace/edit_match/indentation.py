@@ -75,7 +75,8 @@ class _Steps:
     def __init__(self, model: str, file: str) -> None:
         depths = sorted({*map(len, _INDENT.findall(model))})
         self.model = min((deep - less for less, deep in pairwise(depths)), default=0)
-        self.file = indent_unit(file)
+        unit, deep = indent_unit(file), [*map(len, _INDENT.findall(file))]
+        self.file = unit if unit and sum(not depth % unit for depth in deep) >= _MOST * len(deep) else 0
         self.model_char = _only_char("".join(_INDENT.findall(model)))
         self.file_char = _only_char("".join(_INDENT.findall(file)))
 

@@ -25,15 +25,16 @@ from dogu.workspace.edit_match.result import UncleanError
 class Row:
     """A line of `old`; it stands on the file's lines `first` to `last` (numbers of `Rows`), on none when they are -1.
 
-    `units` have old positions within the line. A `slip` differs in words from the file; a `fixed` one may not change.
+    `units` have old positions within the line. `slips` are where in it slips end: there its words differ
+    from the file's. A `fixed` one may not change.
     """
 
     text: str
     first: int = -1
     last: int = -1
-    slip: bool = False
     fixed: bool = False
     units: list[Unit] = field(default_factory=list[Unit])
+    slips: set[int] = field(default_factory=set[int])
 
     @property
     def is_held(self) -> bool:
@@ -129,7 +130,8 @@ class Rows:
         for unit in self.place.units:
             i = bisect_right(starts, unit.old_start) - 1
             row = self.rows[i]
-            row.slip = row.slip or unit in self.place.slips
+            if unit in self.place.slips:
+                row.slips.add(unit.old_end - starts[i])
             row.fixed = row.fixed or unit in self.place.fixed
             row.units.append(Unit(unit.old_start - starts[i], unit.old_end - starts[i], unit.start, unit.end))
 
@@ -250,7 +252,7 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
 def _moves_as_one(at: Rows, new: Sequence[str]) -> bool:
     """Whether nothing but the depth of the block as a whole changes: then that is what is meant."""
     pairs = [(row.text, line) for row, line in zip(at.rows, new, strict=False)]
-    if len(at.rows) != len(new) or any(fold(here) != fold(there) for here, there in pairs):
+    if len(at.rows) != len(new) or any(here.split() != there.split() for here, there in pairs):
         return False
     return len({len(indent_of(there)) - len(indent_of(here)) for here, there in pairs if here.strip()}) == 1
 

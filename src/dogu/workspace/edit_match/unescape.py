@@ -242,6 +242,11 @@ _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, t
         "no-break spaces",
     ),
     (
+        re.compile("[“”‘’]"),
+        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}\w[=(][“”‘’]", re.MULTILINE),
+        "typographic quotes",
+    ),
+    (
         re.compile("[–—]"),
         re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}[\w)\]] [–—] [\w(][^\n\"'`]{{0,300}};[ \t]*$", re.MULTILINE),
         "dashes",

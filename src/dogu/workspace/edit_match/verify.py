@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from textwrap import dedent
 
-from dogu.workspace.edit_match.alignment import Place
+from dogu.workspace.edit_match.alignment import Place, is_word
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.normalise import fold, look_alike
 from dogu.workspace.edit_match.result import Replacement, UncleanError
@@ -28,8 +28,9 @@ from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
 _LONGEST_PARSED_CHARS = 400_000
 _NO_SIGN = re.compile(r"\w+")
 _TOKENS = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]+|[^\w\s]")
-_SIGN = re.compile(r"[-+*/%&|^=!<>:?]")
-_SPLIT_OPERATOR = re.compile(r"[-+*/%&|^=!<>:?] +[=>&|]")
+_OPERATORS = frozenset("=<>!&|:+-*/%^?")
+_AROUND_CHARS = 5000
+_NEIGHBOURS = re.compile(r"(\S)([ \t]*)(?=(\S))")
 _LONG_LINE_CHARS = 5000
 _MARGIN_CHARS = 50
 _QUOTES = str.maketrans('"`', "''")
@@ -42,7 +43,7 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
     _check_tokens(place, new, before, after)
-    _check_operators(place, new)
+    _check_spacing(place, before, after)
     _check_commas(new, before, after)
     _check_depths(place.old, new, before, after)
     _check_base(place.old, new, before, after)
@@ -81,9 +82,12 @@ def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
 
 
 def check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
-    """The line after each piece begins a line still."""
+    """The line after each piece begins a line still, and so does what takes the place of one."""
     for start, end, body in pieces:
         begins = start == 0 or text[start - 1] == "\n"
+        takes_break = end > start and text[start] == "\n" and not begins and not body.startswith("\n")
+        if takes_break and (body or text[end : end + 1] not in ("", "\n")):
+            raise UncleanError("two lines of the file would be joined")
         ended = text[end - 1 : end] == "\n" if end > start else begins
         if ended and text[end : end + 1] not in ("", "\n") and not (body.endswith("\n") if body else begins):
             raise UncleanError("two lines of the file would be joined")
@@ -119,7 +123,12 @@ def _check_tokens(place: Place, new: str, before: str, after: str) -> None:
     asked, made = _tokens(new, words), _tokens(after)
     asked.subtract(_tokens(place.old, words))
     made.subtract(_tokens(before))
-    odd = {token for token in {*asked, *made} if asked[token] != made[token]}
+    slack: Counter[str] = Counter()
+    for unit in place.slips:  # new_string may have it as the file does
+        slack.update(_tokens(place.text[unit.start : unit.end]))
+        slack.subtract(_tokens(place.old[unit.old_start : unit.old_end]))
+    asked.subtract(made)
+    odd = {token for token, n in asked.items() if not min(0, slack[token]) <= n <= max(0, slack[token])}
     if any(_NO_SIGN.fullmatch(token) is None for token in odd):
         raise UncleanError("the signs written aren't those that new_string adds and takes away")
     if odd:
@@ -147,14 +156,30 @@ def _tokens(text: str, words: dict[str, str] | None = None) -> Counter[str]:
     return Counter([words.get(token, token) for token in found] if words else found)
 
 
-def _check_operators(place: Place, new: str) -> None:
-    """Where `old_string` has blanks within an operator that the file has in one piece, new lines have none so."""
-    split = any(
-        ours and not theirs and _SIGN.match(place.old[left.old_end - 1]) and _SIGN.match(place.old[right.old_start])
-        for (ours, theirs), (left, right) in zip(place.gaps(), pairwise(place.units), strict=True)
-    )
-    if split and any(_SPLIT_OPERATOR.search(line) for line in {*new.split("\n")} - {*place.old.split("\n")}):
-        raise UncleanError("old_string has blanks within operators, and so have new lines")
+def _check_spacing(place: Place, before: str, after: str) -> None:
+    """Where `old_string` has blanks beside an operator, or none, otherwise than the file, lines written don't have them
+    so, unless the file around does.
+    """
+    odd: set[tuple[str, str, bool]] = set()
+    for (ours, theirs), (left, right) in zip(place.gaps(), pairwise(place.units), strict=True):
+        if bool(ours) != bool(theirs) and "\n" not in ours + theirs:
+            odd |= _beside(place.old[left.old_end - 1], place.old[right.old_start], blank=bool(ours))
+    if odd:
+        around = place.text[max(0, place.start - _AROUND_CHARS) : place.end + _AROUND_CHARS]
+        odd -= _spacing(around)
+    if any(odd & _spacing(line) for line in {*after.split("\n")} - {*before.split("\n")}):
+        raise UncleanError("blanks beside signs are others in the file than in old_string, and so in new lines")
+
+
+def _spacing(text: str) -> set[tuple[str, str, bool]]:
+    found = {(match[1], match[3], bool(match[2])) for match in _NEIGHBOURS.finditer(text)}
+    return {beside for left, right, blank in found for beside in _beside(left, right, blank=blank)}
+
+
+def _beside(left: str, right: str, *, blank: bool) -> set[tuple[str, str, bool]]:
+    """Return what a gap lies between, words made one; nothing for a gap without an operator beside it."""
+    one, other = ("" if is_word(char) else char for char in (left, right))
+    return {(one, other, blank)} if _OPERATORS & {one, other} else set()
 
 
 def _check_commas(new: str, before: str, after: str) -> None:
