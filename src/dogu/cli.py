@@ -128,6 +128,7 @@ def _open_closed_streams() -> None:
     A pipe that another program has made to keep no writer waiting does again. Standard output that is closed can't be
     written, which is told when something should be: what was asked for would be lost.
     """
+    set_blocking = getattr(os, "set_blocking", None)  # Windows' Python 3.11 has none
     for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(descriptor)
@@ -136,8 +137,8 @@ def _open_closed_streams() -> None:
             if opened != descriptor:
                 os.dup2(opened, descriptor)
                 os.close(opened)
-        if descriptor and hasattr(os, "set_blocking"):  # Python's streams lose what such a pipe has no room for
-            os.set_blocking(descriptor, True)
+        if descriptor and set_blocking:  # Python's streams lose what such a pipe has no room for
+            set_blocking(descriptor, True)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  (as long as the program)
     if sys.stdout is None:

@@ -37,8 +37,9 @@ _MOST_ENTRIES = 100_000
 _MOST_BYTES = 4 << 30
 _SPARE_BYTES = 256 << 20
 _PATH_BYTES = 4096
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
+_ON_LINUX = hasattr(os, "O_PATH")  # elsewhere this is imported too, and asked for no more than `can_tell`
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if _ON_LINUX else 0
+_PLACE = os.O_PATH | os.O_CLOEXEC if _ON_LINUX else 0
 
 
 class _Program(ctypes.Structure):
