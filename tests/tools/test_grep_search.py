@@ -110,9 +110,14 @@ async def test_a_pattern_that_looks_like_an_option_is_data(tmp_path: Path, patte
 
 @by_ripgrep
 async def test_a_pattern_with_a_line_feed_matches_over_lines(tmp_path: Path) -> None:
-    make(tmp_path, **{"a.txt": "one\ntwo\nthree\n", "a:b\nc.txt": "one\n"})
+    make(tmp_path, **{"a.txt": "one\ntwo\nthree\n"})
     assert "L1: one\nL2: two" in await found(tmp_path, "one\ntwo", fixed_strings=True)
     assert "L1: one\nL2: two" in await found(tmp_path, r"one\ntwo")
+
+
+@by_ripgrep
+async def test_a_name_that_would_break_a_line_is_quoted(tmp_path: Path) -> None:
+    make(tmp_path, **{"a:b\nc.txt": "one\n"})
     assert 'File: "a:b\\nc.txt"\nL1: one' in await found(tmp_path, "one")
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, cast, get_type_hints
 
 import msgspec
-from anyio import to_thread
 
 from dogu.contract.confirmation import CallContext, Confirmation
 from dogu.contract.content import Blob, Text
@@ -45,6 +44,8 @@ class FunctionTool(Tool[Any]):
 
         One that isn't async runs in a thread: it holds nothing up, and cancelled, it isn't waited for.
         """
+        from anyio import to_thread  # not needed to read settings, which name the contract's errors
+
         call = partial(self._function, **msgspec.structs.asdict(args))
         is_async = inspect.iscoroutinefunction(inspect.unwrap(self._function))
         value = call() if is_async else await to_thread.run_sync(call, abandon_on_cancel=True)

@@ -60,7 +60,7 @@ class StoredJob:
     def is_elsewhere(self) -> bool:
         """Whether it began in another space of process numbers (a container's), whose processes aren't seen here."""
         theirs, ours = self.record.birth.split(), _place().split()
-        return len(theirs) == len(ours) + 1 and theirs[0] == ours[0] and theirs[1] != ours[1]
+        return len(ours) == 2 and len(theirs) == 3 and theirs[0] == ours[0] and theirs[1] != ours[1]
 
     @property
     def is_kept(self) -> bool:
