@@ -1007,3 +1007,29 @@ def test_a_step_that_most_lines_do_not_keep_is_no_scale() -> None:
     text = "    a()\n    b()\n            c()\n        d()\n        e()\n"
     wanted = "    a()\n    b()\n            c()\n        if f:\n            d()\n            e()\n"
     assert after(text, "    d()\n    e()\n", "    if f:\n        d()\n        e()\n") == wanted
+
+
+@pytest.mark.parametrize(
+    "number", ["{}. ", "{}) ", "[{}] ", "{}> ", "{}-", "{} │ ", "{:>5}│", "| {} | ", "Line {}: ", "src/a.py:{}:"]
+)
+def test_numbers_with_any_sign_behind_them_are_taken_from_several_lines(number: str) -> None:
+    def numbered(lines: list[str]) -> str:
+        return "\n".join(number.format(9 + i) + line for i, line in enumerate(lines))
+
+    old, new = ["def f():", "    a()", "    b()"], ["def f():", "    a()", "    c()", "    b()"]
+    text = "x = 1\n" + "\n".join(old) + "\n"
+    assert after(text, numbered(old), numbered(new)) == "x = 1\n" + "\n".join(new) + "\n"
+
+
+def test_numbers_of_a_list_are_text() -> None:
+    assert refusal("one\ntwo\nthree\n", "3. two", "3. four").why is Why.NO_MATCH
+    assert refusal("one\ntwo\nthree\n", "3. one\n5. two", "3. one\n5. four").why is Why.NO_MATCH
+
+
+def test_strings_written_as_json_strings_are_read() -> None:
+    assert after('say("a")\nstop()\n', '"say(\\"a\\")\\nstop()"', '"say(\\"b\\")\\nstop()"') == 'say("b")\nstop()\n'
+
+
+def test_a_sign_that_ends_a_line_behind_old_string_is_not_written_twice_by_any_stage() -> None:
+    text = 'requires = [\n    "click>=8.1",\n]\n'
+    assert "twice" in refusal(text, 'requires = [\n"click>=8.1"', 'requires = (\n"click>=8.1",').reason

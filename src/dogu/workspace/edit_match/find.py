@@ -38,7 +38,7 @@ from dogu.workspace.edit_match.result import (
     lie_apart,
     spliced,
 )
-from dogu.workspace.edit_match.verify import still_parses
+from dogu.workspace.edit_match.verify import check_rest, still_parses
 from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000
@@ -96,15 +96,16 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -
     Raises `UncleanError` where `new` brings the line beside it again.
     """
     start, end = span
-    if not new.strip() or fold(old) == fold(new):
+    if not new.strip() or old.strip() == new.strip():
         return []
     _check_neighbours(text, span, old, new)
     ours, theirs = (string.strip("\n").split("\n") for string in (old, new))
     head = old[0] == "\n" != new[0] and start > 0 and text[start - 1] != "\n"
     tail = old[-1] == "\n" != new[-1] and text[end : end + 1] not in ("", "\n")
     pieces = [Replacement(start + head, end - tail, new)]
-    starts_alike = ours[0].strip() == theirs[0].strip() or "" != indent_of(ours[0]) == indent_of(theirs[0])
-    if (head and starts_alike) or (tail and ours[-1].strip() == theirs[-1].strip()):
+    starts_alike = "" != indent_of(ours[0]) == indent_of(theirs[0]) or ours[0].split()[:1] == theirs[0].split()[:1]
+    shared = {line.strip() for line in ours} & {line.strip() for line in theirs}
+    if (head and starts_alike) or ((head or tail) and any(map(word_chars, shared))):
         return pieces
     is_broken = (head or tail) and not still_parses(path, text, spliced(text, [Replacement(start, end, new)]))
     return pieces if is_broken and still_parses(path, text, spliced(text, pieces)) else []
@@ -135,7 +136,7 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     line_start, line_end = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
     before, after = text[line_start : span[0]], text[span[1] : line_end if line_end >= 0 else len(text)]
     lines = new.split("\n")
-    _check_rest(old, lines[-1], after)
+    check_rest(old, lines[-1], after)
     is_head = before and not before.strip() and new.startswith(before) and not old[0].isspace()
     is_moved = "\n" not in old and new.strip() == old.strip()  # and meant to be
     if is_head and not is_moved and not new[len(before) : len(before) + 1].isspace():
@@ -167,14 +168,6 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
 def _is_open(text: str) -> bool:
     """Whether more brackets are opened than closed."""
     return sum(map(text.count, "([{")) > sum(map(text.count, _CLOSERS))
-
-
-def _check_rest(old: str, written: str, rest: str) -> None:
-    """Raise `UncleanError` where the last line written brings the `rest` of the line that `old` ends in again."""
-    sign = rest.strip()
-    brings_it = written.strip() == (old.rsplit("\n", 1)[-1] + rest).strip()
-    if sign and brings_it and ("\n" in old or sign in "{;,"):
-        raise UncleanError(f"{sign!r}, behind old_string in its line, would stand there twice: send whole lines")
 
 
 def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:

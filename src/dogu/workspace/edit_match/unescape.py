@@ -34,6 +34,12 @@ class Reading(NamedTuple):
     is_sure: bool
 
 
+def _unquoted(text: str) -> str | None:
+    """Return what a whole JSON string stands for; None for what is none."""
+    match = _JSON_STRING.fullmatch(text)
+    return _undone(match[1], _ESCAPES[0]) if match else None
+
+
 def readings(old: str, new: str) -> Iterator[Reading]:
     """Yield every reading that undoes one garbling of `old`, and of `new` where it has it too."""
     fenced = _fence(old)
@@ -44,13 +50,16 @@ def readings(old: str, new: str) -> Iterator[Reading]:
         fenced = fenced if not read or read.endswith("\n") else fenced.removesuffix("\n")
         forgiven = sentence("a Markdown fence around the strings")
         yield Reading(sentence("fence"), forgiven, fenced, read, True)
+    if (quoted := _unquoted(old)) is not None and (new_quoted := _unquoted(new)) is not None:
+        yield Reading(JSON_STAGE, sentence("the strings were written as JSON strings"), quoted, new_quoted, True)
     for row in _ESCAPES:
         if row.whole and not row.whole.fullmatch(old):
             continue
         read = _undone(old, row)
         if read != old:
             yield from _with_new(row, old, read, new)
-    for style in _NUMBERS:
+    listed = _LISTED_NUMBERS if "\n" in old.strip("\n") else ()
+    for style in [*_NUMBERS, *(style for style in listed if _counts(old, style))]:
         read = _without_numbers(old, style)
         if read is not None:
             yield from _numbered(read, new, style)
@@ -81,6 +90,7 @@ def _meaning(escape: str) -> str:
 
 
 _JSON = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
+_JSON_STRING = re.compile(rf'\s*"({_JSON.pattern})"\s*')
 _ESCAPES = [
     _Escapes(
         JSON_STAGE,
@@ -217,7 +227,9 @@ _FENCE_MARK = "```"
 _QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1)[^\\]){0,1000}+\1""", re.DOTALL)
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
 # follows begins a line.
-_WRITTEN_BREAK = re.compile(r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S")
+_WRITTEN_BREAK = re.compile(
+    r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S|\w[.!?]\\n[\w#/]"
+)
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
 _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
     (
@@ -313,6 +325,14 @@ def _fence(text: str) -> str | None:
 _NUMBERS = [
     re.compile(r" *L?(\d+)" + mark) for mark in ("\t", "→", ": ", ":", r" \| ", r" \|", r"\| ", r"\|", "  ", " ")
 ]
+_LISTED_NUMBERS = [  # what may be a list's too: for several lines, each with the number after that of the one above
+    re.compile(rf" *{before}(\d+){after}{blank}")
+    for before, after in (
+        ("", r"\."), ("", r"\)"), (r"\[", r"\]"), ("", ">"), ("", "-"), ("", " ?[│┃]"), (r"\| *", r" *\|"),
+        ("[Ll]ine ", ":"), (r"[\w./-]+:", ":"),
+    )
+    for blank in (" ", "")
+]  # fmt: skip
 _SURE_NUMBERS = [re.compile(r" *L?(\d+)" + mark) for mark in ("\t", "→", r" ?\| ?")]
 
 

@@ -40,6 +40,9 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     """Raise `UncleanError` where what is written at a place isn't the change from `place.old` to `new`."""
     _check_deleted(place, pieces)
     check_line_ends(place.text, pieces)
+    end = place.text.find("\n", place.end)
+    rest = place.text[place.end : end if end >= 0 else None]
+    check_rest(place.old.rstrip(), new.rstrip().rsplit("\n", 1)[-1], rest)
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
     _check_tokens(place, new, before, after)
@@ -59,6 +62,14 @@ def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
     goes_on = [[False, *(line.rstrip().endswith("\\") for line in lines)] for lines in (before, after.split("\n"))]
     if any(goes_on[0][i] != goes_on[1][j] for i, j in shared_lines(before, after.split("\n"))):
         raise UncleanError("a line that goes on in the next one would lose its backslash, or get one")
+
+
+def check_rest(old: str, written: str, rest: str) -> None:
+    """Raise `UncleanError` where the last line written brings the `rest` of the line that `old` ends in again."""
+    sign = rest.strip()
+    brings_it = written.strip() == (old.rsplit("\n", 1)[-1] + rest).strip()
+    if sign and brings_it and ("\n" in old or sign in "{;,"):
+        raise UncleanError(f"{sign!r}, behind old_string in its line, would stand there twice: send whole lines")
 
 
 def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
@@ -127,8 +138,12 @@ def _check_tokens(place: Place, new: str, before: str, after: str) -> None:
     for unit in place.slips:  # new_string may have it as the file does
         slack.update(_tokens(place.text[unit.start : unit.end]))
         slack.subtract(_tokens(place.old[unit.old_start : unit.old_end]))
-    asked.subtract(made)
-    odd = {token for token, n in asked.items() if not min(0, slack[token]) <= n <= max(0, slack[token])}
+    odd = {
+        token
+        for token in {*asked, *made}
+        if not 0 <= asked[token] - made[token] <= max(0, min(slack[token], asked[token]))
+        and not 0 <= made[token] - asked[token] <= max(0, min(-slack[token], -asked[token]))
+    }
     if any(_NO_SIGN.fullmatch(token) is None for token in odd):
         raise UncleanError("the signs written aren't those that new_string adds and takes away")
     if odd:
