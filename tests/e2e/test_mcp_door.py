@@ -305,6 +305,33 @@ async def test_a_client_that_goes_takes_its_commands_with_it(program: Program):
         assert await gone(pid)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (b'{"path": "\\ud83d"}', "not_found"),
+        (b'{"path": "' + b"\xff" + b'"}', "not_found"),
+        (b'{"a": ' * 3000 + b"1" + b"}" * 3000, "-32600"),
+        (b'{"path": ', "-32600"),
+        (b"[NaN]", "-32602"),
+    ],
+    ids=["half a character", "no text", "deep", "cut", "no object"],
+)
+def test_a_call_that_the_sdk_can_t_read_is_answered_all_the_same(program: Program, arguments: bytes, told: str):
+    call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":%s}}' % arguments
+    with start(program) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in (INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}):
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+        process.stdin.write(call + b"\n")
+        process.stdin.flush()
+        answers = (json.loads(line) for line in process.stdout)
+        answer = next(each for each in answers if each.get("id") == 7)
+        process.stdin.close()
+        assert process.wait(20) == 0
+    assert told in json.dumps(answer)
+
+
 async def test_only_the_protocol_reaches_standard_output_and_garbage_is_survived(program: Program):
     calls = [
         INITIALIZE,

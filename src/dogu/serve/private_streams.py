@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -16,6 +17,9 @@ from dogu.workspace.event_loop import read_ready, write_ready
 
 _PIECE_BYTES = 1 << 16
 _SURELY_WRITABLE_BYTES = 4096  # of a pipe that is ready for writing: PIPE_BUF
+_BEGINNING = (
+    rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]{0,99}"\s*,\s*){0,2}"id"\s*:\s*(-?\d{1,15}|"[\w.:-]{1,99}")\s*,'
+)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -116,3 +120,9 @@ def _send(descriptor: int, view: memoryview) -> int:
             return line.send(view, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return 0
+
+
+def request_id_in(line: bytes) -> int | str | None:
+    """Return the id of a JSON-RPC request whose line can't be read otherwise, so that its sender isn't left to wait."""
+    found = re.match(_BEGINNING, line)
+    return json.loads(found[1]) if found and b'"method"' in line[:1000] else None

@@ -7,7 +7,6 @@ Source: the JSON-RPC 2.0 specification; agentclientprotocol.com, "Transports", "
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -17,15 +16,12 @@ import anyio.abc
 import msgspec
 
 from dogu.serve.defects import contained
-from dogu.serve.private_streams import lines_of, text_to_bytes, write_all
+from dogu.serve.private_streams import lines_of, request_id_in, text_to_bytes, write_all
 
 LONGEST_MESSAGE_BYTES = 256 << 20
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 INTERNAL_ERROR, CANCELLED, AUTH_REQUIRED, NOT_FOUND = -32603, -32800, -32000, -32002
 _LAST_WORDS_S = 2.0
-_BEGINNING = (
-    rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]{0,99}"\s*,\s*){0,2}"id"\s*:\s*(-?\d{1,15}|"[\w.:-]{1,99}")\s*,'
-)
 
 Json: TypeAlias = Any
 
@@ -129,7 +125,7 @@ class Peer:
         try:
             message: object = json.loads(line)
         except (ValueError, RecursionError) as error:
-            self._refuse(_id_in(line), RpcError(PARSE_ERROR, f"A line is no JSON: {error}"))
+            self._refuse(request_id_in(line), RpcError(PARSE_ERROR, f"A line is no JSON: {error}"))
             return
         if not isinstance(message, dict):
             self._refuse(None, RpcError(INVALID_REQUEST, "A message must be one JSON object."))
@@ -228,12 +224,6 @@ class Peer:
 
 def _defect(words: str) -> RpcError:
     return RpcError(INTERNAL_ERROR, words)
-
-
-def _id_in(line: bytes) -> int | str | None:
-    """Return the id of a request whose line can't be read otherwise, so that its sender doesn't wait for ever."""
-    found = re.match(_BEGINNING, line)
-    return json.loads(found[1]) if found and b'"method"' in line[:1000] else None
 
 
 def _is_id(number: Json) -> TypeGuard[str | int]:

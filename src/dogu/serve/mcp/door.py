@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.abc
 import mcp_types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
@@ -17,6 +20,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 from dogu.contract.errors import ToolError
 from dogu.language import say
@@ -30,13 +34,14 @@ from dogu.serve.mcp.offers import Offers
 from dogu.serve.mcp.results import tool_of, writable
 from dogu.serve.mcp.session_offers import session_uri
 from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
-from dogu.serve.private_streams import lines_of, private_input
+from dogu.serve.private_streams import lines_of, private_input, request_id_in, text_to_bytes
 from dogu.version import __version__
 
 if TYPE_CHECKING:
     import anyio
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
+    from mcp.shared._stream_protocols import WriteStream
 
     Context = ServerRequestContext[Any]
 
@@ -45,17 +50,62 @@ async def serve_standard_streams(server: Server[Any]) -> None:
     """Serve one client until it closes standard input; calls that still run are cancelled then."""
     with private_input() as private:
         # The SDK reads lines in a thread, which no cancellation reaches: SIGTERM would wait for the client's next line.
-        lines = cast("anyio.AsyncFile[str]", _lines(private))
-        async with stdio_server(stdin=lines) as (read_stream, write_stream):
+        refuse, refused = anyio.create_memory_object_stream[SessionMessage](math.inf)
+        lines = cast("anyio.AsyncFile[str]", _lines(private, refuse))
+        async with stdio_server(stdin=lines) as (read_stream, write_stream), anyio.create_task_group() as group:
+            group.start_soon(_send_all, refused, write_stream)
             await server.run(read_stream, write_stream, server.create_initialization_options())
+            group.cancel_scope.cancel()
 
 
-async def _lines(descriptor: int) -> AsyncIterator[str]:
-    """Yield the lines as text; bytes that are no text are replaced."""
-    async for line in lines_of(descriptor):
-        yield (line or b"").decode("utf-8", "replace")
+async def _send_all(messages: MemoryObjectReceiveStream[SessionMessage], to: WriteStream[SessionMessage]) -> None:
+    async with messages:
+        async for message in messages:
+            await to.send(message)
 
 
+async def _lines(descriptor: int, refuse: MemoryObjectSendStream[SessionMessage]) -> AsyncIterator[str]:
+    """Yield the lines as text that the SDK can read: it drops others, and their senders would wait for an answer.
+
+    Bytes and halves of characters that are no text are replaced. A request that is still none is refused by its id.
+    """
+    async with refuse:
+        async for each in lines_of(descriptor):
+            line = each or b""
+            text = _readable(line)
+            if text:
+                yield text
+            elif line.strip():
+                _refuse(line, refuse)
+
+
+def _readable(line: bytes) -> str:
+    """Return a message's line as the SDK can read it, '' for one that is no message."""
+    text = line.decode("utf-8", "replace")
+    try:
+        mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        return text
+    except ValueError:
+        pass
+    try:
+        mended = text_to_bytes(json.dumps(json.loads(text), ensure_ascii=False)).decode()
+        mcp_types.jsonrpc_message_adapter.validate_json(mended, by_name=False)
+    except (ValueError, RecursionError):
+        return ""
+    return mended
+
+
+def _refuse(line: bytes, refuse: MemoryObjectSendStream[SessionMessage]) -> None:
+    number = request_id_in(line)
+    if number is None:
+        sys.stderr.write(say("A line that is no message of the protocol was passed over.") + "\n")
+        return
+    problem = mcp_types.ErrorData(code=_INVALID_REQUEST, message=say("This is no request that can be read."))
+    error = mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=problem)
+    refuse.send_nowait(SessionMessage(error))
+
+
+_INVALID_REQUEST = -32600
 _FRESH_MS = 1_000  # lists may be others a moment later; those who keep them longer listen for changes
 
 
