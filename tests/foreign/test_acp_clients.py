@@ -155,7 +155,7 @@ class TestNeovim:
         mark = f"88{time.time_ns() % 10**9}"
         a_workspace(program)
         with calling([("run_shell_command", {"command": f"exec sleep {mark}"})]) as fake:
-            done = neovim(program, **keys_of(fake), DOGU_NVIM_STEPS="Accept", DOGU_NVIM_STOPS_AT=f"sleep {mark}")
+            done = neovim(program, **keys_of(fake), DOGU_NVIM_STEPS="Accept", DOGU_NVIM_STOPS_AT=mark)
             requests = len(fake.requests)
         assert done.returncode == 0, "the command never ran"
         assert requests == 1
