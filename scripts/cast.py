@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pexpect
 from cast_svg import animated_svg, still_svg
-from cast_words import SCENES, STILLS, Scene, Still
+from cast_words import FIRST_HOUR, SCENES, STILLS, Scene, Still
 
 from dogu.commands.tour import write_sample_project
 from dogu.testing import FakeGemini
@@ -68,9 +68,10 @@ def record(
             "COLORTERM": "truecolor",
             "COLORFGBG": background,
             "LANG": "C.UTF-8",
-            "GEMINI_API_KEY": "a-key-of-the-fake",
             "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
         }
+        if scene.has_key:
+            environment["GEMINI_API_KEY"] = "a-key-of-the-fake"
         recording = Recording()
         child: pexpect.spawn[str] = pexpect.spawn(
             sys.executable,
@@ -129,18 +130,25 @@ def draw_still(still: Still) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Record the languages named, or all; `stills` draws single screens, `again` the recordings that are there."""
+    """Record the languages named, or all; `first-hour` a newcomer's, `stills` single screens, `again` what is there."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     if "again" in words:
         draw_again()
     for still in STILLS if "stills" in words or not words else ():
         draw_still(still)
     for language in [word for word in words if word in SCENES] if words else SCENES:
-        events = record(language, SCENES[language])
-        (FOLDER / f"dogu.{language}.cast").write_text(cast_file(language, events), encoding="utf-8")
-        (FOLDER / f"dogu.{language}.svg").write_text(animated_svg(events, COLUMNS, ROWS), encoding="utf-8")
-        print(f"{language}: {events[-1][0]:.0f} s")
+        keep(f"dogu.{language}", language, SCENES[language])
+    if "first-hour" in words or not words:
+        keep("first-hour.en", "en", FIRST_HOUR)
     return 0
+
+
+def keep(name: str, language: str, scene: Scene) -> None:
+    """Record a scene, and write the recording and its animation."""
+    events = record(language, scene)
+    (FOLDER / f"{name}.cast").write_text(cast_file(language, events), encoding="utf-8")
+    (FOLDER / f"{name}.svg").write_text(animated_svg(events, COLUMNS, ROWS), encoding="utf-8")
+    print(f"{name}: {events[-1][0]:.0f} s")
 
 
 if __name__ == "__main__":

@@ -12,10 +12,14 @@ _FILE = "greeter/hello.py"
 
 @dataclass(frozen=True)
 class Scene:
-    """The model's turns in a root, and the steps of the user: what to wait for on the screen, then what to type."""
+    """The model's turns in a root, and the steps of the user: what to wait for on the screen, then what to type.
+
+    `has_key`: a model is connected already.
+    """
 
     turns: Callable[[str], Sequence[Turn]]
     steps: Sequence[tuple[str, str]]
+    has_key: bool = True
 
 
 @dataclass(frozen=True)
@@ -145,11 +149,52 @@ _ASKED = (("keys", "Clean up and publish it\r"), (r"\(s\)", ""))
 _EDITED = (("keys", "Greet in Japanese\r"), (r"\(s\)", ""))
 _SEARCHED = (("keys", "/settings\r"), ("Enter picks", "ui"))
 
+_ANSWERED = (("keys", "Explain the shop\r"), ("docs", ""))
 STILLS = [
-    Still("danger", Scene(_danger, _ASKED), 40),
-    Still("edit", Scene(_edit, _EDITED), 80),
-    Still("edit", Scene(_edit, _EDITED), 80, is_light=True),
-    Still("answer", Scene(lambda _root: [Turn(text=_ANSWER)], (("keys", "Explain the shop\r"), ("docs", ""))), 120),
-    Still("settings", Scene(lambda _root: [], _SEARCHED), 200, 24, is_light=True),
+    Still(name, scene, columns, rows, is_light=is_light)
+    for name, scene, columns, rows in (
+        ("danger", Scene(_danger, _ASKED), 40, 40),
+        ("edit", Scene(_edit, _EDITED), 80, 40),
+        ("answer", Scene(lambda _root: [Turn(text=_ANSWER)], _ANSWERED), 120, 40),
+        ("settings", Scene(lambda _root: [], _SEARCHED), 200, 24),
+    )
+    for is_light in (False, True)
 ]
 """The screens that are kept: the widths that are looked at, on both backgrounds."""
+
+
+def _first_turns(root: str) -> Sequence[Turn]:
+    change = call("replace", file_path=f"{root}/{_FILE}", old_string='"Hello"', new_string='"Good morning"')
+    said: list[tuple[str, list[Call]]] = [
+        ("I'll look at the code first.", [call("read_file", path=_FILE)]),
+        ("It greets by a constant.", [change]),
+        ("Changed. Let me run it.", [call("run_shell_command", command="python3 main.py")]),
+        ("`main.py` now prints *Good morning, world!*", []),
+    ]
+    return [Turn(text=text, calls=calls, pieces=12, pace_s=0.05, delay_s=0.5) for text, calls in said]
+
+
+FIRST_HOUR = Scene(
+    _first_turns,
+    [
+        ("or just type what you want", "1"),
+        ("(?i)key", "a-key-of-the-fake\r"),
+        ("gemini-", "?"),
+        ("Ctrl-R", "!ls\r"),
+        (r"main\.py", "Let it say Good morning\r"),
+        (r"\(s\)", "y"),
+        (r"\(s\)", "y"),
+        ("now prints", "/di\r"),
+        (r"\+1|Good morning", "/un\r"),
+        ("(?i)undone|took back|restored|hello.py", "/mode\r"),
+        ("changes files without asking", "2"),
+        ("Approval mode", "/set\r"),
+        ("typing searches", "theme"),
+        (r"ui\.theme", "\x1b"),
+        ("Nothing was changed", "/agents\r"),
+        ("No helpers yet", "\x04"),
+        ("--resume", ""),
+    ],
+    has_key=False,
+)
+"""What a newcomer does first: connect a model, look at the keys, have something changed, see it, take it back."""
