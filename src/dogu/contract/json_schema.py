@@ -52,8 +52,9 @@ def fitting_arguments(name: str, schema: JsonObject, raw: Mapping[str, Any]) -> 
 
 
 def _restored(value: Any, schema: Any) -> Any:
-    kinds = cast("Mapping[str, Any]", schema).get("type") if isinstance(schema, Mapping) else None
-    if not isinstance(value, str) or not {kinds} & {"array", "object"}:
+    named: Any = cast("Mapping[str, Any]", schema).get("type") if isinstance(schema, Mapping) else None
+    kinds = cast("list[object]", named) if isinstance(named, list) else [named]
+    if not isinstance(value, str) or "string" in kinds or not ("array" in kinds or "object" in kinds):
         return value
     structure = structure_in(value)
     return value if structure is None else structure
