@@ -10,8 +10,8 @@ import msgspec
 from dogu.app import Options
 from dogu.app.undoing import UndoRequest, UndoSession, opened_for_undo
 from dogu.language import say
-from dogu.runtime.journal.apply import FORCE, UNSURE
 from dogu.runtime.journal.choice import Consent
+from dogu.runtime.journal.steps import FORCE, UNSURE
 from dogu.runtime.journal.words import damage_lines, plan_lines
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.record import print_undo, summary_of

@@ -40,6 +40,8 @@ MORE_CASES = {
     "a folder in which names are linked": "cp -al d twin; ln a again; ln one three",
     "new files with two names": "mkdir n; echo x > n/x; ln n/x y; ln n/x n/z",
     "a new folder with what was elsewhere": "mkdir -p n/m; mv a n/m; cp -r d n; ln n/d/e/f n/g",
+    "a folder moved into the one in its place": "mv d t; mkdir d; mv t d/e; echo 1 > d/new",
+    "a folder moved out of the one in its place": "mv d/e t; mv d old; mv t d; mv old d/e",
     "a closed folder": "mkdir -p closed/in; echo x > closed/in/f; chmod 500 closed/in; chmod 555 closed",
 }
 
@@ -646,6 +648,36 @@ async def test_what_the_system_refuses_is_told_as_that(place: Place) -> None:
     assert "Not changed: a (Operation not permitted" in told
     assert "Changed by somebody else" not in told
     assert (place.root / "b").exists()
+
+
+async def test_what_an_undo_could_not_put_in_its_place_is_kept_for_the_next_one(place: Place) -> None:
+    chattr = shutil.which("chattr")
+    before = place.tree()
+    await place.run("printf x >> large; rm a; mkdir a; echo 1 > a/b; echo 2 > a/c")
+    held = [str(place.root / "large"), str(place.root / "a")]
+    if chattr is None or (await anyio.run_process([chattr, "+i", *held], check=False)).returncode:
+        pytest.skip("no file here can be made immutable")
+    try:
+        report = await to_thread.run_sync(place.journal.undo)
+    finally:
+        await anyio.run_process([chattr, "-i", *held])
+    reasons = {each.path.removeprefix(f"{place.root}/"): each.reason for each in report.refused}
+    assert reasons.keys() == {"large", "a", "a/b", "a/c"}
+    assert "Operation not permitted" in reasons["large"]
+    assert not report.done
+    assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    assert place.tree() == before
+
+
+async def test_what_stands_where_a_folder_is_moved_to_costs_nothing_that_is_in_it(place: Place) -> None:
+    def write(_text: str) -> None:
+        theirs = place.root / "x/e"
+        theirs.mkdir(parents=True, exist_ok=True)
+        (theirs / "f").write_text("somebody else's")
+
+    told = await place.run("mv d x; echo said; sleep 0.4", write)
+    assert (place.root / "x/e/f").read_text() == "somebody else's", told
+    assert (place.root / "d/e/f").read_text() == "deep\n"
 
 
 async def test_who_waits_at_a_pipe_is_answered(place: Place) -> None:

@@ -12,21 +12,17 @@ import stat
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-import msgspec
-
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.kept import Kept, take_source
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
-    MISSING,
-    Seen,
-    State,
     make_device,
     put_attributes,
     see,
     times_of,
 )
+from dogu.runtime.journal.steps import Step, UndoRefusal, apart
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.held import git_folder
@@ -35,44 +31,11 @@ from dogu.workspace.os_errors import explain
 from dogu.workspace.syscalls import Syscalls, sync_file_system
 from dogu.workspace.system import IS_WINDOWS
 
-FORCE, UNSURE = "force", "unsure"
 _MOST_AT_ONCE = 10_000
 _FEW = 8  # so many files are synced one by one
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+_CANNOT_LINK = (*_CANNOT, errno.ENOENT, errno.EXDEV, errno.EMLINK, errno.EPERM)
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
-
-
-class UndoRefusal(msgspec.Struct, frozen=True):
-    """A path that wasn't brought back, and why; `is_final`: trying again would not help.
-
-    `needs` says what the user would have to say for it: `force`, for what somebody changed since; `unsure`, for what
-    may be somebody else's. Empty: nothing helps. `by_system`: the system refused it.
-    """
-
-    path: str
-    reason: str
-    is_final: bool = False
-    needs: str = ""
-    by_system: bool = False
-
-
-class Step(msgspec.Struct, frozen=True):
-    """One path and what it shall hold. `now` is what was seen there; `source` a new entry that is to be moved there.
-
-    `number` is its place in the record, by which its temporary file is called. `is_in_place`: the file's other names
-    shall show it too. `has_marks`: `source` carries a layer's own attributes. `peers` may name what is there too.
-    `sets_time`: the time it was written changes as well, where only its attributes do.
-    """
-
-    number: int
-    path: str
-    now: Seen
-    target: State
-    source: str = ""
-    is_in_place: bool = False
-    has_marks: bool = False
-    peers: tuple[bytes, ...] = ()
-    sets_time: bool = False
 
 
 class _OthersInsideError(ToolError):
@@ -107,13 +70,14 @@ class Applier:
         What goes does so first, the deepest first; then folders are made, then what lies in them; their own modes last.
         """
         self._paths = {step.path for step in steps}
-        steps, emptied = _apart(sorted(steps, key=lambda step: step.path))
+        steps, emptied = apart(sorted(steps, key=lambda step: step.path))
         self._open_up(steps)
-        gone = {step.path for step in reversed(steps) if _goes_first(step) and self._tried(step, self._take_away)}
+        gone = {step.path for step in reversed(steps) if step.goes_first and self._tried(step, self._take_away)}
         for step in steps:
-            if step.target.kind == "folder" and step.now.state.kind != "folder" and not step.source:
+            is_new = step.target.kind == "folder" and step.now.state.kind != "folder" and not step.source
+            if is_new and step.path not in self._refused:
                 self._tried(step, self._make_folder)
-        files = [step for each in steps if _is_put(each) and (step := _without_old(each, gone)) is not None]
+        files = [step for each in steps if each.is_put and (step := each.without_old(gone)) is not None]
         files.sort(key=lambda step: not step.is_in_place)  # others may be further names of those
         first = sum(step.is_in_place for step in files)
         for start, end in [(0, first), *_pieces(first, len(files))]:
@@ -137,17 +101,32 @@ class Applier:
                     fs.rename(self._name_of(step.number), step.source, src_dir_fd=place.parent)
                 elif step.target.kind == "missing" and step.now.status is None:
                     self._move(place, self._name_of(step.number), place.name)
-                else:
-                    self._kept.take_back(step.target, place.parent, self._name_of(step.number))
+                elif self._kept.take_back(step.target, place.parent, self._name_of(step.number)):
                     fs.unlink(self._name_of(step.number), dir_fd=place.parent)
         self._let_go()
+
+    def _withdraw(self, step: Step) -> None:
+        """Take away what was made ready for a step that failed; what had been moved there goes back to where it lay."""
+        name = self._name_of(step.number)
+        with suppress(ToolError, OSError), self._place(step.path) as place:
+            if step.source and not is_there(step.source):
+                self._moved.discard(step.source)
+                folder, own = self._sources.of(step.source)
+                self._system.rename_to_new(place.parent, name, own, folder)
+            elif see(place.parent, name, step.target).state.has_same_content(step.target) and self._kept.take_back(
+                step.target, place.parent, name
+            ):
+                fs.unlink(name, dir_fd=place.parent)
 
     def _tried(self, step: Step, act: Callable[[Place, Step], object]) -> bool:
         try:
             with self._place(step.path, create=step.target.kind != "missing") as place:
                 act(place, step)
         except _OthersInsideError as error:
-            self._refused[step.path] = UndoRefusal(step.path, error.message, is_final=True)
+            is_left = any(
+                path.startswith(f"{step.path}/") and not each.is_final for path, each in self._refused.items()
+            )
+            self._refused[step.path] = UndoRefusal(step.path, error.message, is_final=not is_left)
         except ToolError as error:
             if error.kind is ErrorKind.NOT_FOUND and step.target.kind == "missing":
                 return True
@@ -192,10 +171,11 @@ class Applier:
             # Under another name first: what somebody put there since we looked is seen, and goes back.
             name = self._name_of(step.number)
             self._move(place, place.name, name)
-            if not step.now.is_still(fs.stat(name, dir_fd=place.parent, follow_symlinks=False)):
+            try:
+                self._remove_old(place.parent, name, step)
+            except (ToolError, OSError):
                 self._move(place, name, place.name)
-                raise _changed_now()
-            fs.unlink(name, dir_fd=place.parent)
+                raise
         if step.target.kind == "missing":
             self._done.append((step.path, told("removed")))
 
@@ -223,14 +203,20 @@ class Applier:
 
     def _put(self, steps: Sequence[Step]) -> None:
         """Make all new ones beside the old ones, have them on the disk, and only then let them change places."""
-        ready = [step for step in steps if self._tried(step, self._prepare)]
+        ready: list[Step] = []
+        for step in steps:
+            if self._tried(step, self._prepare):
+                ready.append(step)
+            else:
+                self._withdraw(step)
         if self._durable:
             self._sync(ready, {step.path: self._name_of(step.number) for step in ready})
         for step in ready:
-            self._tried(step, self._swap)
+            if not self._tried(step, self._swap):
+                self._withdraw(step)
 
     def _prepare(self, place: Place, step: Step) -> None:
-        if _keeps_content(step) or self._is_overwritten(step):
+        if step.keeps_content or self._is_overwritten(step):
             return
         name = self._name_of(step.number)
         with suppress(FileNotFoundError):
@@ -268,16 +254,21 @@ class Applier:
     def _linked_to_peer(self, step: Step, place: Place, name: str) -> bool:
         """Give the file its other name back, where a file of that name still holds the same."""
         for peer in map(os.fsdecode, step.target.peers):
-            with suppress(ToolError, OSError):
+            try:
                 # Not the folder that is kept open: it is the one that the new name is made in.
                 other = self._reach.place(peer)
-                try:
-                    found = self._prepared.get(peer, other.name)
-                    if see(other.parent, found, step.target).state.has_same_content(step.target):
-                        fs.link(found, name, src_dir_fd=other.parent, dst_dir_fd=place.parent, follow_symlinks=False)
-                        return True
-                finally:
-                    os.close(other.parent)
+            except ToolError:
+                continue
+            try:
+                found = self._prepared.get(peer, other.name)
+                if see(other.parent, found, step.target).state.has_same_content(step.target):
+                    fs.link(found, name, src_dir_fd=other.parent, dst_dir_fd=place.parent, follow_symlinks=False)
+                    return True
+            except OSError as error:
+                if error.errno not in _CANNOT_LINK:
+                    raise
+            finally:
+                os.close(other.parent)
         return False
 
     def _fill(self, step: Step, place: Place, name: str) -> None:
@@ -303,7 +294,7 @@ class Applier:
     def _swap(self, place: Place, step: Step) -> None:
         name = self._name_of(step.number)
         what = told("brought back") if step.now.state.kind == "missing" else told("restored")
-        if _keeps_content(step):
+        if step.keeps_content:
             self._check_still(place, step)
             put_attributes(place, step.target, has_marks=False)
             if step.sets_time:
@@ -338,39 +329,45 @@ class Applier:
             )
             return False
         if not is_new:
-            if not step.now.is_still(fs.stat(name, dir_fd=folder, follow_symlinks=False)):
-                self._system.exchange(folder, name, place.name, place.parent)
-                raise _changed_now()
-            fs.unlink(name, dir_fd=folder)
+            self._end_exchange(folder, name, place, step)
         return True
 
     def _name_new(self, place: Place, name: str) -> None:
         try:
             self._move(place, name, place.name)
         except FileExistsError:
-            fs.unlink(name, dir_fd=place.parent)
             raise _changed_now() from None
 
     def _exchange(self, place: Place, step: Step, name: str) -> None:
         try:
             self._system.exchange(place.parent, name, place.name)
         except OSError as error:
-            if error.errno not in _CANNOT:
-                fs.unlink(name, dir_fd=place.parent)
+            if error.errno == errno.ENOENT:
                 raise _changed_now() from error
+            if error.errno not in _CANNOT:
+                raise
             self._check_still(place, step)
             fs.rename(name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
             return
-        if not step.now.is_still(fs.stat(name, dir_fd=place.parent, follow_symlinks=False)):
-            self._system.exchange(place.parent, name, place.name)
-            fs.unlink(name, dir_fd=place.parent)
+        self._end_exchange(place.parent, name, place, step)
+
+    def _end_exchange(self, folder: int, name: str, place: Place, step: Step) -> None:
+        """Remove what now lies at `name` in `folder`, if it is what was seen; if it isn't or can't be, it goes back."""
+        try:
+            self._remove_old(folder, name, step)
+        except (ToolError, OSError):
+            self._system.exchange(folder, name, place.name, place.parent)
+            raise
+
+    def _remove_old(self, folder: int, name: str, step: Step) -> None:
+        if not step.now.is_still(fs.stat(name, dir_fd=folder, follow_symlinks=False)):
             raise _changed_now()
-        fs.unlink(name, dir_fd=place.parent)
+        fs.unlink(name, dir_fd=folder)
 
     def _is_overwritten(self, step: Step) -> bool:
         """Whether the file is to be written to and not replaced, for its other names and those who write it."""
         if step.path not in self._overwritten:
-            self._overwritten[step.path] = _must_stay(step)
+            self._overwritten[step.path] = step.must_stay()
         return self._overwritten[step.path]
 
     def _overwrite(self, place: Place, step: Step) -> None:
@@ -421,54 +418,8 @@ class Applier:
                     sync_file_system(place.parent)
 
 
-def _apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """Take out what goes because it is moved elsewhere by another step; the second value are the folders it leaves."""
-    sources = {step.source for step in steps if step.source}
-    if not sources:
-        return list(steps), []
-    left: set[str] = set()
-    for source in sources:
-        while (source := os.path.dirname(source)) not in left and source != "/":
-            left.add(source)
-    going = [step for step in steps if step.target.kind == "missing"]
-    emptied = [step for step in going if step.path in left and step.now.state.kind == "folder"]
-    moved = {step.path for step in (*emptied, *(step for step in going if step.path in sources))}
-    return [step for step in steps if step.path not in moved], emptied
-
-
 def _pieces(start: int, end: int) -> list[tuple[int, int]]:
     return [(at, min(at + _MOST_AT_ONCE, end)) for at in range(start, end, _MOST_AT_ONCE)]
-
-
-def _goes_first(step: Step) -> bool:
-    """What is to go, and what stands where something of another kind shall be and can't change places with it."""
-    now, target = step.now.state.kind, step.target.kind
-    return now != "missing" and (target == "missing" or (now != target and "folder" in (now, target)))
-
-
-def _is_put(step: Step) -> bool:
-    return bool(step.source) or step.target.kind not in ("missing", "folder", "other")
-
-
-def _without_old(step: Step, gone: set[str]) -> Step | None:
-    if not _goes_first(step):
-        return step
-    return msgspec.structs.replace(step, now=Seen(MISSING)) if step.path in gone else None
-
-
-def _keeps_content(step: Step) -> bool:
-    """Whether only attributes are to change."""
-    return not step.source and step.now.status is not None and step.now.state.has_same_content(step.target)
-
-
-def _must_stay(step: Step) -> bool:
-    """Whether the file is to be written to and not replaced, for the sake of its other names and those who write it."""
-    status = step.now.status
-    if status is None or step.now.state.kind != "file" or step.target.kind != "file":
-        return False
-    if step.source:
-        return step.is_in_place
-    return (status.st_nlink > 1 and step.target.links > 1) or fs.is_open_for_writing(step.path)
 
 
 def _changed_now() -> ToolError:

@@ -8,8 +8,8 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.apply import UndoRefusal
 from dogu.runtime.journal.entries import Entries, Entry
+from dogu.runtime.journal.steps import UndoRefusal
 
 
 class Wanted(msgspec.Struct, frozen=True):

@@ -15,7 +15,6 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.language import told
-from dogu.runtime.journal.apply import Step
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.reach import JournalReach
@@ -28,6 +27,7 @@ from dogu.runtime.journal.states import (
     digest_by_stamp,
     see,
 )
+from dogu.runtime.journal.steps import Step
 from dogu.runtime.journal.undo import MANY, look_at
 from dogu.workspace import fs
 from dogu.workspace.held import Head, beside, git_folder, head_of, held, related, untold
@@ -179,6 +179,11 @@ class Stager:
         kin |= {path for path in seen if git_folder(path) in repositories and "/objects/" not in path}
         kin -= self._moved.union(force)
         self._leave_out(seen, kin, told("it belongs with another file in its folder that stays as it is"))
+        # What can't come to where the command moved it mustn't go from where it is.
+        stuck = {change.source for change in changes if change.moved_from and change.path not in seen}
+        self._moved -= stuck
+        going = {path for path in stuck if path in seen and sources.get(path, path) == ""}
+        self._leave_out(seen, going, told("it stays, for it can't be put where the command moved it"))
         return seen
 
     def _leave_out(self, seen: dict[str, Seen], paths: Iterable[str], why: str) -> None:
@@ -434,7 +439,8 @@ def _moves(change: StagedChange, moved: Collection[str]) -> dict[str, StagedChan
     for path in _below(change.moved_from, moved):
         new = change.path + path[len(change.moved_from) :]
         found[new] = StagedChange(new, path, moved_from=path)
-    found[change.path] = msgspec.structs.replace(change, moved_from="")
+    # That it is the folder which the command saw is known: what lies where it goes is another one.
+    found[change.path] = msgspec.structs.replace(change, moved_from="", origin=b"")
     return found
 
 

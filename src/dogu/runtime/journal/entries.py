@@ -73,7 +73,8 @@ class Entry(msgspec.Struct, frozen=True):
     """One call that changed something. `number` counts the journal's calls from 1; `turn` the user's prompts.
 
     `notes` say what of it can't be undone. `is_undo`: it undid the calls that it `undoes`; with `is_redo` these were
-    undos. `undone` are the paths that are undone now, `left` those that an undo had to leave as they were.
+    undos. `undone` are the paths that are undone now, `left` those that an undo had to leave as they were, and `midway`
+    says how it left those where the system refused something.
     """
 
     number: int
@@ -88,6 +89,7 @@ class Entry(msgspec.Struct, frozen=True):
     undoes: tuple[int, ...] = ()
     undone: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
+    midway: tuple[tuple[str, State], ...] = ()
 
     @property
     def is_undone(self) -> bool:
@@ -202,10 +204,13 @@ class Entries(msgspec.Struct):
         left = frozenset(os.fsdecode(path) for path in record.left)
         not_done = left.union(os.fsdecode(path) for path in record.failed)
         done = frozenset(change.path for change in undo.changes) - not_done if undo is not None else frozenset[str]()
+        midway = tuple((os.fsdecode(path), state) for path, state in record.midway)
+        if undo is not None:
+            self.calls[record.number] = msgspec.structs.replace(undo, midway=midway)
         for number in record.numbers:
             if number in self.calls:
                 entry = self.calls[number]
-                self.calls[number] = msgspec.structs.replace(entry, left=(entry.left | left) - done)
+                self.calls[number] = msgspec.structs.replace(entry, left=(entry.left | left) - done, midway=midway)
                 self._mark(number, done, undone=True)
 
     def _mark(self, number: int, paths: frozenset[str], *, undone: bool) -> None:
@@ -233,7 +238,9 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, PathChange], dict[s
     """
     net: dict[str, PathChange] = {}
     broken: dict[str, str] = {}
+    midway: dict[str, State] = {}
     for entry in entries:
+        midway |= dict(entry.midway)
         for change in entry.open_changes():
             before = net.get(change.path)
             if before is None:
@@ -251,6 +258,8 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, PathChange], dict[s
                 before.is_unsure or change.is_unsure,
                 change.before,
             )
+    for path in midway.keys() & net.keys():
+        net[path] = msgspec.structs.replace(net[path], unless_done=midway[path])
     return net, broken
 
 

@@ -311,8 +311,11 @@ class Journal:
                 plan = self._restorer.plan(wanted, consent, reach, is_redo=is_redo)
                 return self._restorer.do(plan, undo_title(plan, self._known.calls), self.turn, reach)
 
-            with alone(self.folder), self._noted(()):
-                report = tried_again(once)
+            try:
+                with alone(self.folder), self._noted(()):
+                    report = tried_again(once)
+            except OSError as error:
+                raise explain(error, self.folder) from error
             self._catch_up()
             self._undone([path for path, _ in report.restored])
             return report

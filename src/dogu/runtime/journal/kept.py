@@ -115,13 +115,20 @@ class Kept:
             return False
         return True
 
-    def take_back(self, state: State, folder: int, name: str) -> None:
-        """Keep again what `give_back` had moved to a name, when that was as far as it came. Raises OSError."""
-        if self.find(state) is None and see(folder, name, state).state.has_same_content(state):
-            for place in self._places():
-                with suppress(OSError):
-                    fs.rename(name, f"{place}/{_name_of(state)}", src_dir_fd=folder)
-                    return
+    def take_back(self, state: State, folder: int, name: str) -> bool:
+        """Keep again what `give_back` had moved to a name, when that was as far as it came. Raises OSError.
+
+        False: that can't be, and what lies there is all there is of it.
+        """
+        if state.kind != "file" or self.find(state) is not None:
+            return True
+        if not see(folder, name, state).state.has_same_content(state):
+            return True
+        for place in self._places():
+            with suppress(OSError):
+                fs.rename(name, f"{place}/{_name_of(state)}", src_dir_fd=folder)
+                return True
+        return False
 
     def can_keep_by_name(self, seen: Seen, beside: str = "") -> bool:
         """Whether a content that goes from its place can be kept by a second name, with room for it. Raises OSError."""

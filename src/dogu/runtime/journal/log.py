@@ -56,8 +56,8 @@ class Record(msgspec.Struct, frozen=True):
     `look`: a call began that is watched from outside, with `position` of the snapshot's index. `changes`: what is about
     to be done, or was seen. `seen`: all that such a call did has been noted. `failed`: the last change of `path` wasn't
     done. `committed`: changes that had a `source` are done, but those of the paths `left`. `undone`: this call undid
-    the calls of `numbers`, but for the paths `left` and those where it `failed`, which may go well later. An undo's
-    `changes` name in `numbers` what it is about to undo.
+    the calls of `numbers`, but for the paths `left` and those where it `failed`, which may go well later and are now as
+    `midway` says. An undo's `changes` name in `numbers` what it is about to undo.
     """
 
     kind: RecordKind
@@ -76,6 +76,7 @@ class Record(msgspec.Struct, frozen=True):
     is_redo: bool = False
     left: tuple[bytes, ...] = ()
     failed: tuple[bytes, ...] = ()
+    midway: tuple[tuple[bytes, State], ...] = ()
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -247,7 +248,7 @@ class JournalLog:
 
 def _words_of(record: Record) -> Record:
     """The record without what holds no sentences, of which there may be many thousands."""
-    return msgspec.structs.replace(record, changes=(), left=(), failed=())
+    return msgspec.structs.replace(record, changes=(), left=(), failed=(), midway=())
 
 
 def _head_at(descriptor: int, offset: int) -> tuple[int, int, bytes] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
@@ -12,13 +12,14 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.apply import FORCE, UNSURE, Applier, Step, UndoRefusal
+from dogu.runtime.journal.apply import Applier
 from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_undo, explained
 from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import MISSING, NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp, see
+from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal
 from dogu.runtime.journal.units import Units
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter
@@ -149,7 +150,7 @@ class Restorer:
         left = {each.path for each in refused}
         to_do = [step for step in steps[: len(plan.steps)] if step.path not in left]
         restored, failed = self._applier(number, reach).apply(to_do)
-        self._note_undone(number, numbers, [*plan.refused, *refused], failed)
+        self._note_undone(number, numbers, [*plan.refused, *refused], failed, _left_midway(failed, reach))
         return UndoReport(numbers, tuple(restored), (*plan.refused, *refused, *failed), plan.is_redo)
 
     def finish(self, number: int, changes: Sequence[PathChange], reach: JournalReach) -> list[UndoRefusal]:
@@ -257,11 +258,25 @@ class Restorer:
         return is_kept_well and self._kept.can_keep_by_name(step.now)
 
     def _note_undone(
-        self, number: int, numbers: tuple[int, ...], refused: Sequence[UndoRefusal], failed: Sequence[UndoRefusal] = ()
+        self,
+        number: int,
+        numbers: tuple[int, ...],
+        refused: Sequence[UndoRefusal],
+        failed: Sequence[UndoRefusal] = (),
+        midway: Iterable[tuple[bytes, State]] = (),
     ) -> None:
         left = tuple(os.fsencode(each.path) for each in refused)
         again = tuple(os.fsencode(each.path) for each in failed if not each.is_final)
-        self._log.append(Record("undone", number, numbers=numbers, left=left, failed=again), durable=True)
+        record = Record("undone", number, numbers=numbers, left=left, failed=again, midway=tuple(midway))
+        self._log.append(record, durable=True)
+
+
+def _left_midway(failed: Sequence[UndoRefusal], reach: JournalReach) -> Generator[tuple[bytes, State]]:
+    """Say how the paths are left where the system refused something: neither as before nor as they shall be."""
+    for each in failed:
+        with suppress(ToolError):
+            if not each.is_final:
+                yield os.fsencode(each.path), look_at(reach, each.path).state
 
 
 def _has_a_known_time(change: PathChange, now: State) -> bool:
@@ -425,11 +440,14 @@ def contents_of(steps: Sequence[Step], reach: JournalReach) -> Generator[bytes]:
     """Read the files again, one after another, as they are taken. Raises `ToolError` (STALE) when one has changed."""
     for step in steps:
         with _opened(reach, step.path) as (folder, name):
-            descriptor = fs.open(name, _OPEN, dir_fd=folder)
             try:
-                data = os.read(descriptor, step.now.state.size + 1)
-            finally:
-                os.close(descriptor)
+                descriptor = fs.open(name, _OPEN, dir_fd=folder)
+                try:
+                    data = os.read(descriptor, step.now.state.size + 1)
+                finally:
+                    os.close(descriptor)
+            except OSError as error:
+                raise explain(error, step.path) from error
         state = step.now.state
         if len(data) != state.size or (not is_stamp(state.digest) and digest_of(data) != state.digest):
             raise ToolError(ErrorKind.STALE, told("somebody changed it in this very moment"))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from dogu.contract.errors import ToolError
 from dogu.language import told
-from dogu.runtime.journal.apply import FORCE, Step, UndoRefusal
 from dogu.runtime.journal.choice import within
 from dogu.runtime.journal.entries import Entries, Entry, PathChange
 from dogu.runtime.journal.kept import Kept
 from dogu.runtime.journal.states import Seen, State
+from dogu.runtime.journal.steps import FORCE, Step, UndoRefusal
 from dogu.workspace.held import Head, beside, companions, git_folder, head_of, held, related, untold
 
 _REFS = ("HEAD", "packed-refs", "refs", "worktrees")

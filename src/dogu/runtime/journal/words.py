@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Sequence
 
 from dogu.language import said, say
-from dogu.runtime.journal.apply import FORCE, UNSURE, UndoRefusal
 from dogu.runtime.journal.entries import Entry
 from dogu.runtime.journal.log import Damage
+from dogu.runtime.journal.steps import FORCE, UNSURE, UndoRefusal
 from dogu.runtime.journal.undo import UndoPlan, UndoReport
 from dogu.workspace.visible import visible_line
 

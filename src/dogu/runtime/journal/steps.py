@@ -1,0 +1,92 @@
+"""One path and what it shall hold: the steps that an undo, a redo or a commit is made of, and why one isn't done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from dogu.runtime.journal.states import MISSING, Seen, State
+from dogu.workspace import fs
+
+FORCE, UNSURE = "force", "unsure"
+
+
+class UndoRefusal(msgspec.Struct, frozen=True):
+    """A path that wasn't brought back, and why; `is_final`: trying again would not help.
+
+    `needs` says what the user would have to say for it: `force`, for what somebody changed since; `unsure`, for what
+    may be somebody else's. Empty: nothing helps. `by_system`: the system refused it.
+    """
+
+    path: str
+    reason: str
+    is_final: bool = False
+    needs: str = ""
+    by_system: bool = False
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One path and what it shall hold. `now` is what was seen there; `source` a new entry that is to be moved there.
+
+    `number` is its place in the record, by which its temporary file is called. `is_in_place`: the file's other names
+    shall show it too. `has_marks`: `source` carries a layer's own attributes. `peers` may name what is there too.
+    `sets_time`: the time it was written changes as well, where only its attributes do.
+    """
+
+    number: int
+    path: str
+    now: Seen
+    target: State
+    source: str = ""
+    is_in_place: bool = False
+    has_marks: bool = False
+    peers: tuple[bytes, ...] = ()
+    sets_time: bool = False
+
+    @property
+    def goes_first(self) -> bool:
+        """Whether it is to go, or stands where something of another kind shall be and can't change places with it."""
+        now, target = self.now.state.kind, self.target.kind
+        return now != "missing" and (target == "missing" or (now != target and "folder" in (now, target)))
+
+    @property
+    def is_put(self) -> bool:
+        """Whether something is to be put there that isn't a folder made anew."""
+        return bool(self.source) or self.target.kind not in ("missing", "folder", "other")
+
+    @property
+    def keeps_content(self) -> bool:
+        """Whether only attributes are to change."""
+        return not self.source and self.now.status is not None and self.now.state.has_same_content(self.target)
+
+    def must_stay(self) -> bool:
+        """Whether the file is to be written to and not replaced, for its other names and those who write it."""
+        status = self.now.status
+        if status is None or self.now.state.kind != "file" or self.target.kind != "file":
+            return False
+        if self.source:
+            return self.is_in_place
+        return (status.st_nlink > 1 and self.target.links > 1) or fs.is_open_for_writing(self.path)
+
+    def without_old(self, gone: Collection[str]) -> Step | None:
+        """Return the step once what goes first is gone; None where it isn't."""
+        if not self.goes_first:
+            return self
+        return msgspec.structs.replace(self, now=Seen(MISSING)) if self.path in gone else None
+
+
+def apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+    """Take out what goes because it is moved elsewhere by another step; the second value are the folders it leaves."""
+    sources = {step.source for step in steps if step.source}
+    if not sources:
+        return list(steps), []
+    left: set[str] = set()
+    for source in sources:
+        while (source := os.path.dirname(source)) not in left and source != "/":
+            left.add(source)
+    going = [step for step in steps if step.target.kind == "missing"]
+    emptied = [step for step in going if step.path in left and step.now.state.kind == "folder"]
+    moved = {step.path for step in (*emptied, *(step for step in going if step.path in sources))}
+    return [step for step in steps if step.path not in moved], emptied
