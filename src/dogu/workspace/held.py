@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 from dogu.workspace import fs
@@ -115,10 +115,11 @@ def beside(paths: Collection[str], head: Head | None = None) -> dict[str, list[s
     None of these is in `paths` itself.
     """
     head = head or head_of
+    paths = paths if isinstance(paths, Set) else frozenset(paths)
     there: set[str] = set()
     for folder in {os.path.dirname(path) for path in paths}:
         with suppress(OSError), fs.scandir(folder) as entries:
-            there.update(os.path.join(folder, entry.name) for entry in entries)
+            there.update([os.path.join(folder, entry.name) for entry in entries])
     found: dict[str, list[str]] = {}
     for other in there.difference(paths):
         for stem in _stems(other):

@@ -218,12 +218,12 @@ class Applier:
     def _prepare(self, place: Place, step: Step) -> None:
         if step.keeps_content or self._is_overwritten(step):
             return
-        name = self._name_of(step.number)
-        with suppress(FileNotFoundError):
-            fs.unlink(name, dir_fd=place.parent)
         if step.source:
             self._prepare_source(place, step)
             return
+        name = self._name_of(step.number)
+        with suppress(FileNotFoundError):
+            fs.unlink(name, dir_fd=place.parent)
         match step.target.kind:
             case "link":
                 fs.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
