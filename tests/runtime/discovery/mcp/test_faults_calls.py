@@ -262,6 +262,12 @@ async def test_an_answer_without_content_is_a_failure(tmp_path: Path, fault: str
         failure_of(await result_of(runtime))
 
 
+async def test_half_a_character_in_a_call_does_not_end_the_connection(tmp_path: Path):
+    async with opened(tmp_path, "none") as runtime:
+        assert (await runtime.call("bad__echo", text="\ud83d")).result.llm_content == "hello"
+        assert runtime.notes == ()
+
+
 async def test_an_answer_in_a_list_of_messages_is_taken(tmp_path: Path):
     async with opened(tmp_path, "batch") as runtime:
         assert (await result_of(runtime)).llm_content == "hello"

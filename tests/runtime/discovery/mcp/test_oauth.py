@@ -77,8 +77,8 @@ async def opened(
             yield runtime
 
 
-async def echo(runtime: Runtime) -> ToolResult:
-    return (await runtime.call("far__echo")).result
+async def echo(runtime: Runtime, **args: Any) -> ToolResult:
+    return (await runtime.call("far__echo", **args)).result
 
 
 async def test_without_a_login_it_is_told_how_to_log_in_and_nothing_is_registered(
@@ -253,6 +253,11 @@ async def test_a_secret_goes_to_the_issuer_that_was_named_alone(server: Authoriz
     async with opened(server, tmp_path, oauth=by_secret(server, issuer="https://elsewhere.example")) as runtime:
         assert "issuer" in "\n".join(runtime.notes)
     assert server.granted == []
+
+
+async def test_half_a_character_in_a_call_is_sent_over_http_too(server: Authorization, tmp_path: Path):
+    async with opened(server, tmp_path, oauth=by_secret(server)) as runtime:
+        assert (await echo(runtime, text="\ud83d")).llm_content == "hello"
 
 
 async def test_an_own_login_that_is_refused_is_told_as_that(server: Authorization, tmp_path: Path):

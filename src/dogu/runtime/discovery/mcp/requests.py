@@ -6,6 +6,8 @@ The SDK's checks would drop all tools for one bad schema, and a whole result for
 from __future__ import annotations
 
 import itertools
+import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -25,6 +27,7 @@ Responses: TypeAlias = mcp_types.InputResponses | None
 Send: TypeAlias = Callable[[Responses, str | None], Awaitable[JsonObject]]
 
 _RAW = "dogu/raw"
+_HALVES = "[\ud800-\udfff]"
 _MOST_PAGES = 100
 _MOST_ROWS = 2_000
 _MOST_ROUNDS = 10
@@ -58,7 +61,7 @@ class RawDispatcher(JSONRPCDispatcher[Any]):
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
     ) -> dict[str, Any]:
         """Send, and keep the answer if it is one of those."""
-        answer = await super().send_raw_request(method, params, opts, **more)
+        answer = await super().send_raw_request(method, _in_characters(params), opts, **more)
         if method not in _RESULTS:
             return answer
         key = str(next(self._numbers))
@@ -71,6 +74,12 @@ class RawDispatcher(JSONRPCDispatcher[Any]):
     def raw(self, result: mcp_types.Result) -> JsonObject:
         """Return, once, the answer in whose place the result came."""
         return self._kept.pop(str((result.meta or {})[_RAW]))
+
+
+def _in_characters(params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Put U+FFFD for halves of characters, which models write and no wire carries: the SDK would end the connection."""
+    text = json.dumps(params, ensure_ascii=False)
+    return json.loads(re.sub(_HALVES, "\ufffd", text)) if re.search(_HALVES, text) else params
 
 
 class Requests:
