@@ -110,6 +110,7 @@ conformance: setup-dev
 	$(PYTEST) -m conformance
 
 # The shipped `dogu mcp` and `dogu acp`, driven by clients that others wrote: npm installs them once a machine, 1 GB.
+# Neovim comes from PyPI; its plugins are cloned, or lie in the folder that DOGU_TEST_NVIM_PLUGINS names.
 foreign: setup-dev
 	$(PYTEST) -m foreign -rs
 
