@@ -155,14 +155,16 @@ def _kind(char: str) -> str:
 
 
 def _see_units(place: Place, seen: dict[str, set[str]]) -> None:
+    same: set[str] = set()
     for unit in place.units:
         ours = place.old[unit.old_start : unit.old_end]
         if len(ours) > 1 and ours == place.text[unit.start : unit.end]:
-            for char in {*ours}:
-                if not char.isalnum():
-                    seen[char].add(char)
+            same.update(ours)
         elif len(ours) == 1 and not (ours.isascii() and ours.isalnum()) and unit not in place.slips:
             seen[ours].add(place.text[unit.start : unit.end])
+    for char in same:
+        if not char.isalnum():
+            seen[char].add(char)
 
 
 def _see_gaps(place: Place, seen: dict[str, set[str]]) -> None:
@@ -188,7 +190,10 @@ def _is_apostrophe(text: str, at: int) -> bool:
 
 def _are_apostrophes(text: str, quote: str) -> bool:
     """Whether every such quote of the text stands within a word."""
-    return all(_is_apostrophe(text, at) for at, char in enumerate(text) if char == quote)
+    at = text.find(quote)
+    while at >= 0 and _is_apostrophe(text, at):
+        at = text.find(quote, at + 1)
+    return at < 0
 
 
 def _are_placed(place: Place, char: str) -> bool:

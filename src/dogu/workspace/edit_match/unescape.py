@@ -281,7 +281,7 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
     if breaks and not _WRITTEN_BREAK.search(_QUOTED.sub('""', text)):
         return "new_string has \\n written out where its lines should end: send line breaks"
     for trace, garbled, kind in _STATEMENT_GARBLINGS:
-        if garbled.search(new) and not trace.search(old) and not trace.search(text):
+        if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
             return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
     return ""
 

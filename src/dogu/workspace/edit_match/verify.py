@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 from textwrap import dedent
+from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place, is_word
-from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.normalise import fold, look_alike
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
@@ -47,9 +47,8 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
     _check_tokens(place, new, before, after)
     _check_spacing(place, before, after)
-    _check_commas(new, before, after)
-    _check_depths(place.old, new, before, after)
-    _check_base(place.old, new, before, after)
+    if place.old != new:
+        _check_lines(*map(_lines, (place.old, new, before, after)))
 
 
 def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
@@ -126,13 +125,11 @@ def _check_tokens(place: Place, new: str, before: str, after: str) -> None:
     """The words and signs that come and go are those that the model's strings add and take away; a quote is a quote,
     and a word that `old_string` has otherwise than the file is the file's.
     """
-    head = _word_start(before, max(_shared_head(before, after) - _MARGIN_CHARS, 0))
-    backwards = before[head:][::-1], after[head:][::-1]
-    tail = _word_start(backwards[0], max(_shared_head(*backwards) - _MARGIN_CHARS, 0))
-    before, after = (text[head : len(text) - tail] for text in (before, after))
+    old, new = _around_changes(place.old, new)
+    before, after = _around_changes(before, after)
     words = dict(place.words)
     asked, made = _tokens(new, words), _tokens(after)
-    asked.subtract(_tokens(place.old, words))
+    asked.subtract(_tokens(old, words))
     made.subtract(_tokens(before))
     slack: Counter[str] = Counter()
     for unit in place.slips:  # new_string may have it as the file does
@@ -157,6 +154,14 @@ def _shared_head(one: str, other: str) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
     return low
+
+
+def _around_changes(one: str, other: str) -> tuple[str, str]:
+    """Return both texts without what they begin and end with alike, but for whole words and a margin."""
+    head = _word_start(one, max(_shared_head(one, other) - _MARGIN_CHARS, 0))
+    backwards = one[head:][::-1], other[head:][::-1]
+    tail = _word_start(backwards[0], max(_shared_head(*backwards) - _MARGIN_CHARS, 0))
+    return one[head : len(one) - tail], other[head : len(other) - tail]
 
 
 def _word_start(text: str, at: int) -> int:
@@ -197,46 +202,81 @@ def _beside(left: str, right: str, *, blank: bool) -> set[tuple[str, str, bool]]
     return {(one, other, blank)} if _OPERATORS & {one, other} else set()
 
 
-def _check_commas(new: str, before: str, after: str) -> None:
+class _Line(NamedTuple):
+    """A line that isn't blank, without the blanks at its end: what it is known by, how it is indented, how deep."""
+
+    text: str
+    key: str
+    indent: str
+    depth: int
+
+
+def _lines(text: str) -> list[_Line]:
+    found: list[_Line] = []
+    depths: dict[str, int] = {}
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if stripped:
+            indent = line[: line.index(stripped[0])]
+            if indent not in depths:
+                depths[indent] = len(indent.expandtabs(4))
+            # folding a line of a whole file's length would take long
+            key = fold(stripped) if len(line) < _LONG_LINE_CHARS else stripped
+            found.append(_Line(indent + stripped, key, indent, depths[indent]))
+    return found
+
+
+def _check_lines(ours: list[_Line], theirs: list[_Line], there: list[_Line], written: list[_Line]) -> None:
+    """Check the lines of `old`, `new`, of the file where they lie, and of what is written there."""
+    held = _shared(ours, there)
+    _check_commas(theirs, there, written)
+    _check_depths(theirs, written, _odd_lines(ours, there, held))
+    if any(ours[i].indent != there[k].indent for i, k in held):
+        _check_base(ours, theirs, there, written)
+
+
+def _check_commas(theirs: list[_Line], there: list[_Line], written: list[_Line]) -> None:
     """A line of the file that has another neighbour below it now ends with a comma if `new` has it so: where
     `old_string` is wrong about that comma, nobody has thought of what the new neighbour needs.
     """
-    wanted, kept = _folded_lines(new), _folded_lines(before)
+    wanted, kept = {line.key for line in theirs}, [line.key for line in there]
     neighbours, lines = {*pairwise(kept)}, {*kept}
-    for line, below in pairwise(_folded_lines(after)):
-        other = line.removesuffix(",") if line.endswith(",") else f"{line},"
-        if (line, below) not in neighbours and line in lines and line not in wanted and other in wanted:
+    for line, below in pairwise(line.key for line in written):
+        if (line, below) in neighbours or line not in lines or line in wanted:
+            continue
+        if (line.removesuffix(",") if line.endswith(",") else f"{line},") in wanted:
             raise UncleanError(
                 "old_string is wrong about the comma at the end of a line that gets another one below it"
             )
 
 
-def _folded_lines(text: str) -> list[str]:
-    return [_key(line) for line in _lines(text)]
-
-
-def _check_depths(old: str, new: str, before: str, after: str) -> None:
+def _check_depths(theirs: list[_Line], written: list[_Line], odd: set[str]) -> None:
     """Lines written are as deep beside each other as `new` has them, but for those that `old` has otherwise."""
-    ours, theirs = _lines(new), _lines(after)
-    odd = _odd_lines(_lines(old), _lines(before))
-    for (i, k), (j, m) in pairwise(_shared(ours, theirs)):
-        if j != i + 1 or m != k + 1 or odd & {ours[i], ours[j]} or (i == 0 and "" in odd):
+    for (i, k), (j, m) in pairwise(_shared(theirs, written)):
+        if j != i + 1 or m != k + 1 or odd & {theirs[i].text, theirs[j].text} or (i == 0 and "" in odd):
             continue
-        if _order(ours[i], ours[j]) != _order(theirs[k], theirs[m]):
+        if _order(theirs[i], theirs[j]) != _order(written[k], written[m]):
             raise UncleanError("the new lines can't be indented beside each other as in new_string")
 
 
-def _check_base(old: str, new: str, before: str, after: str) -> None:
+def _odd_lines(ours: list[_Line], there: list[_Line], held: list[tuple[int, int]]) -> set[str]:
+    """Return the lines of `old` that aren't as deep beside their neighbours as in the file; empty text for the first
+    one.
+    """
+    odd: set[str] = set()
+    for (i, k), (j, m) in pairwise(held):
+        if _order(ours[i], ours[j]) != _order(there[k], there[m]):
+            odd |= {ours[i].text, ours[j].text, "" if i == 0 else ours[i].text}
+    return odd
+
+
+def _check_base(ours: list[_Line], theirs: list[_Line], there: list[_Line], written: list[_Line]) -> None:
     """Where no line of `new` is as deep as `old` or the file has it, the text begins as deep as what it replaces."""
-    ours, theirs, there = _lines(old), _lines(new), _lines(before)
-    is_shifted = any(indent_of(ours[i]) != indent_of(there[k]) for i, k in _shared(ours, there))
-    if not theirs or not is_shifted or fold(old) == fold(new):
+    shared = [one[i].indent == theirs[j].indent for one in (ours, there) for i, j in _shared(one, theirs)]
+    if not shared or any(shared) or [line.key for line in ours] == [line.key for line in theirs]:
         return
-    shared = [indent_of(one[i]) == indent_of(theirs[j]) for one in (ours, there) for i, j in _shared(one, theirs)]
-    if not shared or any(shared):
-        return
-    sent, meant = _base(ours), _base(there)
-    if _base(theirs) not in (sent, meant) or (_base(theirs) == meant and _base(_lines(after)) != meant):
+    sent, meant, new = _base(ours), _base(there), _base(theirs)
+    if new not in (sent, meant) or (new == meant and _base(written) != meant):
         raise UncleanError("how deep the new lines are to stand can't be told from the lines that match")
 
 
@@ -244,45 +284,24 @@ def check_shift(old: str, new: str) -> None:
     """Raise `UncleanError` where `new` has all it shares with `old` at another depth, or just its first line."""
     ours, theirs = _lines(old), _lines(new)
     pairs = _shared(ours, theirs)
-    if not pairs or fold(old) == fold(new):
+    if not pairs or [line.key for line in ours] == [line.key for line in theirs]:
         return
-    is_kept = any(indent_of(ours[i]) == indent_of(theirs[j]) for i, j in pairs)
-    loses_head = pairs[0] == (0, 0) and indent_of(ours[0]) and not indent_of(theirs[0])
+    is_kept = any(ours[i].indent == theirs[j].indent for i, j in pairs)
+    loses_head = pairs[0] == (0, 0) and ours[0].indent and not theirs[0].indent
     if loses_head or (not is_kept and _base(ours) != _base(theirs)):
         raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
 
 
-def _base(lines: Sequence[str]) -> str:
-    return min(map(indent_of, lines), key=len, default="")
+def _base(lines: list[_Line]) -> str:
+    return min((line.indent for line in lines), key=len, default="")
 
 
-def _odd_lines(ours: Sequence[str], theirs: Sequence[str]) -> set[str]:
-    """Return the lines of `old` that aren't as deep beside their neighbours as in the file; empty text for the first
-    one.
-    """
-    odd: set[str] = set()
-    for (i, k), (j, m) in pairwise(_shared(ours, theirs)):
-        if _order(ours[i], ours[j]) != _order(theirs[k], theirs[m]):
-            odd |= {ours[i], ours[j], "" if i == 0 else ours[i]}
-    return odd
+def _shared(ours: list[_Line], theirs: list[_Line]) -> list[tuple[int, int]]:
+    return shared_lines([line.key for line in ours], [line.key for line in theirs])
 
 
-def _shared(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
-    return shared_lines([_key(line) for line in ours], [_key(line) for line in theirs])
-
-
-def _key(line: str) -> str:
-    """Return what a line is known by; one of a whole file's length by itself, which folding would take long for."""
-    return fold(line) if len(line) < _LONG_LINE_CHARS else line
-
-
-def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.split("\n") if line.strip()]
-
-
-def _order(one: str, other: str) -> int:
-    first, second = (len(indent_of(line).expandtabs(4)) for line in (one, other))
-    return (first > second) - (first < second)
+def _order(one: _Line, other: _Line) -> int:
+    return (one.depth > other.depth) - (one.depth < other.depth)
 
 
 def still_parses(path: str, before: str, after: str) -> bool:
