@@ -311,8 +311,10 @@ def _is_line(line: str, text: str) -> bool:
 
 def _counts(text: str, style: re.Pattern[str]) -> bool:
     """Whether each line has a number before it, one more than the line above."""
+    if not style.match(text):
+        return False
     numbers = [int(match[1]) if (match := style.match(line)) else -1 for line in _body(text)[0]]
-    return numbers[0] >= 0 and all(after == before + 1 for before, after in pairwise(numbers))
+    return all(after == before + 1 for before, after in pairwise(numbers))
 
 
 def _fence(text: str) -> str | None:
@@ -352,6 +354,9 @@ def _body(text: str) -> tuple[list[str], str]:
 
 def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
     """Return the text without the numbers before its lines; None unless each line has one and they don't go down."""
+    first = text.partition("\n")[0]
+    if not style.match(first) and not style.match(first + "  "):
+        return None
     lines, end = _body(text)
     found = [style.match(line) or style.match(line + "  ") for line in lines]
     numbers = [int(match[1]) for match in found if match]
