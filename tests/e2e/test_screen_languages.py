@@ -347,8 +347,7 @@ Over.
   /copy
       直近の回答をクリップボードにコピー
   /agents [NUMBER]
-      the helpers that the model gave
-      tasks to
+      モデルが使うサブエージェント
   @path
       ファイルをプロンプトに読み込む
 ›
@@ -491,8 +490,7 @@ Over.
   /copy
       마지막 답변을 클립보드에 복사
   /agents [NUMBER]
-      the helpers that the model gave
-      tasks to
+      모델이 작업을 맡긴 하위 에이전트
   @path
       파일을 프롬프트로 읽어 오기
 ›
@@ -574,7 +572,7 @@ Over.
   /add-dir FOLDER             也在另一个文件夹中工作
   /trust yes | no             选择是否信任此文件夹自带的内容
   /copy                       将上一条回答复制到剪贴板
-  /agents [NUMBER]            the helpers that the model gave tasks to
+  /agents [NUMBER]            模型派出的子智能体
   @path                       把文件读入提示词
 ›
   gemini-2.5-pro · auto_edit
@@ -654,7 +652,7 @@ Over.
   /add-dir FOLDER             也在另一個資料夾中工作
   /trust yes | no             決定這個資料夾自帶的內容是否與你自己的同樣有效
   /copy                       把最後的回答複製到剪貼簿
-  /agents [NUMBER]            the helpers that the model gave tasks to
+  /agents [NUMBER]            模型派出的子代理
   @path                       把檔案讀入提示詞
 ›
   gemini-2.5-pro · auto_edit
