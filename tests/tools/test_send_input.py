@@ -113,6 +113,20 @@ async def test_the_end_of_file_and_an_interrupt_are_keys(talk: Talk) -> None:
     assert "ended, signal 2" in await talk.type(pid, keys=["ctrl-c"], wait_for="never")
 
 
+@pytest.mark.parametrize("question", ["[6n", "[5n", "[c", "]11;?\\a\\033[6n"])
+async def test_a_program_that_asks_its_terminal_is_answered_while_it_is_waited_for(talk: Talk, question: str) -> None:
+    asking = f"stty raw -echo; printf '\\033{question}'; head -c 1 | wc -c; stty sane; printf 'next? '; cat"
+    _pid, text = await talk.start(asking, wait_for="next", timeout_s=60)
+    assert "The output matched" in text
+
+
+async def test_a_program_that_closes_its_streams_before_it_ends_is_not_hung_up_on(talk: Talk) -> None:
+    closing = "printf 'all said'; exec <&- >&- 2>&-; sleep 0.5; exit 7"
+    result = await talk.call("run_shell_command", command=closing, pty=True, timeout_s=60)
+    assert "Stdout: all said" in str(result.llm_content)
+    assert "Exit Code: 7" in str(result.llm_content)
+
+
 async def test_a_full_screen_is_read_as_text_and_left_again(talk: Talk) -> None:
     draw = (
         r"printf 'before\n\033[?1049h\033[2J\033[3;5Hmiddle\033[31mred\033[0m'; read -r x; printf '\033[?1049lafter\n'"

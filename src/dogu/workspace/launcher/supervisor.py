@@ -134,7 +134,8 @@ class Supervisor:
             self._inside.started()
         self._tell("started", pid=self._pid)
         self._flush_outbox(wait=True)  # before the command can do anything to us
-        for descriptor in {out_write, err_write, complaints_write, self._descriptors["stdin"]}:
+        written = set[int]() if self._terminal else {out_write, err_write}
+        for descriptor in {*written, complaints_write, self._descriptors["stdin"]}:
             os.close(descriptor)
         os.close(self._descriptors["directory"])
         complaint = os.read(complaints_read, 200)
@@ -314,6 +315,8 @@ class Supervisor:
                 return False
             if pid == self._command_pid:
                 self._status = status
+                if self._terminal:
+                    self._terminal.let_go()
 
     def _watch(self, now: float) -> None:
         limit_s, idle_s = self._order["timeout_s"], self._order["idle_timeout_s"]

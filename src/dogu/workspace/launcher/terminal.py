@@ -11,13 +11,24 @@ _MOST_WAITING_BYTES = 256 * 1024  # typed, and not yet read by anybody
 
 
 class Terminal:
-    """The supervisor's end. What is typed waits here until the command reads."""
+    """The supervisor's end. What is typed waits here until the command reads.
+
+    The command's end is held open too while the command lives: when nobody has it open, the terminal hangs up, and ends
+    a program that has closed its streams, as many do just before they exit.
+    """
 
     def __init__(self, rows: int, columns: int) -> None:
         self.master, self.slave = os.openpty()
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.set_blocking(self.master, False)
         self._waiting = b""
+        self._is_held = True
+
+    def let_go(self) -> None:
+        """Hold the command's end no more: once the others have closed it, the terminal is over."""
+        if self._is_held:
+            self._is_held = False
+            os.close(self.slave)
 
     def type(self, data: bytes) -> None:
         """Take keys; what nobody reads is bounded, and more of it is dropped."""

@@ -152,6 +152,8 @@ class Job:
         while self.is_running:
             if over := waiting.over():
                 return over
+            if self._screen is not None:
+                await self._screen.answer()
             await anyio.sleep(_LOOK_S)
             await to_thread.run_sync(self.refresh)
         return "ended"

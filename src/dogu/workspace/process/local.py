@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dogu.workspace.process.screen import TerminalScreen
     from dogu.workspace.sandbox.proxy import HostRequest
 
+    _Followed = tuple[SupervisorLine, dict[str, Any], TerminalScreen | None]
+
 _MOST_AT_ONCE = 32
 _MOST_JOBS = 30
 _LOOK_S = 0.1
@@ -78,10 +80,10 @@ class LocalProcesses:
             mark = launch.refused_count
             order = order_of(command, report is not None)
             try:
-                line, facts = await _follow_asking(launch, order, command, report or _ignore, self._foreground)
+                line, facts, screen = await _follow_asking(launch, order, command, report or _ignore, self._foreground)
             except NeverStartedError:  # its launcher was lost just then; another makes a new supervisor
-                line, facts = await _follow_asking(launch, order, command, report or _ignore, self._foreground)
-            screen, shown = _screen_of(command, line), None
+                line, facts, screen = await _follow_asking(launch, order, command, report or _ignore, self._foreground)
+            shown = None
             with anyio.CancelScope(shield=True):  # it lasts milliseconds, and nobody else knows of the command
                 shown = await anyio.to_thread.run_sync(screen.text) if screen is not None else None
             result = self._result(command, line, facts, time.monotonic() - started, shown)
@@ -241,7 +243,7 @@ def _keep(job: Job) -> str:
 
 async def _follow_asking(
     launch: Launch, order: dict[str, Any], command: ShellCommand, report: Report, foreground: set[SupervisorLine]
-) -> tuple[SupervisorLine, dict[str, Any]]:
+) -> _Followed:
     """Follow a command, and beside it have the hosts asked for that it wants to reach, one at a time."""
     ask = command.ask_host
     if ask is None:
@@ -257,7 +259,7 @@ async def _follow_asking(
             request.answer(await ask(command.text, request.host, request.port, request.private))
 
     failure: ToolError | None = None
-    followed: tuple[SupervisorLine, dict[str, Any]] | None = None
+    followed: _Followed | None = None
     with send, receive, launch.asking(asked):
         async with anyio.create_task_group() as group:
             group.start_soon(answer_all)
@@ -273,10 +275,11 @@ async def _follow_asking(
 
 async def _follow(
     launch: Launch, order: dict[str, Any], command: ShellCommand, report: Report, foreground: set[SupervisorLine]
-) -> tuple[SupervisorLine, dict[str, Any]]:
+) -> _Followed:
     """Have an order carried out to the end of the foreground; whatever prevents that ends all of it."""
     line = launch.order(order, command.directory, command.stdin)
-    talk = _Talk(line, report)
+    screen = _screen_of(command, line)
+    talk = _Talk(line, report, screen)
     is_done = False
     foreground.add(line)
     try:
@@ -287,7 +290,7 @@ async def _follow(
         if not is_done:
             await talk.end()
             line.close()
-    return line, facts
+    return line, facts, screen
 
 
 def _screen_of(command: ShellCommand, line: SupervisorLine) -> TerminalScreen | None:
@@ -301,8 +304,9 @@ def _screen_of(command: ShellCommand, line: SupervisorLine) -> TerminalScreen | 
 class _Talk:
     """What is said on a command's line while it runs; live output goes to the report as text."""
 
-    def __init__(self, line: SupervisorLine, report: Report) -> None:
+    def __init__(self, line: SupervisorLine, report: Report, screen: TerminalScreen | None = None) -> None:
         self._line = line
+        self._screen = screen
         self._report = report
         self._texts = {"stdout": LiveText(), "stderr": LiveText()}
         self._waiting: Waiting | None = None
@@ -319,6 +323,8 @@ class _Talk:
                     if event == "done":
                         return {**facts, "moved": self._over or facts["moved"]} if facts["moved"] else facts
                 self._look()
+                if self._screen is not None:
+                    await self._screen.answer()
         except SupervisorGoneError:
             return self._line.last_facts()
 

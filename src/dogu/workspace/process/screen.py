@@ -11,12 +11,15 @@ import threading
 from collections import deque
 from typing import Any, Protocol
 
+import anyio.to_thread
 import pyte
 
 from dogu.workspace.process.command import COLUMNS, ROWS
 
 _MOST_BYTES = 64 * 1024  # taken in at once: the emulator takes half a second for that; of more, the latest
 _SCROLLED_LINES = 1_000
+_QUESTION = re.compile(rb"\x1b\[[0-9;]*[cn]")  # what the terminal is, how it does, where its cursor stands
+_LONGEST_QUESTION_BYTES = 16
 _ALTERNATE = frozenset((47, 1047, 1049))
 
 # What pyte reads wrongly, or breaks at, doesn't reach it: texts for the terminal's title and the like, parameters that
@@ -56,7 +59,7 @@ class TerminalScreen:
         self._stream = pyte.Stream(self._screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
-        self._position = 0
+        self._position = self._looked_to = 0
         self._shown_lines = 0
 
     def text(self, *, only_new: bool = False) -> str:
@@ -71,6 +74,20 @@ class TerminalScreen:
             scrolled = [*self._screen.scrolled]
             lines = [*scrolled[len(scrolled) - min(new, len(scrolled)) :], *map(self._screen.row, range(ROWS))]
         return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+    async def answer(self) -> None:
+        """Answer what the command has asked its terminal since the last look; it may print nothing until then."""
+        total, looked_to = self._line.total_bytes("stdout"), self._looked_to
+        if total == looked_to:
+            return
+        self._looked_to = total
+        start = max(0, looked_to - _LONGEST_QUESTION_BYTES, total - _MOST_BYTES)
+        if _QUESTION.search(self._line.since("stdout", start)):
+            await anyio.to_thread.run_sync(self._take_all)
+
+    def _take_all(self) -> None:
+        with self._lock:
+            self._catch_up()
 
     def _catch_up(self) -> None:
         data = self._line.since("stdout", self._position)
