@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.process.starting import launcher, talked_to
 from dogu.workspace.process.stored_jobs import StoredJobs
 from dogu.workspace.process.talked_to import Start
+
+if sys.platform == "win32":
+    from dogu.workspace.process.windows import command_line
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "win32", reason="Windows' own Python runs these"),
@@ -191,3 +195,65 @@ async def test_a_batch_file_gets_words_and_never_commands(tmp_path: Path) -> Non
 async def test_a_shell_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="Git Bash"):
         await run("echo x", tmp_path, shell="bash")
+
+
+TEXTS = [
+    "ls",
+    "ls *.txt",
+    "./run*",
+    "@file",
+    "echo$IFS'a b'",
+    'echo "a  b" \'c d\' \\"e\\"',
+    'printf "%s\\n" "C:\\a b\\\\"',
+    "echo a \\",
+    "x\\\\",
+    '"',
+    '\\"',
+    "if true; then\n  echo 道具 é 🎉\nfi",
+    "echo %PATH% !X! ^& | & && ( ) < >",
+    "$x = @{ a = 'b' }; \"$($x.a)\" | % { $_ }",
+]
+
+
+def read_by_windows(line: str) -> list[str]:
+    """Split a command line as Windows gives it to its programs."""
+    if sys.platform != "win32":
+        return []
+    import ctypes
+
+    shell32 = ctypes.WinDLL("shell32")
+    shell32.CommandLineToArgvW.restype = ctypes.POINTER(ctypes.c_wchar_p)
+    count = ctypes.c_int()
+    words = shell32.CommandLineToArgvW(ctypes.c_wchar_p(line), ctypes.byref(count))
+    return [words[index] for index in range(count.value)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+async def test_git_bash_and_powershell_are_given_the_text_unchanged(tmp_path: Path, text: str) -> None:
+    """The programs aren't there under Wine: what stands on their command lines is read back as Windows reads it."""
+    if sys.platform != "win32":
+        return
+    bash = tmp_path / "Git" / "bin" / "bash.exe"
+    bash.parent.mkdir(parents=True)
+    bash.touch()
+    (tmp_path / "pwsh.exe").touch()
+    places = {**environment(), "PROGRAMFILES": str(tmp_path), "PATH": str(tmp_path)}
+    program, line = command_line(ShellCommand(text, str(tmp_path), places, shell="bash"))
+    assert program is not None
+    assert Path(program) == bash
+    assert read_by_windows(line) == [program, "-c", text]
+    assert line.endswith('"')
+    program, line = command_line(ShellCommand(text, str(tmp_path), places, shell="powershell"))
+    assert program is not None
+    assert Path(program) == tmp_path / "pwsh.exe"
+    words = read_by_windows(line)
+    assert words[:-1] == [
+        program,
+        "-NoLogo",
+        "-NoProfile",
+        "-NonInteractive",
+        "-OutputFormat",
+        "Text",
+        "-EncodedCommand",
+    ]
+    assert base64.b64decode(words[-1]).decode("utf-16-le") == text

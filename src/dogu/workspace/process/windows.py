@@ -54,7 +54,10 @@ def command_line(command: ShellCommand) -> tuple[str | None, str]:
         bash = git_bash(command.environment)
         if bash is None:
             raise _failed(told("Git Bash isn't here (tools.shell.program is bash)"))
-        return bash, subprocess.list2cmdline([bash, "-c", command.text])
+        line = f"{subprocess.list2cmdline([bash, '-c'])} {_quoted(command.text)}"
+        if len(line) > _LONGEST_LINE_CHARS:
+            raise _too_long(_LONGEST_LINE_CHARS)
+        return bash, line
     text = command.text.rstrip("\r\n")
     if re.search(r"[\r\n]", text):
         raise ToolError(
@@ -81,6 +84,13 @@ def git_bash(environment: Mapping[str, str]) -> str | None:
     if found is not None and "\\system32\\" not in found.lower() and "\\windowsapps\\" not in found.lower():
         usual.append(found)
     return next((path for path in usual if os.path.isfile(path)), None)
+
+
+def _quoted(word: str) -> str:
+    """Quote a word in any case: Git Bash's own start takes `'`, `*` and `@` for its own in one without quotes."""
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', word)
+    backslashes = len(escaped) - len(escaped.rstrip("\\"))
+    return f'"{escaped}{backslashes * chr(92)}"'
 
 
 def _powershell(command: ShellCommand) -> tuple[str, str]:
