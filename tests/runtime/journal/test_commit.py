@@ -189,6 +189,29 @@ END
 """
 
 
+@pytest.mark.parametrize(("count", "size"), [(2_100, 5), (3, 5_000_000)])
+async def test_files_of_one_size_and_time_that_hold_different_things_all_come_back(place: Place, count: int, size: int):
+    before = place.tree()
+    made = (
+        f"mkdir many; cd many; for i in $(seq {count}); do printf %04d $i > $i; done; "
+        f"truncate -s {size} *; touch -d 2001-02-03 *"
+    )
+    await place.run(made)
+    after = place.tree()
+    assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    assert place.tree() == before
+    assert (await to_thread.run_sync(place.journal.redo)).refused == ()
+    assert place.tree() == after
+
+
+async def test_a_file_that_takes_over_size_and_time_is_another_one(place: Place) -> None:
+    (place.root / "b").write_bytes(b"1" * 5_000_000)
+    await place.run("head -c 5000000 /dev/zero > c; touch -r b c; mv c b")
+    assert (place.root / "b").read_bytes() == bytes(5_000_000)
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert (place.root / "b").read_bytes() == b"1" * 5_000_000
+
+
 async def test_a_tree_too_deep_for_a_path_is_kept_undone_and_redone(place: Place):
     def depth() -> int:
         found, todo = 0, [os.open(place.root, os.O_RDONLY)]

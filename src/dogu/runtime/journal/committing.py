@@ -19,12 +19,14 @@ from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
+    LARGEST_READ_BYTES,
     LARGEST_READ_ON_COMMIT_BYTES,
     MISSING,
     NOT_KEPT,
     Seen,
     State,
     digest_by_stamp,
+    is_stamp,
     see,
 )
 from dogu.runtime.journal.steps import Step
@@ -37,7 +39,7 @@ from dogu.workspace.staged import StagedChange
 _MANY = 2_000  # new files; of so many, the contents aren't read to know them again
 _MOST_LOOKED_AT = 50_000  # files, for the other names of one
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC
-_BY_STAMP = State(digest=digest_by_stamp(0, 0))
+_BY_STAMP = State(digest=digest_by_stamp(0, 0, 0))
 
 
 class Staged(msgspec.Struct):
@@ -218,6 +220,8 @@ class Stager:
             found.nothing_to_do.append(change.path)
             return
         new = self._see_source(change.source) if change.source else Seen(MISSING)
+        if is_stamp(new.state.digest) and seen.state.has_same_content(new.state):  # of one size, and written at once
+            new = self._see_source(change.source, LARGEST_READ_BYTES)
         leader = self._leader(change, new)
         target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))
         sets_time = leader is None and seen.state.differs_in_time(target)
@@ -256,9 +260,10 @@ class Stager:
         record = ChangeRecord(os.fsencode(change.path), before, after, outside, False, os.fsencode(source))
         self._found.changes.append(record)
 
-    def _see_source(self, source: str) -> Seen:
+    def _see_source(self, source: str, most_read: int = 0) -> Seen:
         folder, name = self._sources.of(source)
-        seen = see(folder, name, _BY_STAMP if self._is_many else MISSING, most_read=LARGEST_READ_ON_COMMIT_BYTES)
+        like = _BY_STAMP if self._is_many and not most_read else MISSING
+        seen = see(folder, name, like, most_read=most_read or LARGEST_READ_ON_COMMIT_BYTES)
         if seen.status is None:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), source)
         return seen

@@ -21,11 +21,11 @@ from dogu.runtime.journal.states import (
     NOT_KEPT,
     Seen,
     State,
-    digest_by_stamp,
     is_stamp,
     make_device,
     put_attributes,
     see,
+    time_of,
 )
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
@@ -187,7 +187,7 @@ class Kept:
         source = fs.open(path, _OPEN)
         try:
             copy_content(source, descriptor)
-            if _digest_of_open(descriptor, source, state) != state.digest:
+            if not _is_as_kept(descriptor, source, state):
                 raise damaged(path, 0)
         finally:
             os.close(source)
@@ -370,13 +370,13 @@ def _linked(folder: int, name: str, target: str) -> bool:
     return True
 
 
-def _digest_of_open(descriptor: int, source: int, state: State) -> str:
-    """The digest of what was copied; where the content is known by its stamp, that of the kept file."""
+def _is_as_kept(descriptor: int, source: int, state: State) -> bool:
+    """Whether what was copied is what was kept; where that is known by its stamp, whether the kept file has it."""
     if is_stamp(state.digest):
         status = os.fstat(source)
-        return digest_by_stamp(status.st_size, status.st_mtime_ns)
+        return (status.st_size, status.st_mtime_ns) == (state.size, time_of(state))
     os.lseek(descriptor, 0, os.SEEK_SET)
-    return digest_of_blocks(iter(lambda: os.read(descriptor, _BLOCK_BYTES), b""))
+    return digest_of_blocks(iter(lambda: os.read(descriptor, _BLOCK_BYTES), b"")) == state.digest
 
 
 def _name_of(state: State) -> str:

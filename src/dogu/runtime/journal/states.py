@@ -158,13 +158,16 @@ def see(
     return Seen(msgspec.structs.replace(known, kind=kind), status)
 
 
-def digest_by_stamp(size: int, mtime_ns: int) -> str:
-    """Return what stands for the digest of a file too large to be read."""
-    return f"{_STAMP}{size}:{mtime_ns}"
+def digest_by_stamp(inode: int, size: int, mtime_ns: int) -> str:
+    """Return what stands for the digest of a file that isn't read, for its size or because there are too many.
+
+    Archives give many files of one size the same time: by what is kept under it, they are told apart by `inode`.
+    """
+    return f"{_STAMP}{inode}:{size}:{mtime_ns}"
 
 
 def is_stamp(digest: str) -> bool:
-    """Whether the digest stands for a file that was too large to be read."""
+    """Whether the digest stands for a file that wasn't read."""
     return digest.startswith(_STAMP)
 
 
@@ -232,7 +235,7 @@ def _known_by_stamp(known: State, status: os.stat_result) -> State:
         size=status.st_size,
         links=status.st_nlink,
         is_sparse=is_sparse,
-        digest=digest_by_stamp(status.st_size, status.st_mtime_ns),
+        digest=digest_by_stamp(status.st_ino, status.st_size, status.st_mtime_ns),
     )
 
 

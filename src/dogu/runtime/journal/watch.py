@@ -205,7 +205,7 @@ class ChangeWatch:
                 digest = digest_of_blocks(iter(lambda: file.read(1 << 20), b""))
         else:
             data = self._content(row)
-            digest = digest_by_stamp(row.size, row.stamp[0]) if data is None else digest_of(data)
+            digest = digest_by_stamp(row.stamp[2], row.size, row.stamp[0]) if data is None else digest_of(data)
         return msgspec.structs.replace(known, digest=digest)
 
 
