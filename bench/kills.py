@@ -1,7 +1,9 @@
-"""What is left when dogu is killed: `DOGU_KILLS` (60) kills at random moments of commands, undos and redos.
+"""What is left when dogu is killed: `DOGU_KILLS` (60) kills at random moments of each of its phases, in turn.
 
-Somebody else writes beside it all the while. After each kill the next dogu, asked for something else, must leave the
-tree as it was before or after, nothing of its own in the workspace, and nothing of the other's touched.
+These are a command in a layer with its commit, one that is watched on the roots, an undo, a redo, and finishing what a
+killed one left (which is killed too). Somebody else and another dogu write beside it all the while. After each kill
+the next dogu, asked for something else, must leave the tree as it was before or after, nothing of its own in the
+workspace, no process, and nothing of the others' touched. `DOGU_SEED` (14) chooses the moments.
 """
 
 from __future__ import annotations
@@ -15,115 +17,180 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.measure import row
 
-_FILES = 400
+_FILES = 300
 _COMMAND = (
     "sed -i s/a/b/ d/*; rm -rf gone; mv a c; mkdir -p new/deep; cp -r d new/deep; ln c link; chmod 600 keep; exit 0"
 )
+_CALL = ("call", "--approval-mode", "yolo", "run_shell_command")
+_PHASES = {
+    "command": [(*_CALL, json.dumps({"command": _COMMAND}))],
+    "watched command": [(*_CALL, json.dumps({"command": f"sleep 0 & {_COMMAND}"}))],
+    "undo": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",)],
+    "redo": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",), ("redo",)],
+    "finishing": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",), ("undo",)],
+}
+_EARLIEST_S = 0.25
+
+
+class Trial:
+    """One folder with a workspace, in which one phase is killed; `longest_s` is how long each phase may take."""
+
+    def __init__(self, base: Path, longest_s: dict[str, float]) -> None:
+        self.base = base
+        self.root = base / "work"
+        self._longest_s = longest_s
+        self._is_over = threading.Event()
+        self._written: list[Path] = []
+        for name in ("d", "gone", "theirs", "second"):
+            (self.root / name).mkdir(parents=True)
+            for number in range(_FILES if name in ("d", "gone") else 0):
+                (self.root / name / f"{number}").write_text(f"a {name} {number}\n" * 20)
+        for name in ("a", "keep"):
+            (self.root / name).write_text(f"{name}\n")
+
+        self._before = self._tree()
+
+    def run(self, phase: str) -> str:
+        """Run a phase with others writing beside it, and say what it came to."""
+        others = [threading.Thread(target=act) for act in (self._write, self._run_another)]
+        for other in others:
+            other.start()
+        try:
+            result = self._killed(phase)
+        finally:
+            self._is_over.set()
+            for other in others:
+                other.join()
+        lost = [path for path in self._written if not path.exists() or path.read_text() != path.name]
+        if lost:
+            return self._wrong(phase, f"touched {lost[:3]}")
+        # What was only watched may be theirs: with the user's word it is taken back, and theirs with it.
+        if phase == "watched command" and self._after(["undo", "--unsure"]) != self._before:
+            return self._wrong(phase, "not taken back")
+        return result
+
+    def _killed(self, phase: str) -> str:
+        steps, states = _PHASES[phase], [self._before]
+        for argv in steps[:-1]:
+            if phase == "finishing" and argv[0] == "undo":
+                self._kill(argv, "undo")
+            else:
+                self._dogu(argv).communicate()
+                states.append(self._tree())
+        is_killed = self._kill(steps[-1], phase)
+        left = self._processes()
+        self._dogu(["sessions"]).communicate()
+        now = self._tree()
+        temporary = list(self.root.rglob(".dogu-*"))
+        if phase == "watched command":
+            self._dogu(["undo"]).communicate()
+            is_right = True  # seen when the others are over
+        elif phase in ("command", "finishing"):
+            is_right = now == states[0] or self._after(["undo"]) == states[0]
+        else:
+            is_right = now in states and self._after(["redo" if phase == "undo" else "undo"]) in states
+        if left or temporary or not is_right:
+            differing = sorted(set(now.items()) ^ set(states[-1].items()))
+            return self._wrong(phase, f"left {left} {temporary[:3]}, {differing[:4]}")
+        return ("before" if now == states[-1] else "after") if is_killed else "not killed"
+
+    def _kill(self, argv: Sequence[str], phase: str) -> bool:
+        """Start a dogu and kill it at a moment that its phase reaches; False where it ended before that."""
+        running = self._dogu(argv)
+        started = time.monotonic()
+        longest_s = self._longest_s.setdefault(phase, 3.0)
+        try:
+            running.wait(random.uniform(_EARLIEST_S, max(longest_s, 2 * _EARLIEST_S)))
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+            self._longest_s[phase] = longest_s * 1.02
+            return True
+        self._longest_s[phase] = time.monotonic() - started
+        return False
+
+    def _processes(self) -> list[str]:
+        """Return what still runs of a killed one, once its supervisors have had their time to end it."""
+        found: list[str] = []
+        for _ in range(50):
+            pattern = f"{self.base}/home/.*layer-"
+            asked = subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True, check=False)
+            found = asked.stdout.split()
+            if not found:
+                break
+            time.sleep(0.1)
+        return found
+
+    def _after(self, argv: Sequence[str]) -> dict[str, str]:
+        self._dogu(argv).communicate()
+        return self._tree()
+
+    def _dogu(self, argv: Sequence[str], home: str = "home") -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "HOME": str(self.base / home)}
+        (self.base / home).mkdir(exist_ok=True)
+        return subprocess.Popen(
+            [sys.executable, "-m", "dogu", *argv],
+            cwd=self.root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _write(self) -> None:
+        while not self._is_over.wait(0.02):
+            path = self.root / "theirs" / f"{len(self._written)}"
+            path.write_text(path.name)
+            self._written.append(path)
+
+    def _run_another(self) -> None:
+        for number in range(100):
+            path = self.root / "second" / f"s{number}"
+            arguments = json.dumps({"file_path": str(path), "content": path.name})
+            if self._dogu(["call", "--approval-mode", "yolo", "write_file", arguments], "another").wait() == 0:
+                self._written.append(path)
+            if self._is_over.wait(0.5):
+                return
+
+    def _tree(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for path in self.root.rglob("*"):
+            if not {"theirs", "second"} & {*path.parts}:
+                status = path.lstat()
+                content = path.read_text() if path.is_file() else ""
+                links = status.st_nlink if content else 0
+                found[str(path.relative_to(self.root))] = f"{status.st_mode:o} {links} {content}"
+        return found
+
+    def _wrong(self, phase: str, what: str) -> str:
+        print(f"{phase}: {what}", flush=True)
+        return "wrong"
 
 
 def main() -> None:
     """Print what was found; exits with 1 where a tree was half done or something was left."""
     kills = int(os.environ.get("DOGU_KILLS", "60"))
     random.seed(int(os.environ.get("DOGU_SEED", "14")))
-    found = {"before": 0, "after": 0, "wrong": 0, "not killed": 0}
+    found: dict[str, Counter[str]] = {phase: Counter() for phase in _PHASES}
+    longest_s: dict[str, float] = {}
     for number in range(kills):
+        phase = [*_PHASES][number % len(_PHASES)]
         with tempfile.TemporaryDirectory() as base:
-            result = _one(Path(base), ("command", "undo", "redo")[number % 3])
-            found[result] += 1
-    row(
-        f"{kills} kills of commands, undos and redos of {2 * _FILES} paths",
-        ", ".join(f"{n} {k}" for k, n in found.items()),
-        "0 wrong",
-    )
-    sys.exit(bool(found["wrong"]))
-
-
-def _one(base: Path, phase: str) -> str:
-    root, theirs = base / "work", base / "work/theirs"
-    for name in ("d", "gone", "theirs"):
-        (root / name).mkdir(parents=True)
-        for number in range(_FILES if name != "theirs" else 0):
-            (root / name / f"{number}").write_text(f"a {name} {number}\n" * 20)
-    for name in ("a", "keep"):
-        (root / name).write_text(f"{name}\n")
-    is_over, written = threading.Event(), list[Path]()
-    other = threading.Thread(target=_write, args=(theirs, is_over, written))
-    other.start()
-    try:
-        return _killed(base, root, phase)
-    finally:
-        is_over.set()
-        other.join()
-        assert [path.read_text() for path in written] == [path.name for path in written]
-
-
-def _killed(base: Path, root: Path, phase: str) -> str:
-    call = ["call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": _COMMAND})]
-    states = [_tree(root)]
-    times: list[float] = []
-    steps = [call, ["undo"], ["redo"]][: 1 + ("command", "undo", "redo").index(phase)]
-    for argv in steps[:-1]:
-        started = time.monotonic()
-        _dogu(base, root, argv).communicate()
-        times.append(time.monotonic() - started)
-        states.append(_tree(root))
-    running = _dogu(base, root, steps[-1])
-    try:
-        running.wait(0.4 + random.random() * (times[-1] if times else 2.0))
-        result = "not killed"
-    except subprocess.TimeoutExpired:
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-        result = ""
-    time.sleep(0.3)  # its supervisors end what they keep
-    _dogu(base, root, ["sessions"]).communicate()
-    now = _tree(root)
-    left = list(root.rglob(".dogu-*"))
-    if phase == "command":
-        _dogu(base, root, ["undo"]).communicate()
-        is_right = now == states[0] or _tree(root) == states[0]
-    else:
-        _dogu(base, root, ["redo" if phase == "undo" else "undo"]).communicate()
-        is_right = now in states and _tree(root) in states
-    if left or not is_right:
-        print(f"{phase}: left {left}, {sorted(set(now.items()) ^ set(states[-1].items()))[:4]}", flush=True)
-        return "wrong"
-    return result or ("before" if now == states[-1] else "after")
-
-
-def _dogu(base: Path, root: Path, argv: list[str]) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "HOME": str(base / "home"), "DOGU_HOME": str(base / "state")}
-    (base / "home").mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, "-m", "dogu", *argv],
-        cwd=root,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def _write(folder: Path, is_over: threading.Event, written: list[Path]) -> None:
-    while not is_over.wait(0.02):
-        path = folder / f"{len(written)}"
-        path.write_text(path.name)
-        written.append(path)
-
-
-def _tree(root: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for path in root.rglob("*"):
-        if "theirs" not in path.parts:
-            status = path.lstat()
-            content = path.read_text() if path.is_file() else ""
-            found[str(path.relative_to(root))] = f"{status.st_mode:o} {status.st_nlink if content else 0} {content}"
-    return found
+            found[phase][Trial(Path(base), longest_s).run(phase)] += 1
+    for phase, counts in found.items():
+        row(
+            f"{sum(counts.values())} kills of {phase}",
+            ", ".join(f"{n} {what}" for what, n in counts.items()),
+            "0 wrong",
+        )
+    sys.exit(any(counts["wrong"] for counts in found.values()))
 
 
 if __name__ == "__main__":
