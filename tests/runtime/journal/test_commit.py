@@ -204,6 +204,31 @@ async def test_files_of_one_size_and_time_that_hold_different_things_all_come_ba
     assert place.tree() == after
 
 
+async def test_a_folder_with_large_files_is_moved_back(place: Place) -> None:
+    for number in range(2):
+        (place.root / f"d/{number}").write_bytes(b"%d" % number * 5_000_000)
+    before = place.tree()
+    await place.run("mv d moved; mv moved/0 moved/e/0")
+    after = place.tree()
+    assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    assert place.tree() == before
+    assert (await to_thread.run_sync(place.journal.redo)).refused == ()
+    assert place.tree() == after
+
+
+@pytest.mark.parametrize("command", ["mv a t; mv b a; mv t b", "cp -p b a", "cp b t; touch -r a t; cp -p t a"])
+async def test_what_a_command_puts_in_place_of_a_file_of_the_same_size_and_time_is_kept(
+    place: Place, command: str
+) -> None:
+    for name in "ab":
+        (place.root / name).write_text(f"of {name}")
+        os.utime(place.root / name, ns=(10**18, 10**18))
+    await place.run(command)
+    assert (place.root / "a").read_text() == "of b"
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert (place.root / "a").read_text() == "of a"
+
+
 async def test_a_file_that_takes_over_size_and_time_is_another_one(place: Place) -> None:
     (place.root / "b").write_bytes(b"1" * 5_000_000)
     await place.run("head -c 5000000 /dev/zero > c; touch -r b c; mv c b")

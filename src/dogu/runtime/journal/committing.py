@@ -220,7 +220,10 @@ class Stager:
             found.nothing_to_do.append(change.path)
             return
         new = self._see_source(change.source) if change.source else Seen(MISSING)
-        if is_stamp(new.state.digest) and seen.state.has_same_content(new.state):  # of one size, and written at once
+        moved = looked_at.get(change.source) if change.source in self._moved else None
+        if moved is not None:  # known by what it is known by where it goes from
+            new = moved
+        elif is_stamp(new.state.digest) and seen.state.has_same_content(new.state):  # of one size, written at once
             new = self._see_source(change.source, LARGEST_READ_BYTES)
         leader = self._leader(change, new)
         target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))

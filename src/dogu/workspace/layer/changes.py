@@ -26,6 +26,8 @@ _REDIRECT = "trusted.overlay.redirect"
 _ORIGIN_HEAD_BYTES, _ORIGIN_MAGIC = 21, 0xFB
 _SKEW_NS = 10**9
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC
+_READ = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
+_PIECE_BYTES = 1 << 20
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -172,6 +174,7 @@ class _Reader:
             and old.st_ctime_ns <= self._began_ns
             and _identity(new) == _identity(old)
             and _extended(pair.upper, name) == _extended(pair.lower, name)
+            and _holds_the_same(pair.upper, pair.lower, name)  # and not another one of its size and time
         )
         if is_same:  # opened for writing, and not written
             return
@@ -309,6 +312,21 @@ def _origin(folder: int, name: str) -> bytes:
 def _extended(folder: int, name: str) -> dict[str, bytes]:
     names = [each for each in _names(folder, name) if not each.startswith(_MARKS)]
     return {each: fs.getxattr(_at(folder, name), each, follow_symlinks=False) for each in names}
+
+
+def _holds_the_same(upper: int, lower: int, name: str) -> bool:
+    """Whether two files hold the same bytes."""
+    try:
+        with (
+            open(fs.open(name, _READ, dir_fd=upper), "rb") as one,
+            open(fs.open(name, _READ, dir_fd=lower), "rb") as two,
+        ):
+            while (piece := one.read(_PIECE_BYTES)) == two.read(_PIECE_BYTES):
+                if not piece:
+                    return True
+    except OSError:
+        return False
+    return False
 
 
 def _status(folder: int, name: str) -> os.stat_result | None:
