@@ -1033,3 +1033,9 @@ def test_strings_written_as_json_strings_are_read() -> None:
 def test_a_sign_that_ends_a_line_behind_old_string_is_not_written_twice_by_any_stage() -> None:
     text = 'requires = [\n    "click>=8.1",\n]\n'
     assert "twice" in refusal(text, 'requires = [\n"click>=8.1"', 'requires = (\n"click>=8.1",').reason
+
+
+def test_a_refusal_shows_the_difference_of_twenty_lines_that_are_all_garbled() -> None:
+    lines = [f"value_{i} = compute_{i}(item_{i})" for i in range(20)]
+    found = refusal("\n".join(lines), "\n".join(f"@@ {line}" for line in lines), "x = 1")
+    assert found.nearest == "\n".join([f"- @@ {line}" for line in lines] + [f"+ {line}" for line in lines])

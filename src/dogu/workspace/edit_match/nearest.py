@@ -55,6 +55,7 @@ def likely_starts(index: LineIndex, keys: Sequence[str]) -> list[int]:
 
 
 _MOST_LINES = 30
+_MOST_DIFF_LINES = 60  # as many for a line of old_string as for one of the file
 _LONGEST_LINE_CHARS = 300
 _LEAST_ALIKE_PERCENT = 60
 _MOST_SEARCHED_LINES = 200_000
@@ -120,9 +121,10 @@ def _diff(ours: Sequence[str], theirs: Sequence[str]) -> str:
         beside = [i1] * bool(j1 or i1) + [i2 - 1] * bool(i2 < len(ours) or j2 < len(theirs))
         out += [f"  {ours[i]}" for i in dict.fromkeys(beside)]
     cut = [
-        line if len(line) <= _LONGEST_LINE_CHARS else line[:_LONGEST_LINE_CHARS] + "..." for line in out[:_MOST_LINES]
+        line if len(line) <= _LONGEST_LINE_CHARS else line[:_LONGEST_LINE_CHARS] + "..."
+        for line in out[:_MOST_DIFF_LINES]
     ]
-    return "\n".join(cut + (["..."] if len(out) > _MOST_LINES else []))
+    return "\n".join(cut + (["..."] if len(out) > _MOST_DIFF_LINES else []))
 
 
 _MOST_PLACES = 20
