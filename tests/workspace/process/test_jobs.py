@@ -14,6 +14,7 @@ from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.jobs import Job
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.process.stored_jobs import JobRecord, StoredJobs, birth_of
+from dogu.workspace.system import IS_LINUX
 from processes import running_in
 
 pytestmark = [
@@ -188,6 +189,7 @@ async def test_another_process_with_the_number_of_a_job_is_never_taken_for_it(tm
     await bystander.wait()
 
 
+@pytest.mark.skipif(not IS_LINUX, reason="elsewhere containers have machines, and numbers, of their own")
 async def test_a_job_of_another_container_is_listed_and_left_until_it_says_that_it_ended(tmp_path: Path) -> None:
     jobs = StoredJobs(str(tmp_path / "jobs"))
     boot, _, ticks = birth_of(os.getpid()).split()
