@@ -11,7 +11,7 @@ from cancelling import cancelled_when
 from dogu.contract.content import Blob
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.contract.result import ToolResult
-from dogu.models.contents import function_response_content, user_content
+from dogu.models.contents import Kept, function_response_content, user_content
 from dogu.models.events import (
     Finished,
     FunctionCallEvent,
@@ -71,7 +71,7 @@ async def test_a_request_holds_the_system_instruction_the_history_and_the_declar
 
 def test_contents_are_joined_byte_for_byte() -> None:
     odd = b'{"role":"model","parts":[{"hologram":1.50,  "x":"\\u00e9"}]}'
-    assert request_body("", [odd, odd], {}) == b'{"contents":[' + odd + b"," + odd + b"]}"
+    assert request_body("", Kept(bytes).joined([odd, odd]), {}) == b'{"contents":[' + odd + b"," + odd + b"]}"
 
 
 @pytest.mark.requirement("api.flow.2_received")

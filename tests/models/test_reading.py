@@ -12,7 +12,7 @@ from dogu.contract.declaration import FunctionDeclaration
 from dogu.contract.result import ToolResult
 from dogu.models.addresses import endpoint
 from dogu.models.anthropic import AnthropicAnswer, message_of
-from dogu.models.contents import function_response_content
+from dogu.models.contents import Kept, function_response_content
 from dogu.models.counts import Counts
 from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, TextDelta, Usage
 from dogu.models.gemini import GeminiAnswer
@@ -215,6 +215,40 @@ def test_arguments_over_several_lines_go_back_as_they_were_written() -> None:
     assert b"\n" not in msgspec.json.encode(content)
 
 
+def test_what_contents_come_to_is_made_once_and_joined() -> None:
+    made: list[bytes] = []
+
+    def make(content: bytes) -> bytes:
+        made.append(content)
+        return b"" if content.startswith(b"-") else content.upper()
+
+    kept = Kept(make)
+    assert (bytes(kept.joined([])), kept.last_at()) == (b"", 0)
+    assert (bytes(kept.joined([b"-", b"a"])), kept.last_at()) == (b"A", 0)
+    assert (bytes(kept.joined([b"-", b"a", b"b", b"-"])), kept.last_at()) == (b"A,B", 2)
+    assert bytes(kept.joined([b"-", b"a", b"b", b"-", b"c"])) == b"A,B,C"
+    assert len(made) == 5
+    assert (bytes(kept.joined([b"-", b"a", b"x", b"y"])), kept.last_at()) == (b"A,X,Y", 4)
+    assert made[5:] == [b"x", b"y"]
+    assert bytes(kept.joined([b"-"])) == b""
+    assert bytes(kept.joined([b"z", b"a"])) == b"Z,A"
+
+
+def test_contents_after_one_that_could_not_be_made_are_made_when_it_can() -> None:
+    refused = {b"b"}
+
+    def make(content: bytes) -> bytes:
+        if content in refused:
+            raise ValueError("refused")
+        return content
+
+    kept = Kept(make)
+    with pytest.raises(ValueError, match="refused"):
+        kept.joined([b"a", b"b", b"c"])
+    refused.clear()
+    assert bytes(kept.joined([b"a", b"b", b"c"])) == b"a,b,c"
+
+
 def rounds(*ids: str) -> list[bytes]:
     history: list[bytes] = []
     for call_id in ids:
@@ -226,10 +260,10 @@ def rounds(*ids: str) -> list[bytes]:
 
 def ids_sent(rule: IdRule, history: list[bytes]) -> list[tuple[str, str]]:
     translation = Translation(lambda content: messages_of(content, "here", Echo()), rule, "here")
-    sent = [msgspec.json.decode(b"[" + message + b"]") for message in translation.messages(history)]
-    assert [msgspec.json.decode(b"[" + message + b"]") for message in translation.messages(history)] == sent
-    calls = [message["tool_calls"][0]["id"] for (message,) in sent[::2]]
-    return list(zip(calls, [message["tool_call_id"] for (message,) in sent[1::2]], strict=True))
+    sent = msgspec.json.decode(b"[" + translation.joined(history) + b"]")
+    assert msgspec.json.decode(b"[" + translation.joined(history) + b"]") == sent
+    calls = [message["tool_calls"][0]["id"] for message in sent[::2]]
+    return list(zip(calls, [message["tool_call_id"] for message in sent[1::2]], strict=True))
 
 
 def test_ids_are_what_a_wire_takes_and_each_once() -> None:
@@ -250,7 +284,8 @@ def test_what_was_translated_stays_and_what_follows_a_change_is_done_anew() -> N
         return messages_of(content, "here", Echo())
 
     def ids() -> list[str]:
-        return [row["tool_calls"][0]["id"] for row in map(msgspec.json.decode, translation.messages(history)[::2])]
+        rows = msgspec.json.decode(b"[" + translation.joined(history) + b"]")
+        return [row["tool_calls"][0]["id"] for row in rows[::2]]
 
     translation, history = Translation(translate, IdRule(), "here"), rounds("t", "u", "t", "t")
     first = ids()

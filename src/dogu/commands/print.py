@@ -17,7 +17,7 @@ from dogu.app.sessions import at_session
 from dogu.commands.headless_input import SHAPE_WORDS, Asked, Input, InputError, pictures_of, shape_of, unreadable_input
 from dogu.commands.running import run_async, settling_jobs, tell
 from dogu.commands.signals import release
-from dogu.contract import ToolError
+from dogu.contract import ErrorKind, ToolError
 from dogu.contract.content import Blob, Text, parts_of
 from dogu.language import say
 from dogu.serve.defects import failure_of
@@ -49,6 +49,10 @@ def run(options: Options, space: Namespace) -> int:
     return headless.code or code  # what is told at the end may change how it ended
 
 
+# The record of the session to resume isn't as it was written, or is empty.
+_NOT_RESUMABLE = (ErrorKind.STALE, ErrorKind.NOT_FOUND)
+
+
 async def _run(options: Options, space: Namespace, headless: HeadlessRun) -> int:
     with headless.bounded():
         try:
@@ -63,7 +67,13 @@ async def _run(options: Options, space: Namespace, headless: HeadlessRun) -> int
         except ToolError as error:
             headless.refused(ExitCode.BAD_INPUT, error.message, str(error.kind))
             return headless.code
-        return await _answer(options, asked, headless)
+        try:
+            return await _answer(options, asked, headless)
+        except ToolError as error:
+            if error.kind not in _NOT_RESUMABLE:
+                raise
+            headless.refused(ExitCode.BAD_INPUT, error.message, str(error.kind))
+            return headless.code
     return headless.code
 
 

@@ -9,6 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, get_args
 
 import msgspec
@@ -28,6 +29,7 @@ from dogu.contract.result import ToolResult
 ArgsT = TypeVar("ArgsT")
 _T = TypeVar("_T")
 _LONGEST_SHOWN = 80
+_cleandoc = lru_cache(maxsize=256)(inspect.cleandoc)  # asked for with each request
 
 
 class Kind(StrEnum):
@@ -74,7 +76,7 @@ class Tool(ABC, Generic[ArgsT]):
 
     name: str
     display_name: str = _derived(lambda tool: tool.name)
-    description: str = _derived(lambda tool: tool.describe(inspect.cleandoc(type(tool).__doc__ or "")))
+    description: str = _derived(lambda tool: tool.describe(_cleandoc(type(tool).__doc__ or "")))
     parameter_schema: JsonObject = _derived(lambda tool: tool.publish(tool.derived_schema()))
     kind: Kind = Kind.OTHER
     aliases: ClassVar[Mapping[str, str]] = {}
@@ -83,6 +85,7 @@ class Tool(ABC, Generic[ArgsT]):
     bounds_itself: bool = False
     args_type: type | None = None
     _defaults: Mapping[str, Any] = {}
+    _declared: FunctionDeclaration | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -108,8 +111,11 @@ class Tool(ABC, Generic[ArgsT]):
 
     @property
     def declaration(self) -> FunctionDeclaration:
-        """What the model is sent."""
-        return FunctionDeclaration(self.name, self.description, self.parameter_schema)
+        """What the model is sent: the same object for as long as it says the same."""
+        made = FunctionDeclaration(self.name, self.description, self.parameter_schema)
+        if made != self._declared:
+            self._declared = made
+        return self._declared or made
 
     def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Translate other generations' spellings that are more than a rename; the default changes nothing."""

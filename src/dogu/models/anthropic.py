@@ -17,7 +17,7 @@ from dogu.language import joined, told
 from dogu.models.addresses import ANTHROPIC, ANTHROPIC_VERSION, endpoint
 from dogu.models.answer_shape import CLAUDE, AnswerShape
 from dogu.models.call_arguments import read_arguments
-from dogu.models.contents import ModelContent, RawContent, enclosed
+from dogu.models.contents import ModelContent, RawContent
 from dogu.models.counts import Counts
 from dogu.models.endings import empty, ending_of, is_length, spent_on_thoughts, unfinished
 from dogu.models.events import (
@@ -353,13 +353,14 @@ class MessagesWire:
 
     def body(self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]) -> bytes:
         """Join the messages, each encoded once, with the rest of a request."""
-        messages = self._translation.messages(history)
-        if messages and not messages[-1].startswith(_ASSISTANT):  # what the model said goes back as it came
+        messages = self._translation.joined(history)
+        last_at = self._translation.last_at()
+        last = bytes(messages[last_at:])
+        if last and not last.startswith(_ASSISTANT):  # what the model said goes back as it came
             # A mark behind the last message's last block: what is before it is the next request's beginning.
-            message = messages[-1]
-            decoded = msgspec.json.decode(message)
+            decoded = msgspec.json.decode(last)
             decoded["content"][-1]["cache_control"] = _CACHED
-            messages[-1] = msgspec.json.encode(decoded)
+            last = msgspec.json.encode(decoded)
         fields = self._fields(history)
         shape, declarations = self._shape.split(declarations)
         if shape is not None:
@@ -369,7 +370,8 @@ class MessagesWire:
         if system:
             fields["system"] = [{"type": "text", "text": system, "cache_control": _CACHED}]
         encoded = msgspec.json.encode(merged(fields, self._options.body))
-        return enclosed(b'{"messages":[', messages, b"]," + encoded[1:])
+        with memoryview(messages) as all_messages:
+            return b"".join((b'{"messages":[', all_messages[:last_at], last, b"],", encoded[1:]))
 
     def answer(self) -> AnthropicAnswer:
         """Begin to read an answer."""

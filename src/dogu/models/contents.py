@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 import msgspec
@@ -110,14 +111,45 @@ def function_response_content(answers: Sequence[Answer], *, media_inside: bool =
     return _encode("user", responses + beside)
 
 
-def enclosed(head: bytes, items: Sequence[bytes], tail: bytes) -> bytes:
-    """Put items, with commas between, into a body; each byte is copied once, however long a conversation is."""
-    if not items:
-        return head + tail
-    pieces = list(items)
-    pieces[0] = head + pieces[0]
-    pieces[-1] += tail
-    return b",".join(pieces)
+class Kept:
+    """What contents come to on a wire, joined by commas: each made once, the joined bytes only added to.
+
+    So a late request costs no more than an early one, but for copying its bytes once. What follows a content that has
+    changed is made anew.
+    """
+
+    def __init__(self, make: Callable[[RawContent], bytes]) -> None:
+        self._make = make
+        self._contents: tuple[RawContent, ...] = ()
+        self._ends: list[int] = []  # where what each content came to ends
+        self._joined = bytearray()
+
+    def joined(self, history: Sequence[RawContent]) -> bytearray:
+        """Return what the contents come to, to be read before the next call; a content may come to nothing."""
+        contents = tuple(history)
+        known = self._contents
+        if contents[: len(known)] != known:  # the same objects as a rule, which no byte of is looked at
+            together = zip(known, contents, strict=False)
+            self.go_back(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], together)))
+        try:
+            for content in contents[len(self._ends) :]:
+                made = self._make(content)
+                self._joined += b"," + made if made and self._joined else made
+                self._ends.append(len(self._joined))
+        finally:
+            self._contents = contents[: len(self._ends)]
+        return self._joined
+
+    def go_back(self, kept: int = 0) -> None:
+        """Forget what came after the first contents."""
+        self._contents = self._contents[:kept]
+        del self._ends[kept:]
+        del self._joined[self._ends[-1] if self._ends else 0 :]
+
+    def last_at(self) -> int:
+        """Return where in the joined bytes the last that a content came to begins."""
+        begin = next((end for end in reversed(self._ends) if end < len(self._joined)), 0)
+        return begin + 1 if begin else 0
 
 
 def with_hint(history: Sequence[RawContent], hint: str) -> Sequence[RawContent]:

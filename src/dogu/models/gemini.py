@@ -17,7 +17,7 @@ from dogu.models.addresses import GOOGLE, endpoint
 from dogu.models.answer_shape import GEMINI as SHAPES
 from dogu.models.answer_shape import AnswerShape
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
-from dogu.models.contents import RawContent, user_content, with_hint
+from dogu.models.contents import Kept, RawContent, user_content, with_hint
 from dogu.models.counts import Counts
 from dogu.models.endings import empty, ending_of, spent_on_thoughts, unfinished
 from dogu.models.events import (
@@ -298,7 +298,7 @@ class Gemini:
         self._is_third = _generation(self.name) >= (3, 0)
         self._tools = Tools(GEMINI, declared, longest_name=128)
         self._shape = AnswerShape(SHAPES, goes_with_tools=self._is_third)
-        self._taken: dict[RawContent, RawContent] = {}
+        self._kept = Kept(self._taken_back)
         self._keeps_signatures = True
 
     @cached_property
@@ -323,7 +323,7 @@ class Gemini:
 
         async def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
             while True:
-                said = with_hint(self._taken_back(contents), hint)
+                said = self._kept.joined(with_hint(contents, hint))
                 try:
                     async with aclosing(self._attempt(request_body(system, said, self._rest(declarations)))) as events:
                         async for event in events:
@@ -342,7 +342,7 @@ class Gemini:
         rest: dict[str, Any] = {}
         if tools := self._tools.encoded(declarations):
             rest["tools"] = [{"functionDeclarations": tools}]
-        body = request_body(system, self._taken_back(history), rest)
+        body = request_body(system, self._kept.joined(history), rest)
         if self._access.wraps_count_request:
             model = b'"model":' + msgspec.json.encode(f"models/{self.name}") + b","
             body = b'{"generateContentRequest":{' + model + body[1:] + b"}"
@@ -366,7 +366,7 @@ class Gemini:
         """
         content = user_content(prompt)
         rest: dict[str, Any] = {**self._rest([]), "tools": [{server_tool: {}}]}  # it doesn't go with declarations
-        body = request_body("", [content], rest)
+        body = request_body("", content, rest)
         answer = b""
 
         async def attempt(_hint: str) -> AsyncGenerator[ModelEvent, None]:
@@ -409,19 +409,12 @@ class Gemini:
             return False
         if self._keeps_signatures and re.search(r"thought[ _]?signature", error.message, re.IGNORECASE):
             self._keeps_signatures = False  # another key's, region's or server's
-            self._taken = {}
+            self._kept.go_back()
             return True
         return self._shape.is_lesson()
 
-    def _taken_back(self, history: Sequence[RawContent]) -> Sequence[RawContent]:
-        """Return the history as this wire takes it, each content looked at once."""
-        known = self._taken
-        self._taken = {
-            content: known.get(content)
-            or taken_back(content, needs_signature=self._is_third, keeps_signatures=self._keeps_signatures)
-            for content in history
-        }
-        return [self._taken[content] for content in history]
+    def _taken_back(self, content: RawContent) -> RawContent:
+        return taken_back(content, needs_signature=self._is_third, keeps_signatures=self._keeps_signatures)
 
     def _rest(self, declarations: Sequence[FunctionDeclaration]) -> dict[str, Any]:
         """Return what a request has beside the conversation."""

@@ -5,23 +5,23 @@ Source: ai.google.dev/api/generate-content.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from dogu.models.contents import RawContent, enclosed
+from dogu.models.contents import RawContent
 
 # What Gemini 3 takes for the signature of a call that came without one.
 # Source: ai.google.dev/gemini-api/docs/thought-signatures, "history from other models".
 NO_SIGNATURE = "skip_thought_signature_validator"
 
 
-def request_body(system: str, history: Sequence[RawContent], rest: Mapping[str, Any]) -> bytes:
-    """Join what is already encoded into the body of a request; only the rest is encoded here."""
+def request_body(system: str, contents: bytes | bytearray, rest: Mapping[str, Any]) -> bytes:
+    """Put contents, encoded and joined by commas, into the body of a request; only the rest is encoded here."""
     said = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
     fields = msgspec.json.encode({**said, **rest})[1:-1]
-    return enclosed(b'{"contents":[', history, (b"]," + fields if fields else b"]") + b"}")
+    return b"".join((b'{"contents":[', contents, b"]," if fields else b"]", fields, b"}"))
 
 
 def declared(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -172,8 +172,8 @@ class HttpModel:
         headers = self._wire.headers(await self._key.text()) | dict(self._options.headers)
         said: list[RawContent] = []
         for _ in range(_MOST_PAUSES):
-            paused = [join_model_contents(said)] if said else []
-            call = HttpCall(self._wire.url(), headers, self._wire.body(system, [*history, *paused], declarations))
+            sent = [*history, join_model_contents(said)] if said else history
+            call = HttpCall(self._wire.url(), headers, self._wire.body(system, sent, declarations))
             answer = self._wire.answer()
             async with aclosing(read_answer(answer, self._transport.events(call, self._explain, answer))) as events:
                 async for event in events:

@@ -15,7 +15,7 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.addresses import OLLAMA, endpoint
 from dogu.models.answer_shape import ANY, STRICT, AnswerShape
-from dogu.models.contents import RawContent, enclosed
+from dogu.models.contents import RawContent
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
@@ -188,9 +188,8 @@ class ChatWire:
 
     def body(self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]) -> bytes:
         """Join the messages, each encoded once, with the rest of a request."""
-        messages = self._translation.messages(history)
-        if system:
-            messages.insert(0, msgspec.json.encode({"role": "system", "content": system}))
+        messages = self._translation.joined(history)
+        first = msgspec.json.encode({"role": "system", "content": system}) if system else b""
         fields = self._fields()
         shape, declarations = self._shape.split(declarations)
         if shape is not None:
@@ -198,7 +197,8 @@ class ChatWire:
             fields = {"response_format": {"type": "json_schema", "json_schema": form}, **fields}
         if tools := self._tools.encoded(declarations):
             fields["tools"] = tools
-        return enclosed(b'{"messages":[', messages, b"]," + msgspec.json.encode(fields)[1:])
+        between = b"," if first and messages else b""
+        return b"".join((b'{"messages":[', first, between, messages, b"],", msgspec.json.encode(fields)[1:]))
 
     def answer(self) -> OpenAIAnswer:
         """Begin to read an answer."""

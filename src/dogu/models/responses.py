@@ -17,7 +17,7 @@ from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import joined
 from dogu.models.addresses import OPENAI, endpoint
 from dogu.models.answer_shape import STRICT, AnswerShape
-from dogu.models.contents import ModelContent, RawContent, enclosed
+from dogu.models.contents import ModelContent, RawContent
 from dogu.models.counts import Counts
 from dogu.models.endings import empty, ending_of, is_known, refused, spent_on_thoughts, unfinished
 from dogu.models.events import (
@@ -361,7 +361,7 @@ class ResponsesWire:
         if tools := self._tools.encoded(declarations):
             fields["tools"] = tools
         encoded = msgspec.json.encode(merged(fields, self._options.body))
-        return enclosed(b'{"input":[', self._translation.messages(history), b"]," + encoded[1:])
+        return b"".join((b'{"input":[', self._translation.joined(history), b"],", encoded[1:]))
 
     def answer(self) -> ResponsesAnswer:
         """Begin to read an answer."""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
-from itertools import count, takewhile
+from itertools import count
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import joined, told
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
-from dogu.models.contents import RawContent
+from dogu.models.contents import Kept, RawContent
 from dogu.models.events import FunctionCallEvent
 from dogu.models.schemas import Dialect, SchemaProblem, parameters_for
 
@@ -136,14 +136,13 @@ class IdRule(msgspec.Struct, frozen=True):
 
 
 class _Translated(msgspec.Struct, frozen=True):
-    """A content's messages. `renamed` holds for it and for what answers it, `sent` are the ids of its calls."""
+    """Of a content that was translated: `renamed` holds for what answers it, too, `sent` are the ids of its calls."""
 
-    message: bytes
     renamed: _Renamed
     sent: tuple[tuple[str, str], ...]
 
 
-class Translation:
+class Translation(Kept):
     """Contents in a wire's own form, each translated once; what follows a content that has changed is translated anew.
 
     Calls and their answers have ids as `ids` wants them, each once in a conversation; an id that the `origin` said it
@@ -153,48 +152,37 @@ class Translation:
     def __init__(
         self, translate: Callable[[HistoryContent], Sequence[Mapping[str, Any]]], ids: IdRule, origin: str
     ) -> None:
+        super().__init__(self._messages)
         self._translate = translate
         self._ids = ids
         self._origin = origin
-        self._contents: list[RawContent] = []
-        self._done: list[_Translated] = []  # what they came to
-        self._messages: list[bytes] = []  # of those that came to something
+        self._done: list[_Translated] = []
         self._taken: set[str] = set()
         self._made: Counter[str] = Counter()
-
-    def messages(self, history: Sequence[RawContent]) -> list[bytes]:
-        """Return the contents' messages, encoded and joined by commas; a content may come to nothing."""
-        if [*history[: len(self._contents)]] != self._contents:
-            together = zip(self._contents, history, strict=False)
-            self._go_back(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], together)))
-        for content in history[len(self._contents) :]:
-            self._add(content)
-        return [*self._messages]
 
     def forget(self, ids: IdRule | None = None) -> None:
         """Translate anew from now on: the way it is done has changed."""
         self._ids = ids or self._ids
-        self._go_back(0)
+        self.go_back()
 
-    def _go_back(self, kept: int) -> None:
-        """Forget what came after the first contents: what follows them has changed."""
-        del self._contents[kept:], self._done[kept:]
-        self._messages = [each.message for each in self._done if each.message]
+    def go_back(self, kept: int = 0) -> None:
+        """Forget what came after the first contents, and the ids in it."""
+        super().go_back(kept)
+        del self._done[kept:]
         sent = [pair for each in self._done for pair in each.sent]
         self._taken = {to for _, to in sent}
         self._made = Counter(given for given, to in sent if given != to)
 
-    def _add(self, content: RawContent) -> None:
+    def _messages(self, content: RawContent) -> bytes:
+        """Return a content's messages, encoded and joined by commas."""
         calls = self._calls_in(content)
         renamed, sent = (self._done[-1].renamed if self._done else ()), ()
         if calls:  # what answers them has their names, too
             sent = self._sent(calls)
             renamed = tuple(pair for pair in sent if pair[0] != pair[1])
-        message = self._encoded(content, dict(renamed))
-        self._contents.append(content)
-        self._done.append(_Translated(message, renamed, sent))
-        if message:
-            self._messages.append(message)
+        messages = self._encoded(content, dict(renamed))
+        self._done.append(_Translated(renamed, sent))
+        return messages
 
     def _calls_in(self, content: RawContent) -> tuple[tuple[str, bool], ...]:
         """Return the ids of the calls in a content, and whether each must stay as it is."""
@@ -249,9 +237,10 @@ class Tools:
 
     def encoded(self, declarations: Sequence[FunctionDeclaration]) -> list[msgspec.Raw]:
         """Return the tools; one whose schema can't be understood is left out, which `problem` tells."""
-        if len(declarations) == len(self._declared) and all(map(_is, declarations, self._declared)):
+        declared = tuple(declarations)
+        if declared == self._declared:  # the same objects as a rule, which nothing of is looked at
             return self._encoded
-        self._declared = tuple(declarations)
+        self._declared = declared
         self._encoded, self._names, self._schemas = [], {}, {}
         for declaration in declarations:
             name = self._sound(declaration.name)
@@ -365,7 +354,3 @@ def dicts(value: object) -> list[dict[str, Any]]:
     """Return the objects of what should be a list of them, and may be the only one."""
     items = cast("list[object]", value) if isinstance(value, list) else [value]
     return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
-
-
-def _is(first: object, second: object) -> bool:
-    return first is second
