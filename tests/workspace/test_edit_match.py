@@ -1039,3 +1039,10 @@ def test_a_refusal_shows_the_difference_of_twenty_lines_that_are_all_garbled() -
     lines = [f"value_{i} = compute_{i}(item_{i})" for i in range(20)]
     found = refusal("\n".join(lines), "\n".join(f"@@ {line}" for line in lines), "x = 1")
     assert found.nearest == "\n".join([f"- @@ {line}" for line in lines] + [f"+ {line}" for line in lines])
+
+
+def test_an_end_that_old_string_has_twice_takes_no_other_end_with_it() -> None:
+    text = "if (a) {\n    if (b) {\n        go();\n    }\n}\nnext();\n"
+    old = "if (b) {\n    go();\n}\n}"
+    assert "closes something" in refusal(text, old, "if (b) {\n    stop();\n}").reason
+    assert after(text, "if (b) {\n    go();\n}", "go();") == "if (a) {\n    go();\n}\nnext();\n"

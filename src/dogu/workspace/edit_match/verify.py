@@ -230,7 +230,9 @@ def _check_lines(ours: list[_Line], theirs: list[_Line], there: list[_Line], wri
     """Check the lines of `old`, `new`, of the file where they lie, and of what is written there."""
     held = _shared(ours, there)
     _check_commas(theirs, there, written)
-    _check_depths(theirs, written, _odd_lines(ours, there, held))
+    odd = _odd_lines(ours, there, held)
+    _check_depths(theirs, written, odd)
+    _check_closing(ours, theirs, odd)
     if any(ours[i].indent != there[k].indent for i, k in held):
         _check_base(ours, theirs, there, written)
 
@@ -248,6 +250,15 @@ def _check_commas(theirs: list[_Line], there: list[_Line], written: list[_Line])
             raise UncleanError(
                 "old_string is wrong about the comma at the end of a line that gets another one below it"
             )
+
+
+def _check_closing(ours: list[_Line], theirs: list[_Line], odd: set[str]) -> None:
+    """A line of signs alone goes only where `old` has it as deep beside its neighbours as the file: one that `old` has
+    once too often is the end of something else there.
+    """
+    before, after = Counter(line.key for line in ours), Counter(line.key for line in theirs)
+    if any(line.text in odd and not _NO_SIGN.search(line.key) and after[line.key] < before[line.key] for line in ours):
+        raise UncleanError("a line that closes something isn't as deep in the file as in old_string, and would go")
 
 
 def _check_depths(theirs: list[_Line], written: list[_Line], odd: set[str]) -> None:
