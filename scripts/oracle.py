@@ -245,9 +245,12 @@ def _is_allowed(command: str) -> bool:
 
 
 def _bubblewrap(*command: str) -> list[str]:
+    ours = {str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix}
+    hidden = [path for path in sorted(ours) if path.startswith(("/tmp/", "/run/", "/var/tmp/"))]
     return [
         *"bwrap --unshare-all --die-with-parent --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp".split(),
         *("--tmpfs", "/run", "--tmpfs", "/var/tmp", "--tmpfs", _FOLDER, "--cap-drop", "ALL", "--clearenv"),
+        *(word for path in hidden for word in ("--ro-bind", path, path)),
         *("--setenv", "PATH", os.environ.get("PATH", ""), "--setenv", "HOME", f"{_FOLDER}/home"),
         *("--setenv", "PYTHONPATH", str(Path(__file__).parents[1] / "src"), *command),
     ]

@@ -437,7 +437,7 @@ _LEAVE_OPEN = "import os; os._exit(0)"  # killed: what it wrote lies in the jour
 
 def sqlite(place: Place, code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", _OPEN_DATABASE + code], cwd=place.root, capture_output=True, text=True, check=False
+        [sys.executable, "-u", "-c", _OPEN_DATABASE + code], cwd=place.root, capture_output=True, text=True, check=False
     )
     return done.stdout.strip() or done.stderr
 

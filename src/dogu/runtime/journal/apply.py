@@ -374,7 +374,7 @@ class Applier:
         """Write into the file, because its other names are to show it too."""
         if step.source:
             folder, name = self._sources.of(step.source)
-            with open(fs.open(name, _OPEN, dir_fd=folder), "rb") as file:
+            with open(fs.open_own(name, _OPEN, dir_fd=folder), "rb") as file:
                 data = file.read()
         else:
             data = self._kept.read(step.target)

@@ -242,7 +242,7 @@ class Kept:
                 file.write(f"{place}\n")
 
     def _copied(self, folder: int, name: str, target: str) -> bool:
-        source = fs.open(name, _OPEN, dir_fd=folder)
+        source = fs.open_own(name, _OPEN, dir_fd=folder)
         beside = f"{target}.tmp"
         try:
             descriptor = fs.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | fs.O_NOFOLLOW | fs.O_CLOEXEC, 0o600)
@@ -325,7 +325,7 @@ def _copy_source(folder: int, own: str, state: State, place: Place) -> None:
         case "device":
             make_device(state, place, name)
         case _:
-            source = fs.open(own, _OPEN, dir_fd=folder)
+            source = fs.open_own(own, _OPEN, dir_fd=folder)
             target = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
                 copy_content(source, target)

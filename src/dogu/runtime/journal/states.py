@@ -180,12 +180,22 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
     except OSError:
         return
     values = dict(wanted)
-    for name in present - values.keys():
-        if name.startswith(KEPT_XATTRS) or (has_marks and name.startswith((LAYERS_XATTRS, "trusted.overlay."))):
+    marks = (LAYERS_XATTRS, "trusted.overlay.") if has_marks else ()
+    gone = [name for name in present - values.keys() if name.startswith((*KEPT_XATTRS, *marks))]
+    other = [name for name in values if name not in present or fs.getxattr(descriptor, name) != values[name]]
+    if not gone and not other:
+        return
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if not mode & stat.S_IWUSR:  # of what its owner may not write, they may not change these either
+        fs.fchmod(descriptor, mode | stat.S_IWUSR)
+    try:
+        for name in gone:
             fs.removexattr(descriptor, name)
-    for name, value in wanted:
-        if name not in present or fs.getxattr(descriptor, name) != value:
-            fs.setxattr(descriptor, name, value)
+        for name in other:
+            fs.setxattr(descriptor, name, values[name])
+    finally:
+        if not mode & stat.S_IWUSR:
+            fs.fchmod(descriptor, mode)
 
 
 def make_device(target: State, place: Place, name: str) -> None:
@@ -214,9 +224,9 @@ def put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
     if not (differs or changed or has_marks):
         return False
     try:
-        descriptor = fs.open(place.name, _OPEN, dir_fd=place.parent)
+        descriptor = fs.open_own(place.name, _OPEN, dir_fd=place.parent)
     except PermissionError:
-        # A file its owner may not read: nothing but its name is left to go by.
+        # A folder its owner may not read: nothing but its name is left to go by.
         fs.chmod(place.name, wanted.mode, dir_fd=place.parent)
         return True
     try:
@@ -241,7 +251,7 @@ def _known_by_stamp(known: State, status: os.stat_result) -> State:
 
 def _see_file(folder: int, name: str, status: os.stat_result, known: State, keep_bytes: int) -> Seen:
     known = _known_by_stamp(known, status)
-    descriptor = fs.open(name, _OPEN, dir_fd=folder)
+    descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
     try:
         if status.st_size <= max(keep_bytes, _BLOCK_BYTES):
             data = os.read(descriptor, status.st_size + 1)

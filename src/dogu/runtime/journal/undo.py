@@ -441,7 +441,7 @@ def contents_of(steps: Sequence[Step], reach: JournalReach) -> Generator[bytes]:
     for step in steps:
         with _opened(reach, step.path) as (folder, name):
             try:
-                descriptor = fs.open(name, _OPEN, dir_fd=folder)
+                descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
                 try:
                     data = os.read(descriptor, step.now.state.size + 1)
                 finally:
