@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -19,7 +20,7 @@ from dogu.agent.slash import Said
 from dogu.agent.slash.model import KeyCheck, KeyProvider, LocalServer, ModelList, model_commands
 from dogu.app import Options, open_agent, read_settings
 from dogu.app.checks import checks_of
-from dogu.app.credentials import keep_key, kept_key, key_in_keyring
+from dogu.app.credentials import KEYRING, keep_key, kept_key, key_in_keyring
 from dogu.app.model_lists import check_of, local_servers
 from dogu.serve.doctor import Health
 from dogu.settings.edit import with_values
@@ -77,6 +78,13 @@ def test_a_key_is_kept_in_a_file_for_its_owner_alone(options: Options):
     assert stat.S_IMODE(os.stat(where).st_mode) == 0o600
     assert kept_key(options.state_folder, "gemini") == "secret-key"
     assert read_settings(options).model.api_key == "secret-key"
+
+
+def test_without_the_keyring_extra_a_key_is_kept_in_a_file_too(options: Options, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    assert os.path.isfile(keep_key(options.state_folder, "gemini", "secret-key"))
+    assert read_settings(options).model.api_key == "secret-key"
+    assert key_in_keyring(f"{KEYRING}gemini") == ""
 
 
 def test_where_there_is_a_keyring_no_file_holds_the_key(options: Options, ram_keyring: RamKeyring):

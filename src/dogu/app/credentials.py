@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import msgspec
 
 from dogu.models.providers import GEMINI, named, of_model
 from dogu.settings import Settings
+from dogu.workspace import system_keyring
 from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.system_keyring import NoKeyringError
 
 KEYRING = "keyring:"
 """What stands for a key that is in the keyring, followed by the provider: it is looked up when it is needed."""
-
-_SERVICE = "dogu"
 
 
 class _Kept(msgspec.Struct, omit_defaults=True):
@@ -42,37 +41,23 @@ def kept_key(state_folder: str, provider: str) -> str:
 
 def key_in_keyring(reference: str) -> str:
     """Return what `KEYRING` and a provider's name stand for; '' when the keyring hasn't it. It may ask the user."""
-    import keyring
-    from keyring.errors import KeyringError
-
     try:
-        return keyring.get_password(_SERVICE, reference.removeprefix(KEYRING)) or ""
-    except KeyringError:
+        return system_keyring.load(reference.removeprefix(KEYRING))
+    except NoKeyringError:
         return ""
 
 
 def keep_key(state_folder: str, provider: str, key: str) -> str:
     """Keep a key; return where: `keyring`, or the file's path. Raises `OSError` when neither takes it."""
-    in_keyring = _put_in_keyring(provider, key)
+    try:
+        system_keyring.store(provider, key)
+        in_keyring = True
+    except NoKeyringError:
+        in_keyring = False
     path = _path(state_folder)
     with changing_json(path, dict[str, _Kept]) as kept:
         kept[provider] = _Kept(is_in_keyring=True) if in_keyring else _Kept(key)
     return "keyring" if in_keyring else path
-
-
-def _put_in_keyring(provider: str, key: str) -> bool:
-    """Try the keyring: only one that gives back what it took, and encrypts it, will do."""
-    import keyring
-    from keyring.errors import KeyringError
-
-    backend: Any = keyring.get_keyring()
-    if backend.priority < 1 or type(backend).__module__.startswith("keyrings.alt"):
-        return False
-    try:
-        keyring.set_password(_SERVICE, provider, key)
-        return keyring.get_password(_SERVICE, provider) == key
-    except (KeyringError, OSError, RuntimeError):
-        return False
 
 
 def _read(state_folder: str) -> dict[str, _Kept]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 
 from dogu.contract import JsonObject
+from dogu.workspace import system_keyring
 from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.system_keyring import NoKeyringError
 
-_SERVICE = "dogu"
 _IN_KEYRING = {"kept_in": "keyring"}
 
 
@@ -32,19 +33,22 @@ class TokenStore:
         kept = self._read().get(address) if self._folder else None
         if kept != _IN_KEYRING:
             return dict(kept or {})
-        found = _from_keyring(address)
         try:
-            return msgspec.json.decode(found or "{}", type=dict[str, Any])
-        except msgspec.DecodeError:
+            return msgspec.json.decode(system_keyring.load(address) or "{}", type=dict[str, Any])
+        except (NoKeyringError, msgspec.DecodeError):
             return {}
 
     def save(self, address: str, login: Mapping[str, Any]) -> None:
         """Keep a server's login. Raises `OSError`."""
         if not self._folder:
             return
-        is_kept = _into_keyring(address, msgspec.json.encode(login).decode())
+        try:
+            system_keyring.store(address, msgspec.json.encode(login).decode())
+            login = _IN_KEYRING
+        except NoKeyringError:
+            pass
         with self._changing() as logins:
-            logins[address] = dict(_IN_KEYRING if is_kept else login)
+            logins[address] = dict(login)
 
     def forget(self, address: str) -> bool:
         """Forget a server's login; return whether there was one. Raises `OSError`."""
@@ -52,7 +56,8 @@ class TokenStore:
             return False
         with self._changing() as logins:
             if logins.pop(address, None) == _IN_KEYRING:
-                _into_keyring(address, None)
+                with suppress(NoKeyringError):
+                    system_keyring.remove(address)
         return True
 
     @contextmanager
@@ -65,34 +70,3 @@ class TokenStore:
             return msgspec.json.decode(read_private_file(self._path)[0], type=dict[str, dict[str, Any]])
         except (OSError, msgspec.DecodeError):
             return {}
-
-
-def _into_keyring(address: str, text: str | None) -> bool:
-    """Put a text into the keyring, or take it out; False where there is no keyring that works."""
-    try:
-        import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return False
-    try:
-        if keyring.get_keyring().priority < 1:
-            return False
-        if text is None:
-            keyring.delete_password(_SERVICE, address)
-        else:
-            keyring.set_password(_SERVICE, address, text)
-    except (KeyringError, OSError, RuntimeError):
-        return False  # such as one that is locked, with nobody there to unlock it
-    return True
-
-
-def _from_keyring(address: str) -> str | None:
-    try:
-        import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return None
-    try:
-        return keyring.get_password(_SERVICE, address)
-    except (KeyringError, OSError, RuntimeError):
-        return None
