@@ -19,7 +19,6 @@ from dogu.language import say
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.runtime.discovery.mcp.entries import read_entries
-from dogu.runtime.discovery.mcp.login import log_in as log_in_to
 from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.discovery.mcp.tokens import TokenStore
 from dogu.runtime.registry import ToolRegistry
@@ -84,6 +83,8 @@ async def look_at(options: Options, alias: str = "") -> tuple[list[ServerState],
 
 async def log_in(options: Options, alias: str, show: Callable[[str], Awaitable[bool]]) -> int:
     """Log in to a server; `show` is given the address to open. Return how many tools it has. Raises `ToolError`."""
+    from dogu.runtime.discovery.mcp.login import log_in as log_in_to  # the SDK: entries are written without it
+
     entry = _far_entry(options, alias)
     host = host_of(read_settings(options), (options.absolute_root,), options.state_folder)
     TokenStore(options.state_folder).forget(entry.http_url or entry.url)
