@@ -235,7 +235,7 @@ else:
                 os.close(descriptor)
             return False
 
-        def open_own(name: str, flags: int, *, dir_fd: int) -> int:
+        def open_own(name: str, flags: int, *, dir_fd: int | None = None) -> int:
             """Open a file to read it, also one of the user's own whose mode keeps them out. Raises OSError.
 
             That one is readable for the moment it takes; no link is followed, and nothing else comes into its place.
@@ -269,7 +269,7 @@ else:
             """Whether some process has the file open for writing: this system doesn't tell."""
             return False
 
-        def open_own(name: str, flags: int, *, dir_fd: int) -> int:
+        def open_own(name: str, flags: int, *, dir_fd: int | None = None) -> int:
             """Open a file to read it. Raises OSError."""
             return open(name, flags, dir_fd=dir_fd)
 

@@ -14,6 +14,7 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -174,6 +175,65 @@ def open_long(path: str, flags: int = _HANDLE) -> int:
         return fs.open(last, flags, dir_fd=handle)
     finally:
         close(handle)
+
+
+class Closed:
+    """Lets the user into folders in `roots` that are their own and whose mode keeps them out, for as long as it's used.
+
+    Each gets its mode back at the end, but for those that have `settled` or have been given another one. Nothing is to
+    be done for root, whom no mode keeps out.
+    """
+
+    def __init__(self, roots: Iterable[str]) -> None:
+        self._roots = tuple(roots)
+        self._modes: dict[str, tuple[int, int]] = {}
+
+    def let_in(self, folder: str) -> bool:
+        """Open a folder (absolute) and those it lies in; return whether any was closed. Links aren't followed."""
+        way: list[str] = []
+        while any(f"{folder}/".startswith(f"{root.rstrip('/')}/") for root in self._roots):
+            way.append(folder)
+            folder = os.path.dirname(folder)
+        return sum(self._opened(path) for path in reversed(way)) > 0  # all of them, the outermost first
+
+    def mode_of(self, folder: str, now: int) -> int:
+        """Return the mode that a folder had, where it was opened; else `now`."""
+        return self._modes[folder][0] if folder in self._modes else now
+
+    def settled(self, folder: str) -> None:
+        """Leave a folder the mode that it has been given."""
+        self._modes.pop(folder, None)
+
+    def close(self) -> None:
+        """Give the folders their modes back."""
+        for path, (mode, inode) in reversed(self._modes.items()):
+            with suppress(OSError):
+                handle = open_root(path)
+                try:
+                    status = os.fstat(handle)
+                    if (status.st_ino, stat.S_IMODE(status.st_mode)) == (inode, mode | stat.S_IRWXU):
+                        os.chmod(f"/proc/self/fd/{handle}", mode)
+                finally:
+                    close(handle)
+        self._modes.clear()
+
+    def _opened(self, path: str) -> bool:
+        with suppress(OSError):
+            handle = open_root(path)
+            try:
+                status = os.fstat(handle)
+                if shuts_out(status, stat.S_IRWXU):
+                    self._modes[path] = stat.S_IMODE(status.st_mode), status.st_ino
+                    os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+                    return True
+            finally:
+                close(handle)
+        return False
+
+
+def shuts_out(status: os.stat_result, bits: int) -> bool:
+    """Whether the mode of a file or folder that is this user's own denies them something (`S_IRUSR`, ...)."""
+    return IS_LINUX and status.st_mode & bits != bits and 0 != os.geteuid() == status.st_uid
 
 
 def is_there(path: str) -> bool:

@@ -24,6 +24,7 @@ class StagedChange(msgspec.Struct, frozen=True):
     the layer's own. `whole`: nothing lay there, and all below `source` is new and without marks, so that one move takes
     it there; each entry in it is a change that `comes_along`. `within` is the identity (`openat.identity_of`) of the
     folder that the command saw it in, and `origin` that of the folder which this was made of; b"" where nobody knows.
+    `mode` is a folder's that keeps its owner out, who was let in to look (-1: it has the one that `source` has).
     """
 
     path: str
@@ -36,6 +37,7 @@ class StagedChange(msgspec.Struct, frozen=True):
     comes_along: bool = False
     within: bytes = b""
     origin: bytes = b""
+    mode: int = -1
 
 
 class CommitReport(msgspec.Struct, frozen=True):

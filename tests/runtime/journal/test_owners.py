@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import shutil
 import stat
+import subprocess
 import sys
+import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -74,3 +78,70 @@ def test_a_layers_marks_go_whatever_the_mode(tmp_path: Path, mode: int) -> None:
 
     by_its_owner(tmp_path, put)
     assert os.listxattr(tmp_path / "a") == []
+
+
+_TESTS = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def home_of_nobody() -> Generator[Path]:
+    """A folder of its own for one who is not root."""
+    if os.geteuid() != 0:
+        pytest.skip("all tests run as one who is not root already")
+    home = Path(tempfile.mkdtemp(prefix="dogu-nobody-", dir="/tmp"))
+    os.chown(home, _NOBODY, _NOBODY)
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def run_as_nobody(home: Path, python: str, *args: str) -> subprocess.CompletedProcess[str]:
+    paths = [_TESTS.parent / "src", *(path for path in sys.path if path.endswith("site-packages"))]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return subprocess.run(
+        [python, *args],
+        env=environment,
+        cwd=_TESTS.parent,
+        user=_NOBODY,
+        group=_NOBODY,
+        extra_groups=(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def python_of_nobody(home: Path) -> str:
+    """Find a Python that nobody may run, with the packages that these tests need; "" where there is none."""
+    tried = f"import pytest, msgspec, subprocess, sys; open({str(_TESTS / 'conftest.py')!r}); "
+    tried += "subprocess.run([sys.executable, '-c', ''], check=True)"
+    for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        with contextlib.suppress(OSError):
+            if run_as_nobody(home, python, "-c", tried).returncode == 0:
+                return python
+    return ""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("which", "named"),
+    [
+        ("runtime/journal/test_commit.py", "what_a_command_did_is_undone"),
+        ("runtime/journal/test_commit.py", "what_a_command_without_a_layer_did"),
+        ("workspace/layer/test_layers.py", "does_in_a_layer"),
+    ],
+)
+def test_layers_watch_undo_and_redo_hold_for_one_who_is_not_root(which: str, named: str, home_of_nobody: Path) -> None:
+    python = python_of_nobody(home_of_nobody)
+    if not python:
+        pytest.skip("nobody may read the program or its tests here")
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", named]
+    ran = run_as_nobody(
+        home_of_nobody, python, "-m", "pytest", *options, f"--basetemp={home_of_nobody}/t", f"tests/{which}"
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
+    assert " passed" in ran.stdout

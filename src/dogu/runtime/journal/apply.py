@@ -71,7 +71,6 @@ class Applier:
         """
         self._paths = {step.path for step in steps}
         steps, emptied = apart(sorted(steps, key=lambda step: step.path))
-        self._open_up(steps)
         gone = {step.path for step in reversed(steps) if step.goes_first and self._tried(step, self._take_away)}
         for step in steps:
             is_new = step.target.kind == "folder" and step.now.state.kind != "folder" and not step.source
@@ -148,6 +147,7 @@ class Applier:
             if place.path != path:
                 self._let_go()
                 raise ToolError(ErrorKind.STALE, told("a folder above it has become a symbolic link"))
+            self._reach.let_in(folder, os.fstat(place.parent))
         yield Place(self._folder, name, path)
 
     def _let_go(self) -> None:
@@ -156,17 +156,9 @@ class Applier:
         self._folder = -1
         self._sources.close()
 
-    def _open_up(self, steps: Sequence[Step]) -> None:
-        """Let the owner into the folders that go, to take away what is in them."""
-        for step in steps:
-            mode = step.now.state.mode | 0o700
-            if (step.now.state.kind, step.target.kind) == ("folder", "missing") and mode != step.now.state.mode:
-                with suppress(ToolError, OSError), self._place(step.path) as place:
-                    fs.chmod(place.name, mode, dir_fd=place.parent)
-
     def _take_away(self, place: Place, step: Step) -> None:
         if step.now.state.kind == "folder":
-            _remove_folder(place, step.now.state.mode)
+            _remove_folder(place)
         else:
             # Under another name first: what somebody put there since we looked is seen, and goes back.
             name = self._name_of(step.number)
@@ -192,7 +184,9 @@ class Applier:
         status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
         if not stat.S_ISDIR(status.st_mode):
             raise _changed_now()
+        self._reach.let_in(step.path, status)
         is_changed = put_attributes(place, step.target, has_marks=False)
+        self._reach.settled(step.path)
         is_new = step.now.state.kind != "folder"
         if (step.sets_time or is_new) and step.target.mtime_ns >= 0:
             times = (step.target.mtime_ns, step.target.mtime_ns)
@@ -426,7 +420,7 @@ def _changed_now() -> ToolError:
     return ToolError(ErrorKind.STALE, told("somebody changed it in this very moment"))
 
 
-def _remove_folder(place: Place, mode: int) -> None:
+def _remove_folder(place: Place) -> None:
     try:
         fs.rmdir(place.name, dir_fd=place.parent)
     except FileNotFoundError:
@@ -434,8 +428,6 @@ def _remove_folder(place: Place, mode: int) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        if mode & 0o700 != 0o700:
-            fs.chmod(place.name, mode, dir_fd=place.parent)
         raise _OthersInsideError(ErrorKind.IO_ERROR, told("the folder stays, for it holds other files")) from error
 
 

@@ -102,6 +102,7 @@ class Stager:
         self._along_with: dict[str, str] = {}
         self._gone: dict[str, str] = {}
         self._leaders: dict[tuple[int, int], str] = {}
+        self._looked_at: dict[str, Seen] = {}  # once only: to read what its mode closes changes its times
         self._names: dict[int, list[str]] | None = None
         self._theirs: set[str] = set()
 
@@ -135,7 +136,9 @@ class Stager:
             if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
                 continue
             state = see(folder, name, most_read=LARGEST_READ_ON_COMMIT_BYTES).state
-            if change.in_place or look_at(self._reach, change.path, state).state.is_same_as(state):
+            if not change.in_place:
+                self._looked_at[change.path] = look_at(self._reach, change.path, state)
+            if change.in_place or self._looked_at[change.path].state.is_same_as(state):
                 self._leaders.setdefault((status.st_dev, status.st_ino), change.path)
 
     def _without_conflicts(
@@ -150,7 +153,7 @@ class Stager:
                 self._whole.add(change.path)
                 continue
             try:
-                found = look_at(self._reach, change.path)
+                found = self._looked_at.get(change.path) or look_at(self._reach, change.path)
             except ToolError as error:
                 self._found.conflicts.append((change.path, error.message))
                 continue
@@ -220,6 +223,8 @@ class Stager:
             found.nothing_to_do.append(change.path)
             return
         new = self._see_source(change.source) if change.source else Seen(MISSING)
+        if change.mode >= 0:
+            new = new._replace(state=msgspec.structs.replace(new.state, mode=change.mode))
         moved = looked_at.get(change.source) if change.source in self._moved else None
         if moved is not None:  # known by what it is known by where it goes from
             new = moved
@@ -317,17 +322,17 @@ class Stager:
         counts, and what only leaves it gives way to what comes there.
         """
         moved = {change.moved_from for change in changes if self._can_move(change)}
-        found = {path: StagedChange(path) for old in sorted(moved) for path in (old, *_below(old))}
+        found = {path: StagedChange(path) for old in sorted(moved) for path in (old, *_below(old, self._reach))}
         for change in changes:
             if change.moved_from in moved:
-                found |= _moves(change, moved)
+                found |= _moves(change, moved, self._reach)
             else:
                 found[change.path] = change
             if change.whole or change.comes_along:
                 continue
             if not change.source or not self._is_folder(change.source):
                 within = [path for path in found if path.startswith(f"{change.path}/")] if moved else []
-                found |= {path: StagedChange(path) for path in (*_below(change.path), *within)}
+                found |= {path: StagedChange(path) for path in (*_below(change.path, self._reach), *within)}
         return list(found.values())
 
     def _can_move(self, change: StagedChange) -> bool:
@@ -441,10 +446,10 @@ def _keeps_content(change: StagedChange, now: State, target: State) -> bool:
     return change.in_place and now.kind == target.kind == "file" and now.has_same_content(target)
 
 
-def _moves(change: StagedChange, moved: Collection[str]) -> dict[str, StagedChange]:
+def _moves(change: StagedChange, moved: Collection[str], reach: JournalReach) -> dict[str, StagedChange]:
     """Give the moves of what lies in a folder that moves, but for what is moved elsewhere, and the folder itself."""
     found: dict[str, StagedChange] = {}
-    for path in _below(change.moved_from, moved):
+    for path in _below(change.moved_from, reach, moved):
         new = change.path + path[len(change.moved_from) :]
         found[new] = StagedChange(new, path, moved_from=path)
     # That it is the folder which the command saw is known: what lies where it goes is another one.
@@ -452,14 +457,14 @@ def _moves(change: StagedChange, moved: Collection[str]) -> dict[str, StagedChan
     return found
 
 
-def _below(folder: str, but: Collection[str] = ()) -> list[str]:
+def _below(folder: str, reach: JournalReach, but: Collection[str] = ()) -> list[str]:
     """Return all paths below a folder, `but` some with what is in them; links aren't followed."""
     found: list[str] = []
     todo = [folder]
     while todo:
         path = todo.pop()
         try:
-            handle = open_long(path, _LIST)
+            handle = _listed(path, reach)
         except OSError:
             continue
         try:
@@ -473,3 +478,13 @@ def _below(folder: str, but: Collection[str] = ()) -> list[str]:
         finally:
             os.close(handle)
     return found
+
+
+def _listed(path: str, reach: JournalReach) -> int:
+    """Open a folder to list it, also one of the user's own that its mode closes to them. Raises OSError."""
+    try:
+        return open_long(path, _LIST)
+    except PermissionError:
+        if not reach.opens(path):
+            raise
+    return open_long(path, _LIST)

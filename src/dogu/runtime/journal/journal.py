@@ -125,27 +125,8 @@ class Journal:
         """Put there what a command left in its layer; see `CommandChanges`."""
         with self._lock:
             self._catch_up()
-            reach = self._reach(change.path for change in changes if not self._is_inside(change.path))
-            staged = Stager(self._roots.all, reach, self.kept, beside).stage(changes, began_ns, force)
-            if not staged.changes:
-                return CommitReport(tuple(staged.nothing_to_do), tuple(staged.conflicts), final=frozenset(staged.final))
-            record = self._record("changes", tuple(staged.changes), notes=staged.notes)
-            sources = [step.source for step in staged.steps if step.source]
-            with self._noted(sources):
-                contents = contents_of(staged.contents, reach)
-                self._log.append(record, contents, durable=True, content_bytes=staged.content_bytes)
-                unkept = keep_by_name(staged.by_name, reach, self.kept, beside)
-                staged.lost += [(step.path, step.now.state.size) for step in unkept]
-                _, failed = self._restorer.applier_of(record.number, reach).apply(staged.steps)
-                refused = {
-                    path: each.reason for each in failed for path in (each.path, *staged.along.get(each.path, ()))
-                }
-                self._log.append(self._record("committed", left=tuple(map(os.fsencode, refused))), durable=True)
-            self._notes += staged.notes
-            done = [path for change in staged.changes if (path := os.fsdecode(change.path)) not in refused]
-            conflicts = (*staged.conflicts, *refused.items())
-            final = staged.final.union(each.path for each in failed if each.by_system)
-            return CommitReport((*done, *staged.nothing_to_do), conflicts, staged.notes, frozenset(final))
+            with self._reach(change.path for change in changes if not self._is_inside(change.path)) as reach:
+                return self._committed(changes, began_ns, force, beside, reach)
 
     @contextmanager
     def aside(self, title: str) -> Generator[None]:
@@ -201,7 +182,8 @@ class Journal:
         with self._lock:
             self.entries()
             changes, _ = net_changes(_done_ones(self._known))
-            return [*net_to_now(changes, self._reach(), self.content)]
+            with self._reach() as reach:
+                return [*net_to_now(changes, reach, self.content)]
 
     def before_write(self, change: FileChange) -> None:
         """Keep what a file held before it is written; see `WriteObserver`."""
@@ -251,7 +233,8 @@ class Journal:
         """Say what `undo`, or `redo`, would do, path by path. Raises `ToolError` as they do."""
         with self._lock:
             self.recover()
-            return self._restorer.plan(wanted, consent or Consent(), self._reach(), is_redo=is_redo)
+            with self._reach() as reach:
+                return self._restorer.plan(wanted, consent or Consent(), reach, is_redo=is_redo)
 
     def undo(self, wanted: Wanted | None = None, consent: Consent | None = None) -> UndoReport:
         """Undo what is wanted, by default the last call that changed something.
@@ -286,9 +269,9 @@ class Journal:
                 self._note_seen(record.position)
             self._now = None
             if self._known.unfinished:
-                with alone(self.folder):
+                with alone(self.folder), self._reach() as reach:
                     for number, changes in list(self._known.unfinished.items()):
-                        refused = self._restorer.finish(number, changes, self._reach())
+                        refused = self._restorer.finish(number, changes, reach)
                         self._restorer.note_finished(number, refused)
                         self._let_go([change.source for change in changes if change.source], refused)
             self._watch.close()
@@ -302,14 +285,41 @@ class Journal:
                 self._log.remove()
             self._watch.close()
 
+    def _committed(
+        self,
+        changes: Sequence[StagedChange],
+        began_ns: int,
+        force: Collection[str],
+        beside: str,
+        reach: JournalReach,
+    ) -> CommitReport:
+        staged = Stager(self._roots.all, reach, self.kept, beside).stage(changes, began_ns, force)
+        if not staged.changes:
+            return CommitReport(tuple(staged.nothing_to_do), tuple(staged.conflicts), final=frozenset(staged.final))
+        record = self._record("changes", tuple(staged.changes), notes=staged.notes)
+        sources = [step.source for step in staged.steps if step.source]
+        with self._noted(sources):
+            contents = contents_of(staged.contents, reach)
+            self._log.append(record, contents, durable=True, content_bytes=staged.content_bytes)
+            unkept = keep_by_name(staged.by_name, reach, self.kept, beside)
+            staged.lost += [(step.path, step.now.state.size) for step in unkept]
+            _, failed = self._restorer.applier_of(record.number, reach).apply(staged.steps)
+            refused = {path: each.reason for each in failed for path in (each.path, *staged.along.get(each.path, ()))}
+            self._log.append(self._record("committed", left=tuple(map(os.fsencode, refused))), durable=True)
+        self._notes += staged.notes
+        done = [path for change in staged.changes if (path := os.fsdecode(change.path)) not in refused]
+        conflicts = (*staged.conflicts, *refused.items())
+        final = staged.final.union(each.path for each in failed if each.by_system)
+        return CommitReport((*done, *staged.nothing_to_do), conflicts, staged.notes, frozenset(final))
+
     def _undo(self, wanted: Wanted, consent: Consent, *, is_redo: bool) -> UndoReport:
         with self._lock:
             self.recover()
-            reach = self._reach()
 
             def once() -> UndoReport:
-                plan = self._restorer.plan(wanted, consent, reach, is_redo=is_redo)
-                return self._restorer.do(plan, undo_title(plan, self._known.calls), self.turn, reach)
+                with self._reach() as reach:
+                    plan = self._restorer.plan(wanted, consent, reach, is_redo=is_redo)
+                    return self._restorer.do(plan, undo_title(plan, self._known.calls), self.turn, reach)
 
             try:
                 with alone(self.folder), self._noted(()):

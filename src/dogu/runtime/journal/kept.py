@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
@@ -106,7 +106,7 @@ class Kept:
         if status.st_nlink > 1:
             return False
         if state.size < _MOVED_BYTES and not is_stamp(state.digest):
-            with open(kept, "rb") as file:
+            with _opened(kept) as file:
                 if digest_of_blocks(iter(lambda: file.read(_BLOCK_BYTES), b"")) != state.digest:
                     raise damaged(kept, 0)
         try:
@@ -160,7 +160,7 @@ class Kept:
         if found.where > NOT_KEPT:
             data = self._log.content(found)
         else:
-            with open(self.file_of(state), "rb") as file:
+            with _opened(self.file_of(state)) as file:
                 data = file.read()
         if not is_stamp(state.digest) and digest_of(data) != state.digest:
             raise damaged(self._log.path if found.where > NOT_KEPT else self.file_of(state), max(found.where, 0))
@@ -184,7 +184,7 @@ class Kept:
             _write_with_holes(descriptor, iter([self.read(state) or b""]), state)
             return
         path = self.file_of(state)
-        source = fs.open(path, _OPEN)
+        source = fs.open_own(path, _OPEN)
         try:
             copy_content(source, descriptor)
             if not _is_as_kept(descriptor, source, state):
@@ -334,6 +334,11 @@ def _copy_source(folder: int, own: str, state: State, place: Place) -> None:
                 os.close(source)
                 os.close(target)
     put_attributes(place, state, has_marks=False)
+
+
+def _opened(path: str) -> BinaryIO:
+    """Open a file that was kept by a second name, with the mode it had."""
+    return open(fs.open_own(path, _OPEN), "rb")
 
 
 def _write_with_holes(descriptor: int, blocks: Iterator[bytes], state: State) -> None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 
-from dogu.workspace.openat import Place
+import msgspec
+
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.runtime.journal.states import Seen
+from dogu.workspace.openat import Closed, Place, shuts_out
 from dogu.workspace.os_errors import explain
 from dogu.workspace.roots import Roots
 
 
 class JournalReach:
-    """The `roots`, and single files `outside` of them (absolute, without links), such as the user's memories."""
+    """The `roots`, and single files `outside` of them (absolute, without links), such as the user's memories.
+
+    Folders that their owner closed to themselves are open to this one, until it is left.
+    """
 
     def __init__(self, roots: Roots, outside: Iterable[str] = ()) -> None:
         self._roots = roots
+        self._closed = Closed(roots.all)
         self._outside = frozenset(outside)
         self._found: dict[str, Roots] = {}
 
@@ -27,9 +36,51 @@ class JournalReach:
         """Whether a path is one of those outside of the roots."""
         return path in self._outside
 
+    def is_beyond_link(self, path: str) -> bool:
+        """Whether a folder above it, in a root, is a link by now: wherever that leads, nothing lies at the path."""
+        while any(path.startswith(f"{root.rstrip('/')}/") for root in self.folders):
+            path = os.path.dirname(path)
+            if path not in self.folders and os.path.islink(path):
+                return True
+        return False
+
     def place(self, path: str, create: bool = False) -> Place:
         """Find the place of `path` itself, a link at its end not followed; see `Roots.place`. Raises `ToolError`."""
-        return self._roots_of(path).noted_place(path, create)
+        roots = self._roots_of(path)
+        try:
+            place = roots.noted_place(path, create)
+        except ToolError as error:
+            if error.kind is not ErrorKind.PERMISSION_DENIED or not self.opens(os.path.dirname(path)):
+                raise
+            return roots.noted_place(path, create)
+        self.let_in(os.path.dirname(path), os.fstat(place.parent), stat.S_IXUSR)
+        return place
+
+    def opens(self, folder: str) -> bool:
+        """Open a folder and those it lies in to their owner; return whether any was closed to them."""
+        return self._closed.let_in(folder)
+
+    def let_in(self, folder: str, status: os.stat_result, bits: int = stat.S_IRWXU) -> None:
+        """Open a folder where its mode denies its owner one of these `bits`."""
+        if shuts_out(status, bits):
+            self._closed.let_in(folder)
+
+    def settled(self, folder: str) -> None:
+        """Leave a folder the mode that it has been given."""
+        self._closed.settled(folder)
+
+    def as_it_is(self, path: str, seen: Seen) -> Seen:
+        """Return what was seen of a path, a folder that was opened with the mode that it had."""
+        mode = self._closed.mode_of(path, seen.state.mode)
+        if mode == seen.state.mode or seen.state.kind != "folder":
+            return seen
+        return seen._replace(state=msgspec.structs.replace(seen.state, mode=mode))
+
+    def __enter__(self) -> JournalReach:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._closed.close()
 
     def open_file(self, path: str) -> int:
         """Open a regular file for reading; see `Roots.open_file`. Raises `ToolError`."""

@@ -11,7 +11,7 @@ import msgspec
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.openat import Place
-from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
+from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, kept_xattrs, read_xattrs
 from dogu.workspace.system import IS_LINUX
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
@@ -253,6 +253,8 @@ def _see_file(folder: int, name: str, status: os.stat_result, known: State, keep
     known = _known_by_stamp(known, status)
     descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
     try:
+        if known.xattrs is None:  # of one that its owner may not read
+            known = msgspec.structs.replace(known, xattrs=kept_xattrs(descriptor))
         if status.st_size <= max(keep_bytes, _BLOCK_BYTES):
             data = os.read(descriptor, status.st_size + 1)
             if len(data) == status.st_size:

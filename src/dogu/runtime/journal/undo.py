@@ -344,11 +344,11 @@ def look_at(reach: JournalReach, path: str, like: State = MISSING) -> Seen:
     try:
         place = reach.place(path)
     except ToolError as error:
-        if error.kind in (ErrorKind.NOT_FOUND, ErrorKind.WRONG_FILE_TYPE):
+        if error.kind in (ErrorKind.NOT_FOUND, ErrorKind.WRONG_FILE_TYPE) or reach.is_beyond_link(path):
             return Seen(MISSING)
         raise
     try:
-        return see(place.parent, place.name, like) if place.path == path else Seen(MISSING)
+        return reach.as_it_is(path, see(place.parent, place.name, like)) if place.path == path else Seen(MISSING)
     except OSError as error:
         raise explain(error, path) from error
     finally:
@@ -379,7 +379,7 @@ class _Folders:
             handle, name = self.of(path)
             if self._path == os.path.dirname(path):
                 try:
-                    return see(handle, name, like)
+                    return self._reach.as_it_is(path, see(handle, name, like))
                 except OSError as error:
                     raise explain(error, path) from error
         return look_at(self._reach, path, like)

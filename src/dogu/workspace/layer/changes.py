@@ -18,11 +18,12 @@ import msgspec
 
 from dogu.workspace import fs
 from dogu.workspace.layer.make import Layer, Layers
-from dogu.workspace.openat import open_long
+from dogu.workspace.openat import Closed, open_long, shuts_out
 from dogu.workspace.staged import StagedChange
 
 _MARKS = ("user.overlay.", "trusted.overlay.")
 _REDIRECT = "trusted.overlay.redirect"
+_MODE = "user.overlay.dogu.mode"  # ours: the mode of a folder that its owner was let into; the kernel hides it
 _ORIGIN_HEAD_BYTES, _ORIGIN_MAGIC = 21, 0xFB
 _SKEW_NS = 10**9
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC
@@ -70,22 +71,28 @@ class _Reader:
         self._identity = layer.identity
         self._moved: set[str] = set()
         self._todo: list[_Folder] = []
+        self._closed = Closed([layer.root])
 
     def changes(self) -> Iterator[StagedChange]:
         top = _Folder(self._upper, self._root, self._root, identity=self._identity)
-        self._find_moved(top)
-        yield from self._top(top)
-        self._todo = [top]
-        while self._todo:
-            with _opened(self._todo.pop()) as pair:
-                for change in self._in_folder(pair):
-                    within = b"" if change.comes_along else pair.folder.identity
-                    yield msgspec.structs.replace(change, within=within) if within else change
+        try:
+            self._find_moved(top)
+            yield from self._top(top)
+            self._todo = [top]
+            while self._todo:
+                with self._opened(self._todo.pop()) as pair:
+                    for change in self._in_folder(pair):
+                        within = b"" if change.comes_along else pair.folder.identity
+                        yield msgspec.structs.replace(change, within=within) if within else change
+        finally:
+            self._closed.close()
 
     def _find_moved(self, top: _Folder) -> None:
+        """Find where folders lay before that were renamed, and open those that their mode closes."""
         todo = [top]
         while todo:
             folder = todo.pop()
+            _let_in(folder.upper)
             with _listed(folder.upper) as handle, os.scandir(handle) as entries:
                 for name in [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]:
                     moved_from = self._moved_from(handle, name, folder.lower)
@@ -101,9 +108,10 @@ class _Reader:
         return f"{self._root.rstrip('/')}{place}" if place.startswith("/") else os.path.join(parent, place)
 
     def _top(self, top: _Folder) -> Iterator[StagedChange]:
-        with _opened(top) as pair:
-            if not _is_same_folder(pair.upper, ".", pair.lower, "."):
-                yield StagedChange(top.path, top.upper, has_marks=True, was_there=True)
+        with self._opened(top) as pair:
+            mode = _closed_mode(pair.upper, ".")
+            if not self._is_same_folder(pair, ".", mode):
+                yield StagedChange(top.path, top.upper, has_marks=True, was_there=True, mode=mode)
 
     def _in_folder(self, pair: _Pair) -> Iterator[StagedChange]:
         names = sorted(os.listdir(pair.upper))
@@ -143,20 +151,20 @@ class _Reader:
         is_opaque = not moved_from and (pair.folder.is_opaque or is_marked)
         identity = _origin(pair.upper, name) if is_below or moved_from else b""
         folder = pair.folder.of(name, moved_from, is_opaque=is_opaque, identity=identity)
+        mode = _closed_mode(pair.upper, name)
+        own = StagedChange(folder.path, folder.upper, has_marks=True, was_there=not moved_from, mode=mode)
         if moved_from:
-            yield StagedChange(folder.path, folder.upper, moved_from=moved_from, has_marks=True, origin=identity)
+            yield msgspec.structs.replace(own, moved_from=moved_from, origin=identity)
         elif is_below:
-            is_same = _is_same_folder(pair.upper, name, pair.lower, name)
+            is_same = self._is_same_folder(pair, name, mode)
             if not is_same or self._is_dated(folder.upper, _status(pair.upper, name), old):
-                yield StagedChange(folder.path, folder.upper, has_marks=True, was_there=True, origin=identity)
+                yield msgspec.structs.replace(own, origin=identity)
         else:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
             was_there = old is None and any(map(_is_origin, marks))
-            can_move = fs.access(name, os.W_OK, dir_fd=pair.upper)
-            inside = _all_new(folder) if old is None and all(map(_is_opaque_mark, marks)) and can_move else None
-            yield StagedChange(
-                folder.path, folder.upper, has_marks=bool(marks), was_there=was_there, whole=inside is not None
-            )
+            inside = _all_new(folder) if old is None and all(map(_is_opaque_mark, marks)) else None
+            is_whole = inside is not None
+            yield msgspec.structs.replace(own, has_marks=bool(marks), was_there=was_there, whole=is_whole)
             if inside is not None:
                 yield from inside
                 return
@@ -201,6 +209,42 @@ class _Reader:
     def _is_touched(self, folder: int) -> bool:
         return folder >= 0 and os.fstat(folder).st_ctime_ns > self._began_ns
 
+    @contextmanager
+    def _opened(self, folder: _Folder) -> Generator[_Pair]:
+        with _listed(folder.upper) as upper:
+            lower = self._opened_lower(folder.lower)
+            try:
+                yield _Pair(folder, upper, lower)
+            finally:
+                if lower >= 0:
+                    os.close(lower)
+
+    def _opened_lower(self, path: str) -> int:
+        for is_again in (False, True):
+            try:
+                return open_long(path, _LIST | fs.O_NOFOLLOW)
+            except OSError as error:
+                if error.errno in _NOT_THERE:
+                    break
+                if is_again or error.errno != errno.EACCES or not self._closed.let_in(path):
+                    raise
+        return -1
+
+    def _is_same_folder(self, pair: _Pair, name: str, mode: int) -> bool:
+        """Whether a folder that stays where it is has the mode, the owner and the attributes that it had.
+
+        `mode` is its mode where it was opened, else -1.
+        """
+        path = os.path.normpath(os.path.join(pair.folder.lower, name))
+        new, old = _status(pair.upper, name), _status(pair.lower, name)
+        if new is None or old is None:
+            return False
+        if shuts_out(old, stat.S_IRWXU):
+            self._closed.let_in(path)
+        modes = new.st_mode if mode < 0 else stat.S_IFDIR | mode, stat.S_IFDIR | self._closed.mode_of(path, old.st_mode)
+        is_same = modes[0] == modes[1] and (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
+        return is_same and _extended(pair.upper, name) == _extended(pair.lower, name)
+
 
 def _all_new(top: _Folder) -> list[StagedChange] | None:
     """Return all that is in a new folder, if nothing of it stems from what was there: it can be moved as it is."""
@@ -225,37 +269,33 @@ def _name_of(entry: os.DirEntry[str]) -> str:
 
 @contextmanager
 def _listed(path: str) -> Generator[int]:
-    closed, mode = -1, 0
-    try:
-        handle = open_long(path, _LIST)
-    except PermissionError:  # what the command closed to itself, its owner can open
-        closed = open_long(path)
-        mode = stat.S_IMODE(os.fstat(closed).st_mode)
-        os.chmod(_at(closed), 0o700)
-        handle = fs.open(_at(closed), _LIST)
+    handle = open_long(path, _LIST)
     try:
         yield handle
     finally:
-        if closed >= 0:
-            fs.fchmod(handle, mode)
-            os.close(closed)
         os.close(handle)
 
 
-@contextmanager
-def _opened(folder: _Folder) -> Generator[_Pair]:
-    with _listed(folder.upper) as upper:
-        try:
-            lower = open_long(folder.lower, _LIST | fs.O_NOFOLLOW)
-        except OSError as error:
-            if error.errno not in _NOT_THERE:
-                raise
-            lower = -1
-        try:
-            yield _Pair(folder, upper, lower)
-        finally:
-            if lower >= 0:
-                os.close(lower)
+def _let_in(path: str) -> None:
+    """Open a folder of the layer that the command has closed to its owner, and note the mode that it has."""
+    handle = open_long(path)
+    try:
+        status = os.fstat(handle)
+        if shuts_out(status, stat.S_IRWXU):
+            mode = stat.S_IMODE(status.st_mode)
+            os.chmod(_at(handle), mode | stat.S_IRWXU)
+            fs.setxattr(_at(handle), _MODE, b"%o" % mode)
+    finally:
+        os.close(handle)
+
+
+def _closed_mode(folder: int, name: str) -> int:
+    """Return the mode of a folder that was opened, as long as nobody has given it another one; else -1."""
+    status = _status(folder, name)
+    if status is None or _MODE not in _names(folder, name):
+        return -1
+    mode = int(fs.getxattr(_at(folder, name), _MODE, follow_symlinks=False), 8)
+    return mode if stat.S_IMODE(status.st_mode) == mode | stat.S_IRWXU else -1
 
 
 def _is_whiteout(status: os.stat_result) -> bool:
@@ -264,15 +304,6 @@ def _is_whiteout(status: os.stat_result) -> bool:
 
 def _identity(status: os.stat_result) -> Sequence[int]:
     return status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns
-
-
-def _is_same_folder(upper: int, name: str, lower: int, below: str) -> bool:
-    """Whether a folder that stays where it is has the mode, the owner and the attributes that it had."""
-    new, old = _status(upper, name), _status(lower, below)
-    if new is None or old is None:
-        return False
-    is_same = (new.st_mode, new.st_uid, new.st_gid) == (old.st_mode, old.st_uid, old.st_gid)
-    return is_same and _extended(upper, name) == _extended(lower, below)
 
 
 def _at(folder: int, name: str = "") -> str:
@@ -311,7 +342,10 @@ def _origin(folder: int, name: str) -> bytes:
 
 def _extended(folder: int, name: str) -> dict[str, bytes]:
     names = [each for each in _names(folder, name) if not each.startswith(_MARKS)]
-    return {each: fs.getxattr(_at(folder, name), each, follow_symlinks=False) for each in names}
+    try:
+        return {each: fs.getxattr(_at(folder, name), each, follow_symlinks=False) for each in names}
+    except PermissionError:  # of a file that its owner may not read
+        return dict.fromkeys(names, b"")
 
 
 def _holds_the_same(upper: int, lower: int, name: str) -> bool:

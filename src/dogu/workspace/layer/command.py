@@ -42,7 +42,7 @@ _WAITS = re.compile(
 _BETWEEN_PARTS = re.compile(r"[;&|\n()]+")
 _BETWEEN_WORDS = re.compile(r"""[\s'"<>=`]+""")
 _ONLY_NAMES = re.compile(
-    r"\s*(?:rm|mv|ln|ls|stat|find|test|\[|chmod|chown|touch|unlink|mkfifo)\s[^<>]*$"
+    r"\s*(?:rm|mv|ln|ls|stat|find|test|\[|chmod|chown|chgrp|touch|unlink|mkdir|rmdir|mkfifo)\s[^<>]*$"
 )  # opens nothing
 _RENAMES = re.compile(
     r"\bgit\b[^|;&\n]*\s(?:mv|worktree\s+move|submodule)\b|\brename\w*\b"

@@ -58,8 +58,11 @@ class Settling:
         """Whether the command changed what another program holds; `pids` of its own are still running, and stay."""
         if pids:
             return False  # seen when it is put in place
-        self._read = await _in_thread(changes_in, self._layers)
-        return await _in_thread(self._commands.held, self._layers, self._read)
+        try:
+            self._read = await _in_thread(changes_in, self._layers)
+            return await _in_thread(self._commands.held, self._layers, self._read)
+        except OSError:
+            return False  # met again when it is put in place: what it did is set aside then
 
     async def settle(self, ending: Ending, pgid: int = 0, pids: Sequence[int] = ()) -> Settled:
         """Keep what is to be kept, and remove the layers. `pids` of the group `pgid` are still running in them.

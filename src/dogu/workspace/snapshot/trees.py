@@ -97,6 +97,7 @@ class TreeSnapshots:
         self._roots = [root for root in roots if not any(_is_inside(root, other) for other in roots)]
         self._exclude = frozenset(exclude)
         self._limits = limits or SnapshotLimits()
+        self._closed = openat.Closed(self._roots)
         self._folders: dict[str, bytes] = {}
         self._devices: dict[str, int] = {}
         self._count = 0
@@ -149,6 +150,8 @@ class TreeSnapshots:
         except (TooManyEntriesError, OSError):
             self._forget_all()
             raise
+        finally:
+            self._closed.close()
         self._is_first = False
         self._is_complete = True
         changes = [TreeChange(path, *change) for path, change in found.changes.items() if _differ(*change)]
@@ -227,10 +230,8 @@ class TreeSnapshots:
 
     def _look_at_folder(self, root: str, handle: int, path: str, found: _Look) -> None:
         """Look at the entries of one folder, and at those of the folders in it that are new, or all in a full look."""
-        try:
-            folder = openat.open_folder_below(handle, path[len(root) :].lstrip("/"))
-        except OSError:
-            self._forget(path, found)
+        folder = self._opened(handle, path, path[len(root) :].lstrip("/"), found)
+        if folder < 0:
             return
         is_known = path in self._folders
         old = unpacked(self._folders[path]) if is_known else {}
@@ -253,6 +254,20 @@ class TreeSnapshots:
         if changed or not is_known:
             self._put(path, new, old)
             self._index.note(path, changed)
+
+    def _opened(self, handle: int, path: str, below: str, found: _Look) -> int:
+        """Open a folder, `below` the one of the handle, to list it; its owner is let in. -1 where that can't be."""
+        try:
+            folder = openat.open_folder_below(handle, below)
+            if openat.shuts_out(os.fstat(folder), stat.S_IXUSR):
+                self._closed.let_in(path)
+            return folder
+        except PermissionError:
+            if self._closed.let_in(path):
+                return self._opened(handle, path, below, found)
+        except OSError:
+            self._forget(path, found)
+        return -1  # what nobody may look into isn't gone
 
     def _put(self, path: str, new: _Rows, old: _Rows) -> None:
         self._folders[path] = packed(new)
@@ -343,7 +358,7 @@ class TreeSnapshots:
 
     def _read(self, name: str, folder: int, size: int) -> bytes | None:
         try:
-            descriptor = fs.open(name, _OPEN, dir_fd=folder)
+            descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
         except OSError:
             return None
         try:
