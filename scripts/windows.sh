@@ -83,10 +83,6 @@ runner() {
 here=$(dirname "$(readlink -f "$0")")
 export WINEPREFIX=$here/prefix WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" PYTHONUTF8=${PYTHONUTF8-1}
 exec /usr/lib/wine/wine64 "$here/python/python.exe" "$@"
-#!/usr/bin/env bash
-here=$(dirname "$(readlink -f "$0")")
-export WINEPREFIX=$here/prefix WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" PYTHONUTF8=${PYTHONUTF8-1}
-exec /usr/lib/wine/wine64 "$here/python/python.exe" "$@"
 E
     chmod +x "$here/winpy"
     "$here/winpy" -c 'pass' </dev/null 2>&1 | cat # makes the prefix

@@ -6,11 +6,15 @@ the modules, functions and flags of Unix, and with stand-ins for what Windows al
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import dogu
+from dogu.workspace import fs
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there it is the truth itself: `make windows`")
 
@@ -65,7 +69,9 @@ os.O_BINARY, os.O_NOINHERIT, os.O_TEMPORARY, os.O_SHORT_LIVED = 1 << 15, 1 << 7,
 signal.CTRL_BREAK_EVENT, signal.CTRL_C_EVENT, signal.SIGBREAK = 1, 0, 21
 sys.platform, os.name = "win32", "nt"
 for name in modules:
-    importlib.import_module(name)
+    module = importlib.import_module(name)
+    for each in getattr(module, "__all__", ()):
+        getattr(module, each)
 print("imported")
 """
 _MODULES = (
@@ -96,6 +102,7 @@ _MODULES = (
         )
     ),
     "dogu.serve.terminal.plain_screen",
+    "dogu.workspace.fs",
 )
 
 
@@ -110,6 +117,14 @@ def test_nothing_of_unix_is_asked_for_when_the_program_is_imported() -> None:
     assert packages.returncode == 0, packages.stderr
     done = _run("modules", packages.stdout, *_MODULES)
     assert (done.returncode, done.stdout) == (0, "imported\n"), done.stderr[-2000:]
+
+
+def test_what_is_asked_of_the_seam_of_files_is_there_on_every_system() -> None:
+    source = Path(dogu.__file__).parent
+    asked = {
+        name for file in source.rglob("*.py") for name in re.findall(r"(?<![\w.])fs\.(\w+)\(", file.read_text("utf-8"))
+    }
+    assert {"open", "open_own"} <= asked <= set(fs.__all__)  # of which the test above gets each by name
 
 
 def test_what_is_asked_for_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,7 @@ __all__ = (
     "mknod",
     "next_data",
     "open",
+    "open_own",
     "pread",
     "pwrite",
     "readlink",
@@ -235,27 +236,6 @@ else:
                 os.close(descriptor)
             return False
 
-        def open_own(name: str, flags: int, *, dir_fd: int | None = None) -> int:
-            """Open a file to read it, also one of the user's own whose mode keeps them out. Raises OSError.
-
-            That one is readable for the moment it takes; no link is followed, and nothing else comes into its place.
-            """
-            try:
-                return os.open(name, flags, dir_fd=dir_fd)
-            except PermissionError:
-                place = os.open(name, os.O_PATH | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
-            try:
-                mode, own = os.fstat(place).st_mode, f"/proc/self/fd/{place}"
-                if not S_ISREG(mode) or mode & S_IRUSR:
-                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-                os.chmod(own, S_IMODE(mode) | S_IRUSR)
-                try:
-                    return os.open(own, flags & ~O_NOFOLLOW)
-                finally:
-                    os.chmod(own, S_IMODE(mode))
-            finally:
-                os.close(place)
-
         def clone(source: int, target: int) -> bool:
             """Let an open file share the other's blocks; False where the file system can't."""
             try:
@@ -268,10 +248,6 @@ else:
         def is_open_for_writing(path: str) -> bool:
             """Whether some process has the file open for writing: this system doesn't tell."""
             return False
-
-        def open_own(name: str, flags: int, *, dir_fd: int | None = None) -> int:
-            """Open a file to read it. Raises OSError."""
-            return open(name, flags, dir_fd=dir_fd)
 
         def clone(source: int, target: int) -> bool:
             """Share no blocks: this system has no such call."""
@@ -290,6 +266,30 @@ else:
 
         def removexattr(path: int | str, attribute: str) -> None:
             """Remove nothing."""
+
+
+def open_own(name: str, flags: int, *, dir_fd: int | None = None) -> int:
+    """Open a file to read it; on Linux also one of the user's own whose mode keeps them out. Raises OSError.
+
+    That one is readable for the moment it takes; no link is followed, and nothing else comes into its place.
+    """
+    try:
+        return open(name, flags, dir_fd=dir_fd)
+    except PermissionError:
+        if sys.platform != "linux" or not IS_LINUX:
+            raise
+        place = os.open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        mode, own = os.fstat(place).st_mode, f"/proc/self/fd/{place}"
+        if not S_ISREG(mode) or mode & S_IRUSR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        os.chmod(own, S_IMODE(mode) | S_IRUSR)
+        try:
+            return os.open(own, flags & ~O_NOFOLLOW)
+        finally:
+            os.chmod(own, S_IMODE(mode))
+    finally:
+        os.close(place)
 
 
 def unnamed(name: str) -> int:
