@@ -52,6 +52,12 @@ UNKNOWN = [
     "if a==a title x (del y)",
     "if a==b title else (del y)",
     "for %i in (1) do title (del y)",
+    'set "x y=& del z"& cmd /c echo %x y%',
+    "s^et 1=x& cmd /c echo %1%",
+    "for /f %i in ('echo %#%') do echo %i & set #=x",
+    "echo %=C:%",
+    'cmd /c "dir src\\del.exe"',
+    'cmd /c "git log /../del.exe"',
 ]
 """What can't be known: refused under a list of what may run, asked about otherwise."""
 
@@ -170,6 +176,77 @@ def test_arguments_that_run_or_write_are_asked_about_as_elsewhere() -> None:
     assert gate("C:\\x\\git status", ["git"]) == "deny"
     assert gate("git push", ["git log"]) == "deny"
     assert gate("git log x", ["git log"]) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "set path=",
+        "set NoDefaultCurrentDirectoryInExePath=",
+        "set ,;path=x",
+        'set "  path=x"',
+        "set /p pathext=",
+        "set /p pathext=<a.txt",
+        'set /a "x=1, comspec=2"',
+        "set %OS%=x",
+        "for /f %i in ('type a') do set %i",
+        "for /f %i in ('type a') do set \"%i\"",
+        "call set node_options=x",
+    ],
+)
+def test_a_variable_that_changes_what_runs_is_asked_about_however_it_is_set(command: str) -> None:
+    assert gate(command, ["set", "for", "type", "call"]) == gate(command, ["*"], ["del"]) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command", ["set", "set path", "set x=%OS%", "set /a x=1+2", "set x=a, path=b", "set x=\\\\a\\b\\c"]
+)
+def test_another_variable_is_set_and_shown(command: str) -> None:
+    assert gate(command, ["set"]) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "type \\\\server\\share\\x",
+        "type //server/share/x",
+        'type "\\\\server"\\share\\x',
+        "dir \\\\?\\UNC\\server\\share",
+        "dir /b\\\\server\\share\\x",
+        "findstr /g:\\\\server\\share\\x y",
+        "sort < \\\\server\\share\\x",
+        "git clone \\\\server\\share\\x",
+        "if exist \\\\server\\share\\x dir",
+        "for %i in (\\\\server\\share\\*) do dir",
+        "for /r \\\\server\\share\\x %i in (*) do dir",
+        "for /f %i in (\\\\server\\share\\x) do dir",
+        'start "" /d \\\\server\\share\\x dir',
+    ],
+)
+def test_another_machine_is_reached_after_a_question_alone(command: str) -> None:
+    assert gate(command, ["type", "dir", "findstr", "sort", "git", "cd"]) in ("ask", "deny")
+    assert gate(command, ["*"], ["del"]) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["type src\\\\share\\x", 'findstr "//TODO" x', 'findstr "\\\\d" x', "dir \\\\?\\C:\\x", "echo \\\\server\\x\\y"],
+)
+def test_what_only_looks_like_another_machine_is_not_asked_about(command: str) -> None:
+    assert gate(command, ["*"], ["del"]) == "allow"
+
+
+def test_words_that_a_code_page_makes_others_of_are_asked_about() -> None:
+    for word in ('"x\uff02 --output=y"', "\uff0d-output=y", '"x\u00a5"', "..\uff0fx"):
+        assert gate(f"git log {word}", ["git"]) == "ask"
+        assert gate(f"echo {word}", ["echo"]) == "allow"
+    assert gate("git log --grep \u4fa1\u683c\u00a5100\u2014x", ["git"]) == "allow"
+
+
+def test_the_folder_that_start_begins_in_is_one_that_is_gone_to() -> None:
+    assert gate("start /d src git log", ["git"]) == "deny"
+    assert gate("start /d src git log", ["git", "cd"]) == gate('start "" /d.. dir', ["dir", "cd"]) == "ask"
+    assert gate('start "" /d src dir', ["dir", "cd"]) == "allow"
 
 
 def test_the_shell_that_reads_the_command_decides_how_it_is_judged() -> None:

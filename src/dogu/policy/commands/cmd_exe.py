@@ -35,11 +35,27 @@ _SAME = {"erase": "del", "rmdir": "rd", "mkdir": "md", "rename": "ren", "chdir":
 _TABLE = "cmd:"
 """Before the names of programs that Windows has, or cmd itself, and other systems have otherwise."""
 _NOTHING = frozenset(("nul", "nul:", "con", "con:", "\\\\.\\nul"))
-_PLAIN_PATH = re.compile(r"[\w.:\\/@+*?=~ ()-]+")
+_NEVER_IN_PATHS = re.compile(r'[<>"|\n]|://')
+_DRIVE = re.compile(r"(^|=)([A-Za-z]):")
+# A name of dots and blanks alone, of which Windows drops some: one dot is the folder itself, more may lead up.
+_DOTS = re.compile(r"(?<![^/=])(?=\.*[ ])[. ]*\.[. ]*(?=/|\Z)")
+_MANY_DOTS = re.compile(r"(?<![^/=])\.{3,}(?=/|\Z)")
+_OTHER_MACHINE = re.compile(
+    r"(?:^|[=,;+]|(?:^[-/]\w+|:)(?=\\))[\\/]{2,}(?:[?.][\\/]+(?:unc|globalroot)\b|[^\\/\s?*\"<>|]*[^\\/\s?*\"<>|.][\\/])"
+    r"|^[\\/]\?\?[\\/]",
+    re.IGNORECASE,
+)
+_OPENS_NOTHING = frozenset(("echo", "title", "prompt", "color", "set"))
+# Programs that ask for their command line in the system's code page may be given a quote, a slash or a hyphen in the
+# stead of these. Source: "WorstFit" (Orange Tsai, Splitline Huang, 2024), Microsoft's best-fit tables.
+_BEST_FIT = re.compile(
+    "[\uff02\u02ba\u030e\u2033]|[\u00a5\u20a9\uff3c\u2216]\\Z|\\.\\.[\u00a5\u20a9\uff3c\u2216\uff0f\u2044\u2215]|\\A[\uff0d\u00ad\u2010-\u2015\u2212]"
+)
 _STEERING = frozenset(
     "path pathext comspec prompt nodefaultcurrentdirectoryinexepath psmodulepath __compat_layer systemroot windir "
     "temp tmp userprofile appdata localappdata homepath homedrive cd errorlevel date time random".split()
 )
+_AROUND_NAMES = ' \t,;="'
 _MOST_WRAPPERS = 20
 _POWERSHELL_PLAIN = re.compile(r"[\w./\\:=+-]+(?:[ \t]+[\w./\\:=+*-]+|[ \t]+'[^'\n`]*')*", re.ASCII)
 _POWERSHELL_WORD = re.compile(r"'([^']*)'|(\S+)")
@@ -140,12 +156,21 @@ class _Judge:
         """Judge the commands of a line, and of the lines that they hold."""
         for command in script.commands:
             self._redirects(command.redirects)
+            self._machines([each.target for each in command.redirects])
             for word in command.words:
                 for part in word.expansions():
                     if part.script is not None:
                         self.script(part.script)
             if command.kind is CommandKind.SIMPLE:
                 self.command(command.words)
+            else:
+                self._machines(command.words)
+
+    def _machines(self, words: Sequence[Word]) -> None:
+        """To look for a path of another machine is enough to tell it who the user is."""
+        found = next((word for word in words if _OTHER_MACHINE.search(word.text)), None)
+        if found is not None and self._restricts:
+            self.note(Decision.ASK, told("{path} is another machine's", path=found.text[:40]))
 
     def _redirects(self, redirects: Sequence[Redirect]) -> None:
         if self._core.core is None:
@@ -168,9 +193,12 @@ class _Judge:
         called = [Word.literal(name), *words[1:]]
         verdict, reason, rule = self._by_lists(name, called)
         bare = name.rpartition("\\")[2]
+        if bare not in _OPENS_NOTHING:
+            self._machines(words)
         elsewhere = [Word.literal(bare), *_like_elsewhere(bare, called[1:])]
         if verdict is Decision.ALLOW and self._restricts:
-            found = (each for each in self._dangers(bare, elsewhere, rule) if self._core.leave_open(each, rule))
+            dangers = (*_misread(bare, elsewhere), *self._dangers(bare, elsewhere, rule))
+            found = (each for each in dangers if self._core.leave_open(each, rule))
             danger = min(found, key=lambda each: each.index, default=None)
             if danger is not None:
                 verdict, reason = Decision.ASK, danger.reason
@@ -199,7 +227,7 @@ class _Judge:
             if not any(part.script is not None for word in words for part in word.parts):
                 yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
             return
-        if name in ("set", "setx"):
+        if name == "set":
             yield from _setting(words)
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
         in_table = f"{_TABLE}{name}" if _is_windows_own(name) else name
@@ -253,6 +281,13 @@ class _Judge:
     def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
         shown = tuple(word.text for word in words) or ("",)
         self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
+
+
+def _misread(name: str, words: Sequence[Word]) -> Iterator[Danger]:
+    """Words that a program may be given as others."""
+    for index, word in enumerate(words):
+        if index and name not in BUILTINS and _BEST_FIT.search(word.text):
+            yield Danger(index, Effect.RUNS, told("{word} may reach the program as other words", word=word.text[:40]))
 
 
 def _for_windows(rule: Rule) -> Rule:
@@ -310,11 +345,12 @@ def _like_elsewhere(name: str, words: Sequence[Word]) -> list[Word]:
     for word in words:
         text = word.value
         if text is None or not re.match(r"/(?=[A-Za-z0-9?+-])", text):
-            found.append(_as_elsewhere(word))
+            of_several = [Word.literal(each) for each in text.split("+") if each] if name == "copy" and text else [word]
+            found += [_as_elsewhere(each, _MANY_DOTS) for each in of_several]
             continue
         # `/s/b` are two options, but in a value (`/d:1/2/03`)
         pieces = re.findall(r"/[^/:]*(?::.*)?", text)
-        found += [Word.literal(re.sub(r"^/(-?)([^:]*):?", _as_option, piece)) for piece in pieces]
+        found += [_as_elsewhere(Word.literal(re.sub(r"^/(-?)([^:]*):?", _as_option, piece))) for piece in pieces]
     return found
 
 
@@ -322,25 +358,39 @@ def _as_option(match: re.Match[str]) -> str:
     return f"-{match[1]}{match[2].lower()}" + ("=" if match[0].endswith(":") else "")
 
 
-def _as_elsewhere(word: Word) -> Word:
-    """A path as other systems write it: what leads elsewhere by its drive or `\\\\` begins with `/`."""
-    first = word.parts[0] if word.parts else None
+def _as_elsewhere(word: Word, *also_up: re.Pattern[str]) -> Word:
+    """A path as other systems write it: what leads elsewhere by its drive or `\\\\` begins with `/`.
+
+    Whatever may be a path is taken for one; `also_up` are names that lead up besides.
+    """
+    parts = list(word.parts)
+    first = parts[0] if parts else None
     if first is not None and first.kind is PartKind.VARIABLE and not first.text.startswith("%"):
-        return Word((Part(PartKind.VARIABLE, "HOME", quoted=True), *word.parts[1:]), word.raw)
-    text = word.value
-    if text is None or "://" in text or not _PLAIN_PATH.fullmatch(text):
+        parts[0] = Part(PartKind.VARIABLE, "HOME", quoted=True)
+    if word.value is not None and _NEVER_IN_PATHS.search(word.value):
         return word
-    text = re.sub(r"(^|=)([A-Za-z]):(?=[\\/.\w]|$)", r"\1/\2:/", text) if "\\" in text or re.match(
-        r"[A-Za-z]:", text) else text  # fmt: skip
-    return Word.literal(text.replace("\\", "/"))
+    for at, part in enumerate(parts):
+        if part.kind is PartKind.LITERAL:
+            text = part.text.replace("\\", "/")
+            text = _DRIVE.sub(r"\1/\2:/", text) if at == 0 else text
+            for dots in (_DOTS, *also_up):
+                text = dots.sub(lambda found: "." if found[0].count(".") == 1 else "..", text)
+            parts[at] = Part(PartKind.LITERAL, text, part.quoted)
+    return Word(tuple(parts), word.raw)
 
 
 def _setting(words: Sequence[Word]) -> Iterator[Danger]:
-    """A variable that is set: cmd reads `set NAME=VALUE` to the end of the line."""
-    operands = [word for word in words[1:] if not re.match(r"-[ap]\Z", word.text)]
-    if words[0].text == "set" and len(operands) < 2 and not any("=" in word.text for word in operands):
+    """A variable that is set: cmd reads `set NAME=VALUE` to the end of the line, `/a` any number of names."""
+    text = " ".join(word.text for word in words[1:]).strip()
+    option = re.match(r"-([ap])\s*", text)
+    text = (text[option.end() :] if option else text).lstrip(_AROUND_NAMES)
+    name, _, _ = text.partition("=")
+    first = next((word for word in words[1:] if word.text != "-p"), None)
+    is_known = first is None or first.value is not None or "=" in first.prefix
+    if option is None and "=" not in text and is_known:
         return
-    name = operands[0].text.partition("=")[0] if operands and operands[0].value is not None else None
-    if name is None or name.lower() in _STEERING or is_shells_own(name.upper()) or is_read_by_programs(name.upper()):
-        shown = name or operands[0].text if operands else ""
-        yield Danger(1, Effect.RUNS, told("it sets {names}, which can change what runs", names=shown))
+    names = re.findall(r"[A-Za-z_]\w*", text) if option and option[1] == "a" else [name.strip(_AROUND_NAMES)]
+    for each in names:
+        steers = each.lower() in _STEERING or is_shells_own(each.upper()) or is_read_by_programs(each.upper())
+        if steers or not is_known:
+            yield Danger(1, Effect.RUNS, told("it sets {names}, which can change what runs", names=each))

@@ -44,10 +44,11 @@ _DEEPEST, _LONGEST_BUILTIN, _LONGEST_CHARS = 40, 12, 8_191
 
 def parse_cmd(text: str) -> Script:
     """Return the commands of a line that `cmd /d /e:on /v:off /s /c` would read. Raises `UnprovenError`."""
-    return _parse(text, 0)
+    is_set = re.search("set", re.sub(r'[\^"]', "", text), re.IGNORECASE) is not None
+    return _parse(text, 0, is_set=is_set)
 
 
-def _parse(text: str, depth: int) -> Script:
+def _parse(text: str, depth: int, *, is_set: bool) -> Script:
     text = text.rstrip("\r\n")
     if re.search(r"[\0\r\n\x1a]", text):
         raise UnprovenError(told("cmd.exe reads one line: join commands by & or put them into a file"))
@@ -55,7 +56,7 @@ def _parse(text: str, depth: int) -> Script:
         raise UnprovenError(told("cmd.exe takes no more than {count} characters", count=_LONGEST_CHARS))
     if depth > _DEEPEST:
         raise UnprovenError(told("the text is nested too deep"))
-    parser = _Parser(expanded(text), depth)
+    parser = _Parser(expanded(text, is_set=is_set and depth > 0), depth, is_set=is_set)
     parser.commands_until_end(is_group=False)
     return Script(parser.commands)
 
@@ -63,9 +64,10 @@ def _parse(text: str, depth: int) -> Script:
 class _Parser(Line):
     """Reads one line."""
 
-    def __init__(self, units: list[Unit], depth: int) -> None:
+    def __init__(self, units: list[Unit], depth: int, *, is_set: bool) -> None:
         super().__init__(units)
         self._depth = depth
+        self._is_set = is_set
         self._groups = 0
         self._has_bare_body = False
         self.commands: list[Command] = []
@@ -169,7 +171,7 @@ class _Parser(Line):
         if self.keyword() in ("exist", "defined", "errorlevel", "cmdextversion"):
             self.at += len(self.keyword())
             self.skip_blanks()
-            self.take_word()
+            self.commands.append(Command(CommandKind.CONDITION, builtin_words(self.with_loops(self.take_word()))))
         else:
             self._comparison()
         before = self.at
@@ -234,7 +236,7 @@ class _Parser(Line):
         self.skip_blanks()
         kind, options = switch[1].lower(), ""
         if kind == "r" and not _FOR.match(self.ahead()):
-            self.take_word()
+            self.commands.append(Command(CommandKind.CONDITION, builtin_words(self.with_loops(self.take_word()))))
         if kind == "f" and self.peek() == '"':
             taken = self.take_word()
             if any(unit.is_variable for unit in taken):
@@ -264,18 +266,19 @@ class _Parser(Line):
         self.at += 1
         if kind != "f":
             return builtin_words(self.with_loops(units))
-        return [self._file_word(units, options)]
+        return self._file_words(units, options)
 
-    def _file_word(self, units: list[Unit], options: str) -> Word:
+    def _file_words(self, units: list[Unit], options: str) -> list[Word]:
         """What `for /f` reads: a command's output, a string, or files."""
         text = "".join(f"%{unit.text}%" if unit.is_variable else unit.text for unit in units).strip(BLANKS)
         quote = "`" if "usebackq" in options else "'"
         if len(text) < 2 or text[0] != quote or text[-1] != quote:
-            return Word.literal(text)
+            return builtin_words(self.with_loops(units))
         if self.has_loop and "%" in text:
             raise UnprovenError(told("a loop's command that another loop's variable is put into"))
         inner = text[1:-1]
-        return Word((Part(PartKind.COMMAND, inner, script=_parse(inner, self._depth + 1)),), text)
+        script = _parse(inner, self._depth + 1, is_set=self._is_set)
+        return [Word((Part(PartKind.COMMAND, inner, script=script),), text)]
 
     # simple commands
 
@@ -402,7 +405,7 @@ class _Parser(Line):
         elif shown in BUILTINS:
             if shown != "echo" and any(unit.is_escaped and unit.text == '"' for unit in rest):
                 raise UnprovenError(told("{name} would read a quote that ^ stands before", name=shown))
-            command.words = [Word.literal(shown), *builtin_words(rest)]
+            command.words = [Word.literal(shown), *builtin_words(rest, " \t" if shown == "set" else BLANKS)]
         else:
             if not shown.endswith(".exe") and any(unit.is_escaped and unit.text in SPECIAL + '"' for unit in rest):
                 raise UnprovenError(told("a batch file would read what ^ stands before once more"))
@@ -417,14 +420,16 @@ class _Parser(Line):
         if any(unit.is_variable and unit.text not in PATHS | WORDS for unit in rest):
             raise UnprovenError(told("what {name} would run can't be known", name=how))
         if how == "start":
-            text = after_start(text)
+            text, place = after_start(text)
+            if place:
+                self.commands.append(Command(CommandKind.SIMPLE, [Word.literal("cd"), Word.literal(place)]))
         if not text:
             command.words = [Word.literal(how)]
             self.commands.append(command)
             return
         if text[:1] in ":(@" or self._depth > _DEEPEST:
             raise UnprovenError(told("what {name} would run can't be known", name=how))
-        inner = _parse(text, self._depth + 1).commands
+        inner = _parse(text, self._depth + 1, is_set=self._is_set).commands
         for each in inner:
             each.redirects.extend(command.redirects)
         self.commands.extend(inner)
@@ -446,8 +451,8 @@ class _Parser(Line):
             if switch[1].lower() in ("v", "e", "f", "t"):
                 raise UnprovenError(told("{option} changes how cmd.exe reads", option=switch[0]))
             if switch[1].lower() in "ckr":
-                inner = unquoted_line(text[at:].lstrip(BLANKS))
-                script = _parse(inner, self._depth + 1)
+                inner = unquoted_line(text[at:].lstrip(BLANKS), is_plain="/s" in [word.text for word in words])
+                script = _parse(inner, self._depth + 1, is_set=self._is_set)
                 return [*words, Word((Part(PartKind.COMMAND, inner, script=script),), inner)]
         if text[at:].strip(BLANKS):
             raise UnprovenError(told("what {name} would run can't be known", name="cmd"))

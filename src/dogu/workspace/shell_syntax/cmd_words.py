@@ -25,6 +25,7 @@ WORDS = frozenset(
     "systemroot windir systemdrive homedrive os number_of_processors processor_architecture processor_level "
     "processor_revision errorlevel random cmdextversion".split()
 )
+_ODD_NAME = re.compile(r"%(=[^%\n]*|[^%\n]+)%")
 _LOOP_VARIABLE = re.compile(r"%(?:~(?:[A-Za-z]*\$\w+:)?[A-Za-z]+|[A-Za-z])")
 """Behind `~` cmd takes the last of the letters that can be one for the name: all of them count as what isn't known."""
 
@@ -38,13 +39,19 @@ class Unit:
     is_escaped: bool = False
 
 
-def expanded(text: str) -> list[Unit]:
-    """Put variables into the line, as cmd does before anything else. What none can be called stays as it is."""
+def expanded(text: str, *, is_set: bool) -> list[Unit]:
+    """Put variables into the line, as cmd does before anything else. What none is likely to be called stays as it is.
+
+    `is_set`: a command before this line may have set any of them, `%a b%` too.
+    """
     units: list[Unit] = []
     at = 0
     while at < len(text):
         found = _EXPANDS.match(text, at) if text[at] == "%" else None
         if found is None:
+            odd = _ODD_NAME.match(text, at)
+            if odd is not None and (is_set or odd[1].startswith("=")):
+                raise UnprovenError(told("what {variable} holds is read as part of the command", variable=odd[0][:40]))
             units.append(Unit(text[at]))
             at += 1
             continue
@@ -144,16 +151,19 @@ class Line:
         return found
 
 
-def unquoted_line(text: str) -> str:
-    """What cmd makes of the text behind `/c`: its first and its last quote go."""
+def unquoted_line(text: str, *, is_plain: bool) -> str:
+    """What cmd makes of the text behind `/c`: its first and its last quote go; `is_plain` behind `/s`, in any case.
+
+    Else two quotes stay where they hold a program's name, with blanks and whatever leads up and down again.
+    """
     if not text.startswith('"'):
         return text
     last = text.rfind('"')
     if last == 0:
         return text[1:]
     inner = text[1:last]
-    first = re.match(r"\S*+(?=\s)", inner)
-    if first and re.search(r"[\\/:]", first[0]) and text.count('"') == 2:
+    is_one_name = text.count('"') == 2 and re.search(r"\s", inner) and not re.search(r"[&<>()@^|]", inner)
+    if is_one_name and not is_plain and re.search(r"[\\/:]", re.sub(r"(?<=\s)/[A-Za-z?][\w:-]*(?=\s|\Z)", "", inner)):
         raise UnprovenError(told("cmd.exe may take it for one name or for several words"))
     return inner + text[last + 1 :]
 
@@ -177,8 +187,9 @@ def check_name(name: list[Unit], follower: str, ahead: str, builtins: frozenset[
         raise UnprovenError(told("a command's name that isn't known"))
 
 
-def after_start(text: str) -> str:
-    """The command behind what `start` takes for itself: a title in quotes, and options."""
+def after_start(text: str) -> tuple[str, str]:
+    """The command behind what `start` takes for itself, a title in quotes and options, and the folder it starts in."""
+    place = ""
     title = re.match(r'"[^"]*"[\s,;=]*', text)
     if title is not None:
         text = text[title.end() :]
@@ -189,10 +200,11 @@ def after_start(text: str) -> str:
         match = found or folder
         if match is None:
             raise UnprovenError(told("an option of start that isn't known"))
+        place = folder[1].strip('"') if folder else place
         text = text[match.end() :]
     if title is None and text.startswith('"'):
         raise UnprovenError(told("start may take it for a title"))
-    return text
+    return text, place
 
 
 def plain(units: list[Unit]) -> str | None:
@@ -217,12 +229,12 @@ def _word(parts: list[Unit]) -> Word:
     return Word(tuple(found), "".join(unit.text for unit in parts))
 
 
-def builtin_words(units: list[Unit]) -> list[Word]:
+def builtin_words(units: list[Unit], blanks: str = BLANKS) -> list[Word]:
     """The words of what cmd does itself: cut at blanks, commas and the like, outside of quotes."""
     words: list[list[Unit]] = []
     is_quoted = is_open = False
     for unit in units:
-        is_blank = not unit.is_variable and unit.text in BLANKS and not unit.is_escaped
+        is_blank = not unit.is_variable and unit.text in blanks and not unit.is_escaped
         if not unit.is_variable and unit.text == '"' and not unit.is_escaped:
             is_quoted = not is_quoted
             if not is_open:
