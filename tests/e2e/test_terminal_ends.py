@@ -67,6 +67,24 @@ def test_the_end_of_the_input_ends_the_session(terminals: Callable[..., Terminal
         assert terminal.ended() == 0
 
 
+def test_a_terminal_that_takes_nothing_holds_up_neither_the_turn_nor_the_end(
+    program: Program, terminals: Callable[..., Terminal]
+):
+    lines = "".join(
+        f"Line {n} of an answer that is far longer than what a terminal holds back.\n\n" for n in range(4_000)
+    )
+
+    def is_over() -> bool:
+        return any(b"The very end." in path.read_bytes() for path in (program.home / ".dogu").rglob("record.jsonl"))
+
+    with FakeGemini([Turn(text=lines + "The very end.", pieces=400)]) as server:
+        terminal = terminals(server)
+        terminal.say("go")
+        wait_for(is_over)  # nothing is read meanwhile
+        os.kill(int(terminal.child.pid or 0), signal.SIGTERM)
+        wait_for(lambda: not terminal.child.isalive())
+
+
 def shell(program: Program, panes: Panes, server: FakeGemini) -> Tmux:
     pane = panes(program, server, command=["bash", "--norc", "-i"], PS1="shell$ ")
     pane.until("shell$")

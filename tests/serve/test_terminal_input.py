@@ -266,6 +266,11 @@ def test_keys_erase_and_pass_what_is_seen_as_one_character(cluster: str):
     assert typed(text + BACKSPACE * 5 + LEFT + RIGHT) == "|"
 
 
+def test_ctrl_space_and_ctrl_q_take_no_key_that_follows():
+    assert typed("a\0bc") == "abc|"
+    assert typed("a\x11b\x11" + BACKSPACE) == "a|"
+
+
 @pytest.mark.parametrize(
     ("typed", "sent"),
     [

@@ -148,6 +148,13 @@ class InputKeys:
             for name in names.split():
                 self._keys.add(name, filter=holds)(_repeated(act))
 
+        @self._keys.add(
+            "c-@", filter=self._at_input
+        )  # Ctrl-Space turns input methods on; marking would eat what follows
+        @self._keys.add("c-q", filter=self._at_input)  # goes on after a Ctrl-S; quoting would eat the next key
+        def _(_event: KeyPressEvent) -> None:
+            return None
+
         @self._keys.add("c-s", filter=self._at_input)  # what would search forwards, and take what is typed
         def _(_event: KeyPressEvent) -> None:
             self._screen.say_below(say("Ctrl-R searches earlier input."))

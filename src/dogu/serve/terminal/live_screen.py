@@ -46,12 +46,13 @@ from dogu.serve.terminal.completion import InputCompleter, completion_lines, may
 from dogu.serve.terminal.input_keys import InputKeys
 from dogu.serve.terminal.key_names import key_rows
 from dogu.serve.terminal.message import Draft
-from dogu.serve.terminal.renderer import ASK_BACKGROUND, FrameOutput, LiveRenderer, ReplyInput
+from dogu.serve.terminal.renderer import FrameOutput, LiveRenderer
+from dogu.serve.terminal.replies import ASK_BACKGROUND, ReplyInput
 from dogu.serve.terminal.screen import Doings, Message
 from dogu.serve.terminal.style import Style
 
 _FRAME_S = 0.05
-_LONGEST_HELD_S = 0.1
+_LONGEST_HELD_S, _LONGEST_SLOW_S = 1.0, 5.0  # a frame, until the last one was drawn; the latter on a slow line
 _MOST_COMPLETIONS = 8
 _PROMPT = "› "
 _NARROWEST_WORDS = 20
@@ -119,7 +120,7 @@ class LiveScreen:
         )
         self._app.renderer = self._renderer
         self._asking.app = self._app
-        self._output.size_probes.on_told = self._told
+        self._output.size_probes.on_told = self._output.on_written = self._told
 
     @property
     def columns(self) -> int:
@@ -208,7 +209,7 @@ class LiveScreen:
         """Take the drawing away and the terminal out of raw mode."""
         async with in_terminal():
             self._renderer.write_due()
-            self._output.flush()
+            self._output.drain()
             yield
 
     async def run(self, doings: Doings) -> None:
@@ -224,7 +225,7 @@ class LiveScreen:
         finally:
             self._asking.close()
             self._renderer.write_due()
-            self._output.flush()
+            self._output.close()
             if self._output.is_gone:
                 # What is still written, the interpreter's last flush among it, must find somewhere to go.
                 descriptor = os.open(os.devnull, os.O_WRONLY)
@@ -304,9 +305,10 @@ class LiveScreen:
         return self._output.get_size()
 
     def _draw_frame(self) -> None:
-        self._is_held = self._output.size_probes.is_waiting(_LONGEST_HELD_S) and not self._is_held
+        longest_s = min(_LONGEST_SLOW_S, max(_LONGEST_HELD_S, self._output.size_probes.took_s * 2))
+        self._is_held = self._output.size_probes.is_waiting(longest_s) and not self._is_held
         if self._is_held and self._app.loop is not None:  # no frame is sent after one that wasn't drawn yet
-            self._app.loop.call_later(_LONGEST_HELD_S, self._draw_held)
+            self._app.loop.call_later(longest_s, self._draw_held)
             return
         self._is_frame_due = self._is_held = False
         self._frame_at = time.monotonic()
@@ -353,7 +355,7 @@ class LiveScreen:
             key_bindings=keys,
             style=DrawnStyle([]),
             color_depth=ColorDepth.DEPTH_8_BIT if self.style.has_color else ColorDepth.DEPTH_1_BIT,
-            input=ReplyInput(sys.stdin, self._found_theme, self._output),
+            input=ReplyInput(sys.stdin, self._found_theme, self._output.size_probes, self._output.known_size),
             output=self._output,
             erase_when_done=True,
             include_default_pygments_style=False,

@@ -1,29 +1,27 @@
 """Drawing at the bottom of the terminal, and printing above it: one write a frame, so that nothing flickers.
 
-What was printed is the terminal's own from then on: it scrolls, wraps and is copied like any other output. What the
-terminal itself answers among the keys (its background's color, its size) is kept from the user's text.
+What was printed is the terminal's own from then on: it scrolls, wraps and is copied like any other output.
 """
 
 from __future__ import annotations
 
+import asyncio
+import codecs
 import os
-import re
+import select
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.filters import Filter, Never
-from prompt_toolkit.input.posix_utils import PosixStdinReader
-from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import CPR_Support, Renderer
 from prompt_toolkit.utils import get_cwidth
 
 from dogu.serve.terminal.cells import plain_of
-from dogu.serve.terminal.size_probes import ANSWER, ANSWER_BEGUN, Frame, Misdrawn, SizeProbes
-from dogu.serve.terminal.style import theme_of_color
+from dogu.serve.terminal.size_probes import Frame, Misdrawn, SizeProbes
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -33,16 +31,29 @@ if TYPE_CHECKING:
 
 _ANSWER_S = 0.05
 _ENDLESS = 10_000  # columns
+_PATIENCE_S = 2.0
+_MOST_AT_ONCE = 65_536
 _NEVER = Never()
 _BEGIN_FRAME, _END_FRAME = "\x1b[?2026h", "\x1b[?2026l"  # terminals that don't know them pass them over
 
 
 class FrameOutput(Vt100_Output):
-    """Keeps what is written until the frame is whole. A terminal that went away is told once, by `on_gone`."""
+    """Keeps what is written until the frame is whole. A terminal that went away is told once, by `on_gone`.
+
+    A terminal that takes nothing for a while (it was paused, its line is slow) isn't waited for: what is left is
+    written once it takes it, and then `on_written` is called.
+    """
 
     def __init__(self, stdout: TextIO, on_gone: Callable[[], None]) -> None:
         self._held = 0
         self._on_gone = on_gone
+        self.on_written: Callable[[], None] = lambda: None
+        self._left = b""
+        self._is_stuck = False  # and was waited for in vain already
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._descriptor, self._is_own = _unblocking(stdout)
+        # Where the locale names no encoding, terminals still show what they show today.
+        self._written_as = "utf-8" if codecs.lookup(stdout.encoding).name == "ascii" else stdout.encoding
         self.is_gone = False
         self.size_probes = SizeProbes()
         self.known_size = _size_of(stdout)
@@ -79,16 +90,84 @@ class FrameOutput(Vt100_Output):
         """Give the mouse back to the terminal."""
         self.write_raw("\x1b[?1006l\x1b[?1000l")
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the terminal hasn't taken all that was written."""
+        return bool(self._left)
+
     def flush(self) -> None:
         """Write what is due, unless a frame is under way."""
         if self._held:
             return
+        self._left += "".join(self._buffer).encode(self._written_as, errors="replace")
+        self._buffer.clear()
+        self._write()
+
+    def drain(self) -> None:
+        """Wait until the terminal has taken everything, before another program has it; give it up when it doesn't."""
+        self.flush()
+        deadline = time.monotonic() + (0.0 if self._is_stuck else _PATIENCE_S)
+        while self._left and (left_s := deadline - time.monotonic()) > 0:
+            select.select([], [self._descriptor], [], left_s)
+            self._write()
+        self._is_stuck = bool(self._left)
+        self._left = b""
+        self._listen(is_on=False)
+
+    def drain_unless_framed(self) -> None:
+        """The same, but within a frame, which is written as a whole."""
+        if not self._held:
+            self.drain()
+
+    def close(self) -> None:
+        """Write the last of it."""
+        self.drain()
+        if self._is_own:
+            os.close(self._descriptor)
+            self._descriptor, self._is_own = self.stdout.fileno(), False
+
+    def _write(self) -> None:
         try:
-            super().flush()
+            while self._left:
+                self._left = self._left[os.write(self._descriptor, self._left[:_MOST_AT_ONCE]) :]
+        except BlockingIOError:
+            self._listen(is_on=True)
         except OSError:  # the terminal was closed, or the reader of a pipe went away
+            self._left = b""
             if not self.is_gone:
                 self.is_gone = True
                 self._on_gone()
+        if not self._left:
+            self._listen(is_on=False)
+
+    def _listen(self, *, is_on: bool) -> None:
+        """Hear when the terminal takes more; without a loop, the next flush tries again."""
+        if is_on == (self._loop is not None):
+            return
+        if self._loop is not None:
+            self._loop.remove_writer(self._descriptor)
+            self._loop = None
+        else:
+            with suppress(RuntimeError):
+                self._loop = asyncio.get_running_loop()
+                self._loop.add_writer(self._descriptor, self._takes_more)
+
+    def _takes_more(self) -> None:
+        self._write()
+        if not self._left:
+            self.on_written()
+
+
+def _unblocking(stdout: TextIO) -> tuple[int, bool]:
+    """Return what to write to, and whether it is ours to close: an opening of the terminal that never blocks.
+
+    Of our own, as other programs share the one that was given; that one where it can't be opened again.
+    """
+    given = stdout.fileno()
+    try:
+        return os.open(os.ttyname(given), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC), True
+    except OSError:
+        return given, False
 
 
 # Reads and sets prompt_toolkit's private `_last_screen`, `_cursor_pos` and `_last_size`: what it believes is drawn,
@@ -134,6 +213,9 @@ class LiveRenderer(Renderer):
         """Draw a frame: first what is to be printed, then the lower part below it."""
         size = self._frames.get_size()
         size_probes = self._frames.size_probes
+        if self._frames.is_behind and not is_done:
+            self.is_held = True  # until that is written
+            return
         self.is_held = not is_done and self._is_to_wait(size)
         if self.is_held:
             if app.loop is not None:  # how wide it is will be told at once
@@ -170,6 +252,7 @@ class LiveRenderer(Renderer):
         if self._last_screen is not None and self._has_new_width(self._frames.get_size()):
             self._cursor_pos = self._reflowed(self._last_screen, self._cursor_pos, self._frames.get_size().columns)
         super().erase(leave_alternate_screen)
+        self._frames.drain_unless_framed()
 
     async def wait_for_cpr_responses(self, timeout: int = 1) -> None:  # noqa: ASYNC109  (as prompt_toolkit calls it)
         """Wait for what the terminal was asked, before another program reads from it."""
@@ -265,73 +348,3 @@ def _size_of(stdout: TextIO) -> Callable[[], Size]:
         return Size(rows or 24, columns or 80)
 
     return get_size
-
-
-ASK_BACKGROUND = "\x1b]11;?\x1b\\"
-_PASTE_END = "\x1b[201~"
-_LOST_AFTER_S = 2.0  # a paste comes in one go
-_LONGEST_KEY = 8
-_REPLY = re.compile("\x1b\\]11;rgb:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:\x07|\x1b\\\\)")
-_BEGUN = re.compile("\x1b\\](?:1(?:1(?:;[^\x07\x1b]{0,40}\x1b?)?)?)?$")
-
-
-class ReplyInput(Vt100Input):
-    """Keys, without the terminal's replies; `on_theme` hears the theme that a reply means, `output` its size."""
-
-    def __init__(self, stdin: TextIO, on_theme: Callable[[str], None], output: FrameOutput) -> None:
-        super().__init__(stdin)
-        of = _Source(self._fileno, stdin.encoding, lambda: self.vt100_parser._in_bracketed_paste)  # pyright: ignore[reportPrivateUsage]  (nothing public tells)
-        self.stdin_reader = _Reader(self.stdin_reader, on_theme, output, of)
-
-
-class _Source(NamedTuple):
-    """What is read, and whether a paste has begun and not ended."""
-
-    descriptor: int
-    encoding: str
-    is_in_paste: Callable[[], bool]
-
-
-class _Reader(PosixStdinReader):
-    def __init__(
-        self, inner: PosixStdinReader, on_theme: Callable[[str], None], output: FrameOutput, of: _Source
-    ) -> None:
-        super().__init__(of.descriptor, encoding=of.encoding)
-        self._of = of
-        self._read_at = 0.0
-        self._inner = inner
-        self._on_theme = on_theme
-        self._output = output
-        self._begun = ""
-
-    def read(self, count: int = 1024) -> str:
-        """Read what was typed."""
-        read = self._ended(self._inner.read(count))
-        self.closed = self._inner.closed
-        text, self._begun = self._begun + read, ""
-        listens = self._output.size_probes.listens
-        if "\x1b]" not in text and not (listens and "\x1b[" in text):
-            return text
-        text = _REPLY.sub(self._told, text)
-        text = ANSWER.sub(self._sighted, text) if listens else text
-        begun = _BEGUN.search(text) or (ANSWER_BEGUN.search(text) if listens else None)
-        if begun and read:  # the rest comes with the next read
-            self._begun = begun[0]
-            text = text[: begun.start()]
-        return text
-
-    def _ended(self, read: str) -> str:
-        """End a paste whose end was lost, where a key comes alone a while later; Ctrl-C always ends it."""
-        before, self._read_at = self._read_at, time.monotonic()
-        is_key = len(read) == 1 or (read.startswith("\x1b") and len(read) <= _LONGEST_KEY and read not in _PASTE_END)
-        is_lost = read == "\x03" or (is_key and self._read_at - before > _LOST_AFTER_S)
-        return _PASTE_END + read if is_lost and self._of.is_in_paste() else read
-
-    def _sighted(self, match: re.Match[str]) -> str:
-        self._output.size_probes.told(Size(int(match[1]), int(match[2])), self._output.known_size())
-        return ""
-
-    def _told(self, match: re.Match[str]) -> str:
-        red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
-        self._on_theme(theme_of_color(red, green, blue))
-        return ""

@@ -63,11 +63,12 @@ class SizeProbes:
     """The frames whose answers are awaited. `on_told` is called when one came; nothing is asked of a mute terminal.
 
     `answers`: the terminal isn't mute. `top` is the terminal's row, from 0, in which the lower part began when it was
-    last asked for; None before that.
+    last asked for; None before that. `took_s`: how long the last answer was awaited: a slow line takes long to draw.
     """
 
     def __init__(self) -> None:
         self.top: int | None = None
+        self.took_s = 0.0
         self.on_told: Callable[[], None] = lambda: None
         self._told_size: tuple[Size, Size] | None = None
         self._waiting: deque[Frame] = deque()
@@ -169,6 +170,7 @@ class SizeProbes:
     def _sighted(self, frame: Frame, size: Size, known: Size) -> None:
         self._told_size = (known, size) if size != known else None
         self._heard_at = time.monotonic()
+        self.took_s = self._heard_at - frame.asked_at
         if frame.is_mended or not frame.is_drawn:
             return
         if size.columns == frame.size.columns:
