@@ -28,8 +28,10 @@ from dogu.tools.background_jobs import BackgroundJobs
 from dogu.tools.run_shell_command import RunShellCommand, ShellLimits
 from dogu.tools.send_input import SendInput
 from dogu.workspace.environment import command_environment
+from dogu.workspace.launcher.inside import heeding
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
+from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from processes import running_in
 
 pytestmark = [
@@ -43,12 +45,19 @@ _ASKING = "import sys; sys.ps1 = ''\nname = input('name? ')\nprint('hello', name
 class Talk:
     """The tools over one folder, each call through the executor, and what was asked on the way."""
 
-    def __init__(self, root: Path, processes: LocalProcesses, rules: Rules | None = None, mode: str = "yolo") -> None:
+    def __init__(
+        self,
+        root: Path,
+        processes: LocalProcesses,
+        rules: Rules | None = None,
+        mode: str = "yolo",
+        sandbox: Sandbox | None = None,
+    ) -> None:
         roots = Roots(str(root))
         self.processes = processes
-        self.run_tool = RunShellCommand(
-            roots, processes, lambda: command_environment(os.environ), ShellLimits(idle_timeout_s=20)
-        )
+        limits = ShellLimits(idle_timeout_s=20)
+        environment = command_environment(os.environ)
+        self.run_tool = RunShellCommand(roots, processes, lambda: environment, limits, lambda: sandbox)
         self.asked: list[Question] = []
         tools = ToolRegistry([self.run_tool, SendInput(processes), BackgroundJobs(processes)])
         self.policy = Policy(rules or Rules(), ApprovalMode(mode))
@@ -111,6 +120,30 @@ async def test_the_end_of_file_and_an_interrupt_are_keys(talk: Talk) -> None:
     pid, _ = await talk.start("cat; echo and on; sleep 60", wait_for="nothing", timeout_s=0.2)
     assert "and on" in await talk.type(pid, keys=["end_of_file"], wait_for="and on")
     assert "ended, signal 2" in await talk.type(pid, keys=["ctrl-c"], wait_for="never")
+
+
+_HEARING = """
+import signal, sys
+def hear(number, frame): print("heard", signal.Signals(number).name, flush=True)
+for each in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP): signal.signal(each, hear)
+print("listening", flush=True)
+for line in sys.stdin: print("read", line.strip(), flush=True)
+"""
+
+
+async def test_a_sandbox_s_own_program_lives_on_when_a_key_interrupts_the_command(
+    tmp_path: Path, processes: LocalProcesses
+) -> None:
+    sandbox = Sandbox.detect(SandboxSettings(network=False))
+    if sandbox.step is not Step.BUBBLEWRAP or not heeding():
+        pytest.skip("needs bubblewrap and GNU env")
+    talk = Talk(tmp_path, processes, sandbox=sandbox)
+    (tmp_path / "hear.py").write_text(_HEARING)
+    pid, _ = await talk.start("/usr/bin/env python3 hear.py", wait_for="listening", timeout_s=60)
+    for key, name in (("ctrl-c", "SIGINT"), ("ctrl-z", "SIGTSTP")):
+        assert "running, output matched" in await talk.type(pid, keys=[key], wait_for=f"heard {name}")
+    assert "read it" in await talk.type(pid, text="it\n", wait_for="read it")
+    assert "ended, exit code 0" in await talk.type(pid, keys=["end_of_file"], wait_for="never")
 
 
 @pytest.mark.parametrize("question", ["[6n", "[5n", "[c", "]11;?\\a\\033[6n"])

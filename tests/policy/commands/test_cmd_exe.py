@@ -56,6 +56,7 @@ UNKNOWN = [
     "s^et 1=x& cmd /c echo %1%",
     "for /f %i in ('echo %#%') do echo %i & set #=x",
     "echo %=C:%",
+    "%COM^SPEC% /c del x",
     'cmd /c "dir src\\del.exe"',
     'cmd /c "git log /../del.exe"',
 ]

@@ -53,7 +53,7 @@ def become(
             from dogu.workspace.launcher.apply import apply
 
             apply(order["confinement"])
-        _reset_signals()
+        _reset_signals(is_deaf_to_keys=order.get("is_deaf_to_keys", False))
         step = "exec"
         _execute(order["argv"], order["environment"])
     except (OSError, ValueError, ImportError) as error:
@@ -74,10 +74,12 @@ def _limit(order: dict[str, Any]) -> None:
         pass
 
 
-def _reset_signals() -> None:
+def _reset_signals(*, is_deaf_to_keys: bool) -> None:
     for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP) if is_deaf_to_keys else ():
+        signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from functools import cache
 
 TALK_NUMBER, DIRECTORY_NUMBER = 8, 9  # single digits: a shell's redirections take no more
 _ABOVE = 20
@@ -27,6 +28,23 @@ SHIM = (
     "dogu",
 )
 """The words to put before a command; it must be started with both descriptors."""
+
+
+_HEEDING = ("/usr/bin/env", "--default-signal=INT,QUIT,TSTP")
+
+
+@cache
+def heeding() -> tuple[str, ...]:
+    """Return the words before a command that give it the signals of a terminal's keys back; () if `env` can't here.
+
+    The program that stands between hears those keys too, and ignores them: it would end, and the command with it.
+    """
+    nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
+    try:
+        pid = os.posix_spawn(_HEEDING[0], [*_HEEDING, "true"], {"PATH": os.defpath}, file_actions=nothing)
+    except OSError:
+        return ()
+    return _HEEDING if os.waitpid(pid, 0)[1] == 0 else ()
 
 
 def hand_over(talk: int, directory: int, *kept: int) -> list[int]:

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.launcher import inside
 from dogu.workspace.launcher.descriptors import SHELLS
 from dogu.workspace.process.command import COLUMNS, ROWS, ShellCommand
 
@@ -46,11 +47,13 @@ def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
         from dogu.workspace.process.windows import windows_order
 
         return windows_order(command, is_live=is_live)
+    heeding: tuple[str, ...] = ()
     argv = command.argv or ("bash", *_shell_words(command.text))
     if command.confinement and "outer" in command.confinement:
         if not command.argv:  # started by its path
             argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:])
-        argv = (*command.confinement["outer"], *argv)
+        heeding = inside.heeding() if command.has_terminal else ()
+        argv = (*command.confinement["outer"], *heeding, *argv)
     if command.confinement:
         argv = (*command.confinement.get("prefix", ()), *argv)
     return {
@@ -62,6 +65,7 @@ def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
         "max_memory_bytes": command.max_memory_bytes,
         "live": is_live or command.until is not None,
         "terminal": (ROWS, COLUMNS) if command.has_terminal else None,
+        "is_deaf_to_keys": bool(heeding),
         "is_released_in_time": command.is_released_in_time,
         "confinement": dict(command.confinement) if command.confinement else None,
     }

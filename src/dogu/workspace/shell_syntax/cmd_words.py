@@ -50,7 +50,8 @@ def expanded(text: str, *, is_set: bool) -> list[Unit]:
         found = _EXPANDS.match(text, at) if text[at] == "%" else None
         if found is None:
             odd = _ODD_NAME.match(text, at)
-            if odd is not None and (is_set or odd[1].startswith("=")):
+            # `%A^B%` is no variable's; Wine's cmd takes the ^ away first
+            if odd is not None and (is_set or odd[1].startswith("=") or _EXPANDS.match(odd[0].replace("^", ""))):
                 raise UnprovenError(told("what {variable} holds is read as part of the command", variable=odd[0][:40]))
             units.append(Unit(text[at]))
             at += 1
