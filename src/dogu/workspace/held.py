@@ -203,12 +203,16 @@ def _guarded(paths: Iterable[str], roots: Sequence[str], head: Head) -> set[str]
 
 def _by_folder(paths: Iterable[str], roots: Sequence[str]) -> Mapping[str, list[str]]:
     """Sort paths by each folder that they lie in, up to the root."""
-    found: dict[str, list[str]] = {}
+    direct: dict[str, list[str]] = {}
     for path in paths:
-        folder = path
+        if path not in roots:
+            direct.setdefault(os.path.dirname(path), []).append(path)
+    found: dict[str, list[str]] = {}
+    for folder, within in direct.items():
+        found.setdefault(folder, []).extend(within)
         while folder not in roots and folder != "/":
             folder = os.path.dirname(folder)
-            found.setdefault(folder, []).append(path)
+            found.setdefault(folder, []).extend(within)
     return found
 
 

@@ -25,6 +25,7 @@ class StagedChange(msgspec.Struct, frozen=True):
     it there; each entry in it is a change that `comes_along`. `within` is the identity (`openat.identity_of`) of the
     folder that the command saw it in, and `origin` that of the folder which this was made of; b"" where nobody knows.
     `mode` is a folder's that keeps its owner out, who was let in to look (-1: it has the one that `source` has).
+    `is_folder`: `source` is one.
     """
 
     path: str
@@ -38,6 +39,7 @@ class StagedChange(msgspec.Struct, frozen=True):
     within: bytes = b""
     origin: bytes = b""
     mode: int = -1
+    is_folder: bool = False
 
 
 class CommitReport(msgspec.Struct, frozen=True):

@@ -48,6 +48,7 @@ MORE_CASES = {
     "a folder that becomes a link to nowhere": "rm -rf d; ln -s /nowhere d",
     "a link that leads out becomes a folder": "rm out; mkdir out; echo x > out/x",
     "a file that nobody may read, removed and linked": "ln secret known; chmod 600 known; echo x >> known; rm secret",
+    "folders called as a layer's are": "mkdir -p layer-1/upper; echo x > layer-1/upper/f; mv layer-1 layer-2",
     "folders closed to their owner": "echo x >> d/e/f; mkdir -p n/m; echo x > n/m/f; chmod 0 d/e d n/m n",
     "a tree made read-only": "echo x >> d/e/f; chmod -R a-w d",
     "a file in a folder that was closed": "chmod 700 closed; echo x >> closed/f; rm closed/g/h; chmod 500 closed/g closed",

@@ -30,7 +30,7 @@ from dogu.runtime.journal.states import (
     see,
 )
 from dogu.runtime.journal.steps import Step
-from dogu.runtime.journal.undo import MANY, look_at
+from dogu.runtime.journal.undo import MANY, FolderLooks, look_at
 from dogu.workspace import fs
 from dogu.workspace.held import Head, beside, git_folder, head_of, held, related, untold
 from dogu.workspace.openat import LastFolder, identity_of, open_long
@@ -115,6 +115,7 @@ class Stager:
         self._is_many_kept = sum(1 for change in expanded if not change.comes_along) > MANY
         try:
             self._find_leaders(expanded)
+            self._theirs = untold(change.path for change in expanded if not change.comes_along)
             seen = self._without_conflicts(expanded, began_ns, force)
             for change in expanded:
                 try:
@@ -147,13 +148,13 @@ class Stager:
         """Look at each path and return what is there, but for those in whose way something stands, with their kin."""
         seen: dict[str, Seen] = {}
         touched: dict[str, str] = {}
-        self._theirs = untold(change.path for change in changes if not change.comes_along)
+        looks = FolderLooks(self._reach)
         for change in changes:
             if change.comes_along and os.path.dirname(change.path) in self._whole:
                 self._whole.add(change.path)
                 continue
             try:
-                found = self._looked_at.get(change.path) or look_at(self._reach, change.path)
+                found = self._looked_at.get(change.path) or looks.look(change.path)
             except ToolError as error:
                 self._found.conflicts.append((change.path, error.message))
                 continue
@@ -166,6 +167,7 @@ class Stager:
             if change.whole and found.status is None:
                 self._whole.add(change.path)
             seen[change.path] = found
+        looks.close()
         self._found.conflicts += touched.items()
         sources = {change.path: change.source for change in changes}
         mine = [path for path in seen if path not in self._moved]

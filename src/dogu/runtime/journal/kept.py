@@ -66,6 +66,7 @@ class Kept:
         self._in_log: dict[str, State] = {}
         self._paths: dict[str, bytes | None] = {}  # by digest, the one path that may need it again; None for several
         self._known_places: list[str] = []
+        self._noted: tuple[int, int] | None = None
         self._devices: dict[str, int] = {}
 
     def know(self, path: bytes, before: State) -> None:
@@ -86,11 +87,10 @@ class Kept:
     def file_of(self, state: State) -> str:
         """Return the file of its own that a content is kept in; '' when there is none."""
         name = _name_of(state)
-        for is_again in (False, True):  # another process may keep in new places
-            for place in self._places() if is_again else self._known_places:
-                path = f"{place}/{name}"
-                if os.path.isfile(path):
-                    return path
+        for place in self._places():
+            path = f"{place}/{name}"
+            if os.path.isfile(path):
+                return path
         return ""
 
     def give_back(self, state: State, path: str, folder: int, name: str) -> bool:
@@ -229,8 +229,15 @@ class Kept:
         return os.path.join(self._folder, "kept")
 
     def _places(self) -> list[str]:
-        """Where this session's files may lie: other processes and later ones find them here."""
-        self._known_places = [self._own_place, *places_of(self._folder)]
+        """Where this session's files may lie: other processes keep in new places, and find them here."""
+        try:
+            status = os.stat(os.path.join(self._folder, _PLACES))
+            noted = status.st_ino, status.st_size
+        except OSError:
+            noted = 0, 0
+        if noted != self._noted:
+            self._noted = noted
+            self._known_places = [self._own_place, *places_of(self._folder)]
         return self._known_places
 
     def _make(self, place: str) -> None:

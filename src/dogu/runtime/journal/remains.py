@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from dogu.workspace import fs
 from dogu.workspace.layer.make import COMMITTING, aside_of
 
 _NOTE = ".journal"
+_LAYER = re.compile(r".*?/layer-[0-9a-f]+(?=/upper/)", re.DOTALL)
 _WAITS_FOR_UNDO_S = 7 * 24 * 3600.0
 
 
@@ -94,10 +96,6 @@ def let_go(sources: Iterable[str], is_whole: bool) -> list[str]:
 
 
 def _layer_of(source: str) -> str:
-    """Return the layer's own folder that a new entry lies in; '' for none."""
-    folder = os.path.dirname(source)
-    while folder not in ("", "/"):
-        if os.path.basename(folder).startswith("layer-"):
-            return folder
-        folder = os.path.dirname(folder)
-    return ""
+    """Return the layer's own folder that a new entry lies in, which may be called like one itself; '' for none."""
+    found = _LAYER.match(source)
+    return found[0] if found else ""

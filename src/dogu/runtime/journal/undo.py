@@ -92,7 +92,7 @@ class Restorer:
         steps: list[Step] = []
         unchanged: list[Step] = []
         refused: list[UndoRefusal] = []
-        folders = _Folders(reach)
+        folders = FolderLooks(reach)
         units = Units(self._kept, self._known, chosen, lambda path, like: look_at(reach, path, like))
         for number, path in enumerate(units.with_companions(net, wanted.path)):
             change = net[path]
@@ -355,7 +355,7 @@ def look_at(reach: JournalReach, path: str, like: State = MISSING) -> Seen:
         os.close(place.parent)
 
 
-class _Folders:
+class FolderLooks:
     """Opens the folders that paths lie in, and keeps the last one open: what is sorted by path lies side by side."""
 
     def __init__(self, reach: JournalReach) -> None:
@@ -373,7 +373,7 @@ class _Folders:
             self._path = "" if self._reach.is_outside(path) or place.path != path else folder
         return self._handle, name
 
-    def look(self, path: str, like: State) -> Seen:
+    def look(self, path: str, like: State = MISSING) -> Seen:
         """Look at a path as `look_at` does."""
         with suppress(ToolError):
             handle, name = self.of(path)
@@ -421,7 +421,7 @@ def keep_by_name(steps: Sequence[Step], reach: JournalReach, kept: Kept, beside:
     Returns the steps for whose files there is no room.
     """
     failed: list[Step] = []
-    folders = _Folders(reach)
+    folders = FolderLooks(reach)
     for step in steps:
         try:
             if not kept.keep_by_name(*folders.of(step.path), step.now, beside=beside):

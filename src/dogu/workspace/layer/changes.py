@@ -111,7 +111,7 @@ class _Reader:
         with self._opened(top) as pair:
             mode = _closed_mode(pair.upper, ".")
             if not self._is_same_folder(pair, ".", mode):
-                yield StagedChange(top.path, top.upper, has_marks=True, was_there=True, mode=mode)
+                yield StagedChange(top.path, top.upper, has_marks=True, was_there=True, mode=mode, is_folder=True)
 
     def _in_folder(self, pair: _Pair) -> Iterator[StagedChange]:
         names = sorted(os.listdir(pair.upper))
@@ -152,7 +152,9 @@ class _Reader:
         identity = _origin(pair.upper, name) if is_below or moved_from else b""
         folder = pair.folder.of(name, moved_from, is_opaque=is_opaque, identity=identity)
         mode = _closed_mode(pair.upper, name)
-        own = StagedChange(folder.path, folder.upper, has_marks=True, was_there=not moved_from, mode=mode)
+        own = StagedChange(
+            folder.path, folder.upper, has_marks=True, was_there=not moved_from, mode=mode, is_folder=True
+        )
         if moved_from:
             yield msgspec.structs.replace(own, moved_from=moved_from, origin=identity)
         elif is_below:
@@ -256,9 +258,9 @@ def _all_new(top: _Folder) -> list[StagedChange] | None:
             for entry in sorted(entries, key=_name_of):
                 if _marks(handle, entry.name) or _is_whiteout(entry.stat(follow_symlinks=False)):
                     return None
-                within = folder.of(entry.name)
-                found.append(StagedChange(within.path, within.upper, comes_along=True))
-                if entry.is_dir(follow_symlinks=False):
+                within, is_folder = folder.of(entry.name), entry.is_dir(follow_symlinks=False)
+                found.append(StagedChange(within.path, within.upper, comes_along=True, is_folder=is_folder))
+                if is_folder:
                     todo.append(within)
     return found
 

@@ -28,7 +28,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 def shown(changes: Sequence[StagedChange], root: str) -> Shown:
     """Work out what to show; before the changes are kept. `root` is what paths are shown relative to."""
-    files = [change for change in changes if not _is_folder(change)]
+    files = [change for change in changes if not change.is_folder]
     diffs: list[FileDiff] = []
     left_bytes = 4 * _MOST_BYTES
     for change in files[:_MOST_DIFFS]:
@@ -123,11 +123,6 @@ def _tree(files: Sequence[StagedChange], root: str) -> str:
     if len(rows) > _MOST_FOLDERS:
         lines.append(told("- and {count} folders more", count=len(rows) - _MOST_FOLDERS))
     return "\n".join(lines)
-
-
-def _is_folder(change: StagedChange) -> bool:
-    status = _status(change.source) if change.source else None
-    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -27,6 +27,7 @@ DEEPEST = 3
 _SETTLED_NS = 100_000_000  # two changes within a clock's tick leave one time stamp
 _UNREAD = b"\xff"  # what can't be read may say anything
 _MOST_BYTES = 1 << 20  # of git's settings that are looked into
+_RIGHTS = stat.S_ISUID | stat.S_ISGID
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "target", "vendor", ".venv", "venv"})
 _IN_GIT = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
 _TODO = "rebase-merge/git-rebase-todo"  # what `git rebase --continue` runs
@@ -251,6 +252,8 @@ def runs_later(changes: Sequence[StagedChange], roots: Sequence[str]) -> tuple[l
         elif _Does.RUNS_LATER in does:
             others.append(change)
     taken = [change.path for change in foreign if change.moved_from]
+    if not taken:
+        return foreign, others
     foreign += [change for change in changes if any(change.path.startswith(f"{path}/") for path in taken)]
     return foreign, others
 
@@ -290,23 +293,25 @@ def _what_it_does(change: StagedChange, path: str, known: Sequence[bytes], *, is
 def _gains_rights(change: StagedChange) -> bool:
     """Whether a file has come to run with its owner's or group's rights, whoever starts it."""
     try:
-        new = os.lstat(change.source).st_mode
-        old = os.lstat(change.path).st_mode if os.path.lexists(change.path) else 0
+        gained = os.lstat(change.source).st_mode
+        if not (stat.S_ISREG(gained) and gained & _RIGHTS):
+            return False
+        gained &= ~os.lstat(change.path).st_mode if os.path.lexists(change.path) else -1
     except OSError:
         return False
-    return stat.S_ISREG(new) and bool(new & ~old & (stat.S_ISUID | stat.S_ISGID))
+    return bool(gained & _RIGHTS)
 
 
 def _files_of(change: StagedChange, root: str) -> Iterator[tuple[StagedChange, str]]:
     """Yield what a change puts there, with its path as seen from the root: all that lies in a folder that is moved."""
-    place = f"/{os.path.relpath(change.path, root)}"
+    place = change.path[len(root.rstrip("/")) :]
     if change.moved_from:
         for above, _folders, names in os.walk(change.moved_from):
             for name in names:
                 source = os.path.join(above, name)
                 inside = os.path.relpath(source, change.moved_from)
                 yield StagedChange(os.path.join(change.path, inside), source), os.path.join(place, inside)
-    elif change.source and (os.path.islink(change.source) or not os.path.isdir(change.source)):
+    elif change.source and not change.is_folder:
         yield change, place
 
 
