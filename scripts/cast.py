@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pexpect
 from cast_svg import animated_svg, still_svg
-from cast_words import FIRST_HOUR, SCENES, STILLS, Scene, Still
+from cast_words import FIRST_HOURS, SCENES, STILLS, Scene, Still
 
 from dogu.commands.tour import write_sample_project
 from dogu.testing import FakeGemini
@@ -138,8 +138,8 @@ def main(words: Sequence[str]) -> int:
         draw_still(still)
     for language in [word for word in words if word in SCENES] if words else SCENES:
         keep(f"dogu.{language}", language, SCENES[language])
-    if "first-hour" in words or not words:
-        keep("first-hour.en", "en", FIRST_HOUR)
+    for language, scene in FIRST_HOURS.items() if "first-hour" in words or not words else ():
+        keep(f"first-hour.{language}", language, scene)
     return 0
 
 

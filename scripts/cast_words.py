@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dogu.language import say, speak
 from dogu.testing import Call, Turn, call
 
 _FILE = "greeter/hello.py"
@@ -163,38 +165,105 @@ STILLS = [
 """The screens that are kept: the widths that are looked at, on both backgrounds."""
 
 
-def _first_turns(root: str) -> Sequence[Turn]:
-    change = call("replace", file_path=f"{root}/{_FILE}", old_string='"Hello"', new_string='"Good morning"')
-    said: list[tuple[str, list[Call]]] = [
-        ("I'll look at the code first.", [call("read_file", path=_FILE)]),
-        ("It greets by a constant.", [change]),
-        ("Changed. Let me run it.", [call("run_shell_command", command="python3 main.py")]),
-        ("`main.py` now prints *Good morning, world!*", []),
-    ]
-    return [Turn(text=text, calls=calls, pieces=12, pace_s=0.05, delay_s=0.5) for text, calls in said]
+@dataclass(frozen=True)
+class FirstWords:
+    """One language's words of a first hour: the prompt, what the model says, and the greeting it writes."""
+
+    ask: str
+    looking: str
+    found: str
+    changed: str
+    done: str
+    greeting: str
 
 
-FIRST_HOUR = Scene(
-    _first_turns,
-    [
-        ("or just type what you want", "1"),
-        ("(?i)key", "a-key-of-the-fake\r"),
+_FIRST_WORDS = {
+    "en": FirstWords(
+        "Let it say Good morning",
+        "I'll look at the code first.",
+        "It greets by a constant.",
+        "Changed. Let me run it.",
+        "`main.py` now prints *Good morning, world!*",
+        "Good morning",
+    ),
+    "ja": FirstWords(
+        "挨拶を「おはよう」にして",
+        "まずコードを確認します。",
+        "挨拶は定数になっています。",
+        "変更しました。実行してみます。",
+        "`main.py` の出力は *おはよう, world!* になりました。",
+        "おはよう",
+    ),
+    "ko": FirstWords(
+        "인사말을 '좋은 아침'으로 바꿔 줘",
+        "먼저 코드를 살펴보겠습니다.",
+        "인사말은 상수로 되어 있습니다.",
+        "변경했습니다. 실행해 보겠습니다.",
+        "이제 `main.py`가 *좋은 아침, world!* 를 출력합니다.",
+        "좋은 아침",
+    ),
+    "zh-CN": FirstWords(
+        "把问候语改成“早上好”",
+        "我先看一下代码。",
+        "问候语是一个常量。",
+        "已修改，现在运行看看。",
+        "`main.py` 现在输出 *早上好, world!*",
+        "早上好",
+    ),
+    "zh-TW": FirstWords(
+        "把問候語改成「早安」",
+        "我先看一下程式碼。",
+        "問候語是一個常數。",
+        "已修改，現在執行看看。",
+        "`main.py` 現在輸出 *早安, world!*",
+        "早安",
+    ),
+}
+
+
+def _first_hour(language: str, words: FirstWords) -> Scene:
+    """Return what a newcomer does first: connect a model, look at the keys, have something changed, take it back."""
+
+    def turns(root: str) -> Sequence[Turn]:
+        new = f'"{words.greeting}"'
+        change = call("replace", file_path=f"{root}/{_FILE}", old_string='"Hello"', new_string=new)
+        said: list[tuple[str, list[Call]]] = [
+            (words.looking, [call("read_file", path=_FILE)]),
+            (words.found, [change]),
+            (words.changed, [call("run_shell_command", command="python3 main.py")]),
+            (words.done, []),
+        ]
+        return [Turn(text=text, calls=calls, pieces=12, pace_s=0.05, delay_s=0.5) for text, calls in said]
+
+    speak(language)
+    unchanged, no_helpers = (
+        re.escape(say(text)[:5])
+        for text in (
+            "Nothing was changed.",
+            "No helpers yet. Ask for some, such as “have helpers look through each folder”.",
+        )
+    )
+    speak("en")
+    steps = [
+        (r"1\. Gemini", "1"),
+        ("API", "a-key-of-the-fake\r"),
         ("gemini-", "?"),
         ("Ctrl-R", "!ls\r"),
-        (r"main\.py", "Let it say Good morning\r"),
+        (r"main\.py", f"{words.ask}\r"),
         (r"\(s\)", "y"),
         (r"\(s\)", "y"),
-        ("now prints", "/di\r"),
-        (r"\+1|Good morning", "/un\r"),
-        ("(?i)undone|took back|restored|hello.py", "/mode\r"),
-        ("changes files without asking", "2"),
-        ("Approval mode", "/set\r"),
-        ("typing searches", "theme"),
+        (rf"{words.greeting}, world!(?s:.*){words.greeting}, world!", "/di\r"),
+        (rf"\+1|{words.greeting}", "/un\r"),
+        (r"hello\.py", "/mode\r"),
+        ("auto_edit", "2"),
+        ("auto_edit", "/set\r"),
+        ("↑↓", "theme"),
         (r"ui\.theme", "\x1b"),
-        ("Nothing was changed", "/agents\r"),
-        ("No helpers yet", "\x04"),
+        (unchanged, "/agents\r"),
+        (no_helpers, "\x04"),
         ("--resume", ""),
-    ],
-    has_key=False,
-)
-"""What a newcomer does first: connect a model, look at the keys, have something changed, see it, take it back."""
+    ]
+    return Scene(turns, steps, has_key=False)
+
+
+FIRST_HOURS = {language: _first_hour(language, words) for language, words in _FIRST_WORDS.items()}

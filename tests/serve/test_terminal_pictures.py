@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
 import struct
 import zlib
 
 import pytest
+from PIL import Image, ImageDraw
 
 from dogu.contract import Blob
 from dogu.serve.terminal.cells import plain_of, width_of
@@ -64,6 +66,11 @@ def test_a_picture_is_named_by_kind_size_and_bytes():
         ({"TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"}, ""),
         ({"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "WezTerm"}, ""),
         ({"TERM": "xterm-256color", "XTERM_VERSION": "x", "TERM_PROGRAM": "WezTerm"}, ""),
+        ({"TERM": "foot-extra"}, "sixel"),
+        ({"TERM": "xterm-256color", "KONSOLE_VERSION": "230804"}, "sixel"),
+        ({"TERM": "xterm-256color", "KONSOLE_VERSION": "211203"}, ""),
+        ({"TERM": "xterm-256color", "WT_SESSION": "0"}, "sixel"),
+        ({"TERM": "screen", "STY": "1", "WT_SESSION": "0"}, ""),
         ({"TERM": "dumb", "TERM_PROGRAM": "WezTerm"}, ""),
         ({"TERM": "xterm-256color"}, ""),
         ({}, ""),
@@ -103,3 +110,60 @@ def test_what_can_t_be_shown_is_a_line(blob: Blob, protocol: str):
     shown = picture(blob, PLAIN, 80, protocol)
     assert "\n" not in shown
     assert "\x1b" not in shown
+
+
+def encoded(image: Image.Image, kind: str) -> Blob:
+    file = io.BytesIO()
+    image.save(file, kind)
+    return Blob(f"image/{kind.lower()}", file.getvalue(), "a")
+
+
+def from_sixel(shown: str) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """Return the pixels that a terminal would color, in percent of each color."""
+    found = re.search('\x1bP0;1q"1;1;[0-9]+;[0-9]+([^\x1b]*)\x1b\\\\', shown)
+    assert found
+    colors: dict[int, tuple[int, int, int]] = {}
+    pixels: dict[tuple[int, int], tuple[int, int, int]] = {}
+    x = y = color = 0
+    for token in re.finditer(r"#(\d+);2;(\d+);(\d+);(\d+)|#(\d+)|(?:!(\d+))?([?-~])|([$-])", found[1]):
+        defined, red, green, blue, taken, count, sixel, moved = token.groups()
+        if defined:
+            colors[int(defined)] = int(red), int(green), int(blue)
+        elif taken:
+            color = int(taken)
+        elif moved:
+            x, y = 0, y + (6 if moved == "-" else 0)
+        for _ in range(int(count or 1) if sixel else 0):
+            pixels |= {(x, y + bit): colors[color] for bit in range(6) if (ord(sixel) - 63) >> bit & 1}
+            x += 1
+    return pixels
+
+
+def test_a_sixel_picture_has_the_pixels_of_the_picture():
+    image = Image.new("RGBA", (40, 25), (255, 0, 0, 255))
+    drawn = ImageDraw.Draw(image)
+    drawn.rectangle((10, 5, 29, 13), (0, 0, 255, 255))
+    drawn.rectangle((0, 20, 4, 24), (0, 0, 0, 0))
+    pixels = from_sixel(picture(encoded(image, "PNG"), PLAIN, 80, "sixel"))
+    for x in range(40):
+        for y in range(25):
+            red, green, blue, seen = image.getpixel((x, y))  # pyright: ignore[reportGeneralTypeIssues]  (four, of RGBA)
+            assert pixels.get((x, y)) == ((red * 100 // 255, green * 100 // 255, blue * 100 // 255) if seen else None)
+
+
+def test_a_large_picture_is_made_to_fit_for_sixel():
+    shown = picture(encoded(Image.new("RGB", (4_000, 1_000), (9, 99, 9)), "JPEG"), PLAIN, 40, "sixel")
+    assert max(x for x, _ in from_sixel(shown)) < 36 * 8
+    assert max(y for _, y in from_sixel(shown)) < (shown.count("\n") + 1) * 16
+
+
+def test_kitty_is_given_other_pictures_as_png():
+    shown = picture(encoded(Image.new("RGB", (30, 30), (9, 99, 9)), "GIF"), PLAIN, 80, "kitty")
+    given = base64.b64decode("".join(re.findall("\x1b_G[^;]*;([^\x1b]*)", shown)))
+    assert given.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("protocol", ["sixel", "kitty"])
+def test_a_broken_picture_is_only_named(protocol: str):
+    shown = picture(Blob("image/gif", b"GIF89a\x10\x00\x20\x00" + b"\0" * 30, "a"), PLAIN, 80, protocol)
+    assert shown == "  a (GIF, 16 × 32, 40 B)"

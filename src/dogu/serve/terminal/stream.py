@@ -19,7 +19,7 @@ _MOST_CODE_LINES = 40
 _MOST_LIST_LINES = 60
 _MOST_TABLE_LINES = 42  # with the two of its head
 _FEWEST_TABLE_LINES = 14
-_MOST_TABLE_CELLS = 200  # what a table takes to be drawn goes by its cells
+_MOST_TABLE_CELLS = 150  # what a table takes to be drawn goes by its cells
 _MOST_TEXT_LINES = 120
 _RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
