@@ -144,6 +144,9 @@ async def test_a_sandbox_s_own_program_lives_on_when_a_key_interrupts_the_comman
         assert "running, output matched" in await talk.type(pid, keys=[key], wait_for=f"heard {name}")
     assert "read it" in await talk.type(pid, text="it\n", wait_for="read it")
     assert "ended, exit code 0" in await talk.type(pid, keys=["end_of_file"], wait_for="never")
+    pid, _ = await talk.start("echo up; cat", wait_for="up")
+    assert "ended, signal 2" in await talk.type(pid, keys=["ctrl-c"], wait_for="never")
+    assert f"{pid}: ended, signal 2" in str((await talk.call("background_jobs")).llm_content)
 
 
 @pytest.mark.parametrize("question", ["[6n", "[5n", "[c", "]11;?\\a\\033[6n"])

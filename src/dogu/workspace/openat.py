@@ -233,7 +233,7 @@ class Closed:
 
 def shuts_out(status: os.stat_result, bits: int) -> bool:
     """Whether the mode of a file or folder that is this user's own denies them something (`S_IRUSR`, ...)."""
-    return IS_LINUX and status.st_mode & bits != bits and 0 != os.geteuid() == status.st_uid
+    return sys.platform != "win32" and IS_LINUX and status.st_mode & bits != bits and 0 != os.geteuid() == status.st_uid
 
 
 def is_there(path: str) -> bool:

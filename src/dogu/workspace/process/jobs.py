@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +12,8 @@ from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.workspace.process.command import Until
+from dogu.workspace.process.command import ShellCommand, Until
+from dogu.workspace.process.endings import ending_of
 from dogu.workspace.process.output import readable
 from dogu.workspace.process.stored_jobs import JobRecord, StoredJob, StoredJobs, birth_of
 from dogu.workspace.process.waiting import Waiting
@@ -76,18 +75,17 @@ class Job:
 
     def __init__(
         self,
-        command: str,
+        command: ShellCommand,
         line: SupervisorLine,
         started_at: float,
         screen: TerminalScreen | None = None,
-        *,
-        is_contained: bool = False,
     ) -> None:
-        self.command = command
+        self.command = command.text
         self.stored: StoredJob | None = None
-        self.is_contained = is_contained
+        self.is_contained = command.is_contained
         self.typed_line = ""
         self.ending = ""
+        self._started = command
         self._screen = screen
         self.started_at = started_at
         self.pgid = line.pid
@@ -209,7 +207,9 @@ class Job:
     def _hear(self, event: str, facts: dict[str, Any]) -> None:
         if event in ("status", "ended"):
             self._pids = tuple(facts["pids"])
-            self.ending = _ending(facts["status"])
+            exit_code, signal = ending_of(facts["status"], self._started)
+            known = f"exit code {exit_code}" if signal is None else f"signal {signal}"
+            self.ending = known if facts["status"] is not None else ""
         if event == "ended":
             self._ended()
 
@@ -227,14 +227,6 @@ class Job:
                 first, left_out_bytes, last = whole[len(whole) - new_bytes :], 0, b""
         self._read_bytes[stream] = total_bytes
         return readable(first, left_out_bytes, last)
-
-
-def _ending(status: int | None) -> str:
-    if status is None:
-        return ""
-    if sys.platform == "win32":
-        return f"exit code {status}"
-    return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.WEXITSTATUS(status)}"
 
 
 async def stored_job(jobs: StoredJobs, line: SupervisorLine, command: str, directory: str) -> StoredJob | None:

@@ -141,7 +141,7 @@ class LocalProcesses:
 
     async def _add_job(self, command: ShellCommand, line: SupervisorLine, screen: TerminalScreen | None) -> None:
         self._forget_ended_jobs()
-        job = self._jobs[line.pid] = Job(command.text, line, time.time(), screen, is_contained=command.is_contained)
+        job = self._jobs[line.pid] = Job(command, line, time.time(), screen)
         # What is written in a layer of the session's goes with the session: such a job can't outlive it.
         if self._stored is not None and not (command.confinement or {}).get("layers"):
             place = command.directory
