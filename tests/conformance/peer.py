@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -47,6 +48,11 @@ class Peers:
     def conformance(self) -> list[str]:
         """The command line of the conformance suite, without its own words."""
         return [self.node, self._file("@modelcontextprotocol", "conformance", "dist", "index.js")]
+
+    def scored(self, revision: str) -> set[str]:
+        """The scenarios that count for a revision."""
+        listed = Path(self._file("@modelcontextprotocol", "conformance", "requirements", f"{revision}.yaml"))
+        return set(re.findall(r"^  - ([\w/.-]+)$", listed.read_text(encoding="utf-8"), re.MULTILINE))
 
     @property
     def everything(self) -> list[str]:

@@ -20,7 +20,7 @@ import msgspec
 from dogu.app import Options, open_runtime
 from dogu.contract import Blob, Content, ErrorKind, FunctionTool, Kind, Text, ToolError, ToolResult, function_tool
 from dogu.serve.mcp.asking import ElicitationConfirm
-from dogu.serve.mcp.caller import caller, sampling_request
+from dogu.serve.mcp.caller import TASKS, caller, sampling_request
 from dogu.serve.mcp.door import serve_mcp
 from dogu.serve.mcp.offers import OfferedArgument, OfferedPrompt, OfferedResource, OfferedTemplate, Offers
 
@@ -32,6 +32,7 @@ NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 COLOR = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
 SURE = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 OFFERS = Offers()
+TASK_AFTER_S, LONG_S = 0.3, 0.6
 
 
 def simple_text() -> str:
@@ -189,7 +190,70 @@ async def trigger_prompt_change() -> str:
     return "prompt list changed"
 
 
+def greet(name: str) -> str:
+    """Greet."""
+    return f"Hello, {name}!"
+
+
+async def slow_compute(seconds: float, label: str = "") -> str:
+    """Take some time."""
+    await anyio.sleep(seconds)
+    return f"Done: {label}"
+
+
+async def failing_job() -> str:
+    """Fail after a second, for clients that take tasks."""
+    caller().require(TASKS)
+    await anyio.sleep(1)
+    raise ToolError(ErrorKind.REMOTE_FAILED, "This job fails.")
+
+
+async def protocol_error_job() -> str:
+    """End by an error of the protocol."""
+    await anyio.sleep(LONG_S)
+    caller().require("roots")
+    return "The client can."
+
+
+async def confirm_delete(filename: str) -> str:
+    """Ask, once it has become a task."""
+    await anyio.sleep(LONG_S)
+    await caller().elicit(f"Delete {filename}?", SURE, "confirm")
+    return f"Deleted {filename}."
+
+
+async def multi_input() -> str:
+    """Ask for two things at once, once it has become a task."""
+    await anyio.sleep(LONG_S)
+    forms = {key: mcp_types.ElicitRequestFormParams(message=key, requested_schema=NAME) for key in ("one", "two")}
+    await caller().ask_all({key: mcp_types.ElicitRequest(params=form) for key, form in forms.items()})
+    return "Both are answered."
+
+
+async def tool_with_task() -> str:
+    """Ask for a name, then take long."""
+    caller().require(TASKS)
+    answer = await caller().elicit("What is your name?", NAME, "user_name")
+    await anyio.sleep(LONG_S)
+    return f"Hello, {(answer.content or {}).get('name')}!"
+
+
+async def reconnection() -> str:
+    """Let the client go, and answer when it has come back."""
+    await caller().release()
+    await anyio.sleep(0.1)
+    return "The client is back."
+
+
 TOOLS = {
+    "greet": greet,
+    "slow_compute": slow_compute,
+    "failing_job": failing_job,
+    "protocol_error_job": protocol_error_job,
+    "confirm_delete": confirm_delete,
+    "multi_input": multi_input,
+    "test_tool_with_task": tool_with_task,
+    "test_reconnection": reconnection,
     "test_simple_text": simple_text,
     "test_image_content": image_content,
     "test_audio_content": audio_content,
@@ -237,6 +301,14 @@ class SchemaTool(FunctionTool):
             "else": {"required": ["email"]},
             "additionalProperties": False,
         }
+
+
+class HeaderTool(FunctionTool):
+    """A tool with a parameter that clients repeat in a header."""
+
+    def publish(self, schema: dict[str, Any]) -> dict[str, Any]:
+        properties = {name: {**each, "x-mcp-header": name.title()} for name, each in schema["properties"].items()}
+        return {**schema, "properties": properties}
 
 
 async def _static_text() -> Content:
@@ -333,7 +405,8 @@ async def main() -> int:
                 runtime.registry.register(function_tool(function, name=name, kind=Kind.READ))
             schema_tool = SchemaTool(simple_text, name="json_schema_2020_12_tool", kind=Kind.READ)
             runtime.registry.register(schema_tool)
-            return await serve_mcp(runtime, asking, http_port=0, offers=make_offers())
+            runtime.registry.register(HeaderTool(greet, name="test_header_tool", kind=Kind.READ))
+            return await serve_mcp(runtime, asking, http_port=0, offers=make_offers(), task_after_s=TASK_AFTER_S)
 
 
 if __name__ == "__main__":

@@ -68,3 +68,10 @@ UNSCORED = """client-credentials-jwt client-credentials-basic enterprise-managed
 @pytest.mark.parametrize("scenario", UNSCORED.split())
 def test_each_extension_of_logins_passes(tmp_path: Path, scenario: str):
     assert passes_alone(f"auth/{scenario}", "2026-07-28", tmp_path)
+
+
+@pytest.mark.conformance
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("scenario", ["metadata-backcompat", "endpoint-fallback"])
+def test_logins_of_2025_03_26_still_pass(tmp_path: Path, scenario: str):
+    assert passes_alone(f"auth/2025-03-26-oauth-{scenario}", "2025-03-26", tmp_path)

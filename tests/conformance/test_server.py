@@ -77,6 +77,38 @@ def test_the_shipped_program_passes_what_asks_for_no_tool_of_the_suite(tmp_path:
     assert [name for name in SHIPPED[revision].split() if marks[name] != "✓"] == []
 
 
+UNSCORED = """json-schema-2020-12 server-sse-polling http-custom-header-server-validation tasks-lifecycle
+    tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input tasks-request-headers tasks-dispatch-and-envelope
+    tasks-required-task-error tasks-mrtr-composition"""
+
+
+@pytest.mark.conformance
+@pytest.mark.timeout(240)
+def test_each_extension_that_is_offered_passes(tmp_path: Path):
+    suite = peers().conformance
+    failed: list[str] = []
+    with served(tmp_path) as url:
+        for name in UNSCORED.split():
+            words = ["server", "--url", url, "--scenario", name, "-o", str(tmp_path / "results")]
+            done = subprocess.run(
+                [*suite, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            )
+            if done.returncode or ", 0 failed, 0 warnings" not in done.stdout:
+                failed.append(name + done.stdout[-2000:] + done.stderr[-500:])
+    assert failed == []
+
+
+@pytest.mark.conformance
+def test_the_page_says_of_each_unscored_scenario_how_it_is(tmp_path: Path):
+    suite = peers()
+    listed = subprocess.run([*suite.conformance, "list"], capture_output=True, text=True, timeout=60, check=True).stdout
+    page = (SOURCES.parent / "docs" / "mcp.md").read_text(encoding="utf-8").partition("## The conformance suite")[2]
+    scored = set().union(*(suite.scored(revision) for revision in SHIPPED))
+    named = set(re.findall(r"^  - (\S+) ", listed, re.MULTILINE))
+    assert len(named) > 100
+    assert {name for name in named - scored if f"`{name}`" not in page} == set()
+
+
 def _run(folder: Path, revision: str, *words: str) -> tuple[dict[str, str], set[str], int]:
     """Run the suite; return each scenario's mark, those that don't count, and the suite's status."""
     suite = peers().conformance

@@ -2,7 +2,7 @@
 
 A client of the handshake's generation (to 2025-11-25) is sent a request while the call waits. One of 2026-07-28 is
 answered that input is required and calls again with the answer: the question is worked out anew then, and the answer
-counts only if it is the question that was shown.
+counts only if it is the question that was shown. Once the call is a task, it waits for the answer as well.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hmac
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import cast
 
 import anyio
 import mcp_types
@@ -56,9 +57,12 @@ class ElicitationConfirm:
         asked = self._calls.get(question.call.call_id)
         if asked is None or not asked.can_be_asked:
             raise _nobody(question, "this client has no elicitation")
+        form = _form(question)
+        if asked.ask_later is not None:
+            answers = await asked.ask_later({_KEY: mcp_types.ElicitRequest(params=form)})
+            return _outcome(cast("mcp_types.ElicitResult", answers[_KEY]), question)
         if asked.is_modern and question.confirmation.is_of_changes:  # it is asked by an answer, and the call begun anew
             raise _nobody(question, "this client can't be asked while a call runs")
-        form = _form(question)
         if asked.is_modern:
             return self._ask_by_answering(asked, question, form)
         return await _ask_by_request(asked, question, form)

@@ -7,7 +7,7 @@ beginning, with the answers so far. So ask before anything is changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 AnswerT = TypeVar("AnswerT", bound="BaseModel")
 
+TASKS = "io.modelcontextprotocol/tasks"
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -39,6 +40,7 @@ class AskedCall:
 
     `responses` came with it; `state` is what we had the client send back (it is sealed on the wire). `needed` is the
     answer to give when the client must ask first, `failure` the error to answer with, whatever came of the call.
+    `ask_later` asks once the call has become a task, `status` says in a line how far that is.
     """
 
     context: ServerRequestContext[Any]
@@ -46,6 +48,8 @@ class AskedCall:
     state: str
     needed: mcp_types.InputRequiredResult | None = None
     failure: Exception | None = None
+    ask_later: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, BaseModel]]] | None = None
+    status: str = ""
     carried: _Carried = field(init=False)
 
     def __post_init__(self) -> None:
@@ -122,13 +126,17 @@ class McpCaller:
         return self.context.session.client_capabilities or mcp_types.ClientCapabilities()
 
     def require(self, capability: str) -> None:
-        """Go on only if the client has the capability (`sampling`, `elicitation`, `roots`).
+        """Go on only if the client has the capability (`sampling`, `elicitation`, `roots`, an extension's identifier).
 
         Else the request is answered with the protocol's error, whatever the call does with this `ToolError`.
         """
-        if getattr(self.capabilities, capability) is None:
-            told = f"This needs a client with the capability {capability}."
-            data: dict[str, dict[str, dict[str, Any]]] = {"requiredCapabilities": {capability: {}}}
+        if "/" in capability:
+            is_there = capability in (self.capabilities.extensions or {})
+            told, data = missing_extension(capability)
+        else:
+            is_there = getattr(self.capabilities, capability) is not None
+            told, data = f"This needs a client with the capability {capability}.", _required({capability: {}})
+        if not is_there:
             self._asked.failure = MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, told, data)
             raise ToolError(ErrorKind.NOBODY_TO_ASK, told)
 
@@ -153,6 +161,8 @@ class McpCaller:
         """Send several at once. Raises `ToolError`, which the call must let through."""
         if not self._asked.is_modern:
             return {key: await self._send(request) for key, request in requests.items()}
+        if self._asked.ask_later is not None:
+            return await self._asked.ask_later(requests)
         answers = self._asked.answers_to(requests)
         if answers is None:
             self._asked.need(requests)
@@ -172,6 +182,14 @@ class McpCaller:
         params = mcp_types.LoggingMessageNotificationParams.model_validate({"level": level, "data": data})
         await session.send_notification(mcp_types.LoggingMessageNotification(params=params), request_id)
 
+    async def release(self) -> None:
+        """Let the client go until the call has ended: it comes back for the answer by itself, where it can (SEP-1699).
+
+        That is one of 2025-11-25 over HTTP; of others the request stays open.
+        """
+        if self.context.close_sse_stream is not None:
+            await self.context.close_sse_stream()
+
     async def _send(self, request: Any) -> BaseModel:
         related = ServerMessageMetadata(related_request_id=self.context.request_id)
         try:
@@ -185,6 +203,16 @@ def sampling_request(prompt: str, max_tokens: int) -> mcp_types.CreateMessageReq
     said = mcp_types.SamplingMessage(role="user", content=mcp_types.TextContent(text=prompt))
     params = mcp_types.CreateMessageRequestParams(messages=[said], max_tokens=max_tokens)
     return mcp_types.CreateMessageRequest(params=params)
+
+
+def missing_extension(identifier: str) -> tuple[str, dict[str, Any]]:
+    """Return words and data of the protocol's error to a client that hasn't named an extension."""
+    told = f"This needs a client that names the extension {identifier}."
+    return told, _required({"extensions": {identifier: {}}})
+
+
+def _required(capabilities: dict[str, Any]) -> dict[str, Any]:
+    return {"requiredCapabilities": capabilities}
 
 
 def answer_type_of(request: Any) -> type[BaseModel]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _PROGRESS_EVERY_S = 0.1
 _LONGEST_PROGRESS_CHARS = 2_000
+_LONGEST_STATUS_CHARS = 200
 
 
 class Calls:
@@ -51,18 +52,20 @@ class Calls:
         except ToolError as error:
             return asked.needed or result_of(ToolResult.failed(error))
         with self._asking.during(call.call_id, asked):
-            answer = await self._run(runtime, call, asked.context)
+            answer = await self._run(runtime, call, asked)
         if asked.failure is not None:
             raise asked.failure
         return asked.needed or result_of(answer.result)
 
-    async def _run(self, runtime: Runtime, call: ToolCall, context: Context) -> ToolAnswer:
-        progress = _Progress(context)
+    async def _run(self, runtime: Runtime, call: ToolCall, asked: AskedCall) -> ToolAnswer:
+        progress = _Progress(asked)
         registry = runtime.registry
         is_changing = call.name in registry and not registry.get(call.name).kind.changes_nothing
         async with AsyncExitStack() as stack:
             if is_changing:
+                asked.status = "Another call that changes something runs first." if self._changing.locked() else ""
                 await stack.enter_async_context(self._changing)
+                asked.status = ""
             group = await stack.enter_async_context(anyio.create_task_group())
             group.start_soon(progress.send)
             answer = await runtime.run(call, progress.take)
@@ -72,11 +75,15 @@ class Calls:
 
 
 class _Progress:
-    """Tells a call's live output as progress: what is new, at most ten times a second, however much there is."""
+    """Tells a call's live output as progress: what is new, at most ten times a second, however much there is.
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._is_wanted = "progress_token" in (context.meta or {})
+    Of a task, whose request is answered, the last line is told by its state.
+    """
+
+    def __init__(self, asked: AskedCall) -> None:
+        self._asked = asked
+        self._context: Context = asked.context
+        self._is_wanted = "progress_token" in (asked.context.meta or {})
         self._new = ""
         self._count = 0
         self._has_new = anyio.Event()
@@ -85,6 +92,8 @@ class _Progress:
         """Take an event of the call; its end is its answer."""
         match event:
             case CallOutput(text=text):
+                if last := text.rstrip().rpartition("\n")[2]:
+                    self._asked.status = writable(strip_escapes(last[-_LONGEST_STATUS_CHARS:]))
                 if self._is_wanted:
                     self._count += len(text)
                     self._new = (self._new + text)[-_LONGEST_PROGRESS_CHARS:]
@@ -99,6 +108,8 @@ class _Progress:
         while self._is_wanted:
             await self._has_new.wait()
             self._has_new = anyio.Event()
+            if self._asked.ask_later is not None:
+                return
             text, self._new = self._new, ""
             try:
                 await self._context.session.report_progress(self._count, None, writable(strip_escapes(text)))

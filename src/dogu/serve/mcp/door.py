@@ -7,10 +7,10 @@ import math
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
-import anyio.abc
 import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.caching import CacheHint
@@ -33,6 +33,7 @@ from dogu.serve.mcp.library import Library
 from dogu.serve.mcp.offers import Offers
 from dogu.serve.mcp.results import tool_of, writable
 from dogu.serve.mcp.session_offers import session_uri
+from dogu.serve.mcp.tasks import Tasks
 from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
 from dogu.serve.private_streams import lines_of, private_input, request_id_in, text_to_bytes
 from dogu.version import __version__
@@ -106,6 +107,7 @@ def _refuse(line: bytes, refuse: MemoryObjectSendStream[SessionMessage]) -> None
 
 
 _INVALID_REQUEST = -32600
+TASK_AFTER_S = 2.0  # most calls have ended by then, and cost their client one request
 _FRESH_MS = 1_000  # lists may be others a moment later; those who keep them longer listen for changes
 
 
@@ -116,17 +118,19 @@ async def serve_mcp(
     http_port: int | None = None,
     offers: Offers | None = None,
     open_at: OpenAt | None = None,
+    task_after_s: float = TASK_AFTER_S,
 ) -> int:
     """Serve until the client goes; `asking` is what the runtime was opened with as `confirm`.
 
     Without `http_port` the protocol runs over standard input and output, which nothing else can write to meanwhile.
     With it (0: any free one), over streamable HTTP at `http://127.0.0.1:PORT/mcp`. `offers` are resources and prompts
-    beside the tools. `open_at` opens a runtime in the roots that a client names; None keeps to the one given. Raises
-    `ToolError` (START_FAILED) when the port is taken.
+    beside the tools. `open_at` opens a runtime in the roots that a client names; None keeps to the one given. A call of
+    a client that takes tasks becomes one after `task_after_s`. Raises `ToolError` (START_FAILED) when the port is
+    taken.
     """
     for note in runtime.notes:
         sys.stderr.write(f"{say(note)}\n")
-    async with mcp_server(runtime, asking, offers or Offers(), open_at) as server:
+    async with mcp_server(runtime, asking, offers or Offers(), open_at, task_after_s=task_after_s) as server:
         if http_port is None:
             await serve_standard_streams(server)
         else:
@@ -138,11 +142,19 @@ async def serve_mcp(
 
 @asynccontextmanager
 async def mcp_server(
-    runtime: Runtime, asking: ElicitationConfirm, offers: Offers, open_at: OpenAt | None = None
+    runtime: Runtime,
+    asking: ElicitationConfirm,
+    offers: Offers,
+    open_at: OpenAt | None = None,
+    *,
+    task_after_s: float = TASK_AFTER_S,
 ) -> AsyncGenerator[Server[Any]]:
     """Give the SDK's server over a runtime, for whoever brings a transport of their own."""
     async with anyio.create_task_group() as group:
-        yield _Door(runtime, asking, offers, open_at, group).server()
+        changes = Changes(offers)
+        group.start_soon(changes.tell)
+        workspaces = Workspaces(runtime, open_at, group, changes.watch)
+        yield _Door(workspaces, changes, asking, Library(offers), Tasks(group, task_after_s)).server()
         group.cancel_scope.cancel()
 
 
@@ -150,19 +162,14 @@ class _Door:
     """Answers requests."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        asking: ElicitationConfirm,
-        offers: Offers,
-        open_at: OpenAt | None,
-        group: anyio.abc.TaskGroup,
+        self, workspaces: Workspaces, changes: Changes, asking: ElicitationConfirm, library: Library, tasks: Tasks
     ) -> None:
-        self._library = Library(offers)
-        self._changes = Changes(offers)
-        self._workspaces = Workspaces(runtime, open_at, group, self._changes.watch)
-        self._calls = Calls(self._workspaces, asking, self._call_ended)
+        self._workspaces = workspaces
+        self._changes = changes
+        self._library = library
+        self._tasks = tasks
+        self._calls = Calls(workspaces, asking, self._call_ended)
         self._levels: dict[str, str] = {}
-        group.start_soon(self._changes.tell)
 
     def server(self) -> Server[Any]:
         """Make the protocol's server."""
@@ -179,7 +186,6 @@ class _Door:
                 "resources/templates/list": fresh,
             },
             on_list_tools=self.list_tools,
-            on_call_tool=self.call_tool,
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
@@ -194,6 +200,9 @@ class _Door:
         server.add_request_handler("logging/setLevel", mcp_types.SetLevelRequestParams, self.set_level)
         roots = "notifications/roots/list_changed"
         server.add_notification_handler(roots, mcp_types.NotificationParams, self.roots_changed)
+        # The constructor's type knows of no extensions.
+        server.add_request_handler("tools/call", mcp_types.CallToolRequestParams, self.call_tool)
+        self._tasks.serve(server)
         server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="dogu"))
         return server
 
@@ -207,10 +216,10 @@ class _Door:
 
     async def call_tool(
         self, context: Context, params: mcp_types.CallToolRequestParams
-    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
-        """Run a call; every failure is a result, so that the model reads it."""
+    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult | dict[str, Any]:
+        """Run a call; every failure is a result, so that the model reads it. A long one may become a task."""
         with self._asking(context, params) as asked:
-            return await self._calls.run(asked, params)
+            return await self._tasks.run(asked, partial(self._calls.run, asked, params))
 
     async def list_resources(
         self, context: Context, params: mcp_types.PaginatedRequestParams | None

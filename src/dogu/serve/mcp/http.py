@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import sys
+from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import anyio
 import uvicorn
+from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
@@ -20,6 +30,8 @@ if TYPE_CHECKING:
 
 _HOST = "127.0.0.1"
 _OWN_NAMES = (_HOST, "localhost", "::1")
+_RETRY_MS = 1000  # after which a client whose connection broke comes back
+_MOST_EVENTS, _MOST_EVENT_BYTES = 1000, 8_000_000
 
 
 async def serve_http(server: Server[Any], port: int) -> None:
@@ -28,7 +40,12 @@ async def serve_http(server: Server[Any], port: int) -> None:
     Requests that come by another host's name, or from a web page of any other origin, are refused. Raises `ToolError`
     (START_FAILED) when the port is taken.
     """
-    app = server.streamable_http_app(host=_HOST)
+    own = TransportSecuritySettings(  # `_OwnPages` asks for more
+        allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
+        allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+    )
+    sessions = _Sessions(server, retry_interval=_RETRY_MS, security_settings=own)
+    app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(sessions))], lifespan=lambda _app: sessions.run())
     # Its start and end are ours: uvicorn's own way shows a traceback where the whole is cancelled.
     config = uvicorn.Config(_OwnPages(app), log_level="warning", ws="none", lifespan="off", timeout_graceful_shutdown=2)
     with socket.socket() as listener:
@@ -49,6 +66,75 @@ async def serve_http(server: Server[Any], port: int) -> None:
         sys.stderr.flush()
         async with app.router.lifespan_context(app):
             await _Serving(config).serve(sockets=[listener])
+
+
+class _Sessions(StreamableHTTPSessionManager):
+    """Gives each session events of its own: the SDK names them by requests' ids, which sessions have in common.
+
+    It is read once a session.
+    """
+
+    @property
+    def event_store(self) -> EventStore:
+        return _Events()
+
+    @event_store.setter
+    def event_store(self, value: EventStore | None) -> None:
+        pass
+
+
+class _Events(EventStore):
+    """What one session was sent lately, for a client that lost its connection and comes back (`Last-Event-ID`)."""
+
+    def __init__(self) -> None:
+        self._events: OrderedDict[int, _Event] = OrderedDict()
+        self._numbers = itertools.count(1)
+        self._bytes = 0
+        self._has_new = anyio.Event()
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        """Keep a message, None for the beginning of a stream; progress, which is told anew, stands for what was before.
+
+        The oldest go where they are too many.
+        """
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/progress":
+            return str(next((each for each in reversed(self._events) if self._events[each].stream_id == stream_id), 0))
+        number = next(self._numbers)
+        event = _Event(stream_id, message, len(message.model_dump_json()) if message is not None else 0)
+        self._events[number] = event
+        self._bytes += event.size_bytes
+        while len(self._events) > 1 and (len(self._events) > _MOST_EVENTS or self._bytes > _MOST_EVENT_BYTES):
+            self._bytes -= self._events.popitem(last=False)[1].size_bytes
+        self._has_new.set()
+        return str(number)
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> None:
+        """Send what came after that event in its stream, and what comes, until the answer; nothing is left to the SDK.
+
+        It would register the stream a moment later, and what came in between would be lost.
+        """
+        sent = int(last_event_id) if last_event_id.isascii() and last_event_id.isdecimal() else 0
+        if sent not in self._events:
+            return
+        stream_id = self._events[sent].stream_id
+        while True:
+            self._has_new = anyio.Event() if self._has_new.is_set() else self._has_new
+            for number in [
+                each for each, event in self._events.items() if each > sent and event.stream_id == stream_id
+            ]:
+                message, sent = self._events[number].message, number
+                if message is not None:
+                    await send_callback(EventMessage(message, str(number)))
+                if isinstance(message, JSONRPCResponse | JSONRPCError):
+                    return
+            await self._has_new.wait()
+
+
+@dataclass(frozen=True)
+class _Event:
+    stream_id: str
+    message: JSONRPCMessage | None
+    size_bytes: int
 
 
 class _OwnPages:
