@@ -11,8 +11,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
-from stat import S_IMODE, S_IRUSR, S_ISREG
+from stat import S_IMODE, S_IRUSR, S_ISDIR, S_ISREG
 from typing import Any
 
 from dogu.workspace.system import IS_LINUX, SYSTEM, System
@@ -54,6 +56,7 @@ __all__ = (
     "open_own",
     "pread",
     "pwrite",
+    "readable_own",
     "readlink",
     "removexattr",
     "rename",
@@ -278,14 +281,24 @@ def open_own(name: str, flags: int, *, dir_fd: int | None = None) -> int:
     except PermissionError:
         if sys.platform != "linux" or not IS_LINUX:
             raise
-        place = os.open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
+    with readable_own(name, dir_fd=dir_fd) as own:
+        return os.open(own, flags & ~O_NOFOLLOW)
+
+
+@contextmanager
+def readable_own(name: str, *, dir_fd: int | None = None) -> Generator[str]:
+    """Let the user read, while inside, a file or folder of their own whose mode forbids it; gives a path to it.
+
+    Linux only. Raises PermissionError where that isn't what keeps them out.
+    """
+    place = os.open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
     try:
         mode, own = os.fstat(place).st_mode, f"/proc/self/fd/{place}"
-        if not S_ISREG(mode) or mode & S_IRUSR:
+        if not (S_ISREG(mode) or S_ISDIR(mode)) or mode & S_IRUSR:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
         os.chmod(own, S_IMODE(mode) | S_IRUSR)
         try:
-            return os.open(own, flags & ~O_NOFOLLOW)
+            yield own
         finally:
             os.chmod(own, S_IMODE(mode))
     finally:

@@ -30,6 +30,7 @@ from workspace.layer.test_layers import CASES, prepare
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="overlayfs is Linux")]
 
+SET_ATTRIBUTE = "python3 -c \"import os, sys; os.setxattr(sys.argv[1], sys.argv[2], b'1')\""
 MORE_CASES = {
     "git, all of it": "git init -q . && git add -A && git -c user.name=a -c user.email=b commit -qm 1 && rm -rf .git",
     "attributes": "setfattr -n user.note -v kept a 2>/dev/null; chmod 2755 d; touch -t 200001010000 a",
@@ -47,9 +48,11 @@ MORE_CASES = {
     "a folder that becomes a link which leads out": "rm -rf d; ln -s /usr d",
     "a folder that becomes a link to nowhere": "rm -rf d; ln -s /nowhere d",
     "a link that leads out becomes a folder": "rm out; mkdir out; echo x > out/x",
-    "a file that nobody may read, removed and linked": "ln secret known; chmod 600 known; echo x >> known; rm secret",
+    "a file that nobody may read, removed and linked": "ln secret named; chmod 600 named; echo x >> named; rm secret",
     "folders called as a layer's are": "mkdir -p layer-1/upper; echo x > layer-1/upper/f; mv layer-1 layer-2",
     "folders closed to their owner": "echo x >> d/e/f; mkdir -p n/m; echo x > n/m/f; chmod 0 d/e d n/m n",
+    "what has attributes closed": f"{SET_ATTRIBUTE} a user.x; {SET_ATTRIBUTE} d user.y; chmod 0 a d known",
+    "what has attributes and was closed removed": "rm -f known; chmod 700 closed; rm -rf closed",
     "a tree made read-only": "echo x >> d/e/f; chmod -R a-w d",
     "a file in a folder that was closed": "chmod 700 closed; echo x >> closed/f; rm closed/g/h; chmod 500 closed/g closed",
     "a folder that was closed removed": "chmod -R 700 closed; rm -rf closed",
@@ -77,7 +80,11 @@ class Place:
         (self.root / "out").symlink_to("/usr")
         (self.root / "secret").write_bytes(b"s" * 2_000_000)
         (self.root / "secret").chmod(0)
+        (self.root / "known").write_text("k")
         (self.root / "closed/g").mkdir(parents=True)
+        for name in ("known", "closed", "closed/g"):
+            os.setxattr(self.root / name, "user.known", b"2")
+        (self.root / "known").chmod(0o200)
         (self.root / "closed/f").write_text("f\n")
         (self.root / "closed/g/h").write_text("h\n")
         (self.root / "closed/g").chmod(0o500)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -11,7 +13,7 @@ import msgspec
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.openat import Place
-from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, kept_xattrs, read_xattrs
+from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
 from dogu.workspace.system import IS_LINUX
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
@@ -173,28 +175,37 @@ def is_stamp(digest: str) -> bool:
 
 def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, *, has_marks: bool = False) -> None:
     """Give an open file these attributes and no others of those that are kept, nor those of a layer. Raises OSError."""
-    if not IS_LINUX or wanted is None:
+    if not IS_LINUX or (wanted is None and not has_marks):
         return
     try:
         present = set(fs.listxattr(descriptor))
     except OSError:
         return
-    values = dict(wanted)
+    values = dict(wanted or ())
     marks = (LAYERS_XATTRS, "trusted.overlay.") if has_marks else ()
-    gone = [name for name in present - values.keys() if name.startswith((*KEPT_XATTRS, *marks))]
-    other = [name for name in values if name not in present or fs.getxattr(descriptor, name) != values[name]]
-    if not gone and not other:
+    ours = marks if wanted is None else (*KEPT_XATTRS, *marks)
+    gone = [name for name in present - values.keys() if name.startswith(ours)]
+    if not gone and not values:
         return
-    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    if not mode & stat.S_IWUSR:  # of what its owner may not write, they may not change these either
-        fs.fchmod(descriptor, mode | stat.S_IWUSR)
-    try:
+    with _open_to_its_owner(descriptor):
         for name in gone:
             fs.removexattr(descriptor, name)
-        for name in other:
-            fs.setxattr(descriptor, name, values[name])
+        for name, value in values.items():
+            if name not in present or fs.getxattr(descriptor, name) != value:
+                fs.setxattr(descriptor, name, value)
+
+
+@contextmanager
+def _open_to_its_owner(descriptor: int) -> Generator[None]:
+    """Let the owner read and write, whose mode may forbid it: else they may not do so with attributes either."""
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    opened = mode | stat.S_IRUSR | stat.S_IWUSR
+    if opened != mode:
+        fs.fchmod(descriptor, opened)
+    try:
+        yield
     finally:
-        if not mode & stat.S_IWUSR:
+        if opened != mode:
             fs.fchmod(descriptor, mode)
 
 
@@ -253,8 +264,6 @@ def _see_file(folder: int, name: str, status: os.stat_result, known: State, keep
     known = _known_by_stamp(known, status)
     descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
     try:
-        if known.xattrs is None:  # of one that its owner may not read
-            known = msgspec.structs.replace(known, xattrs=kept_xattrs(descriptor))
         if status.st_size <= max(keep_bytes, _BLOCK_BYTES):
             data = os.read(descriptor, status.st_size + 1)
             if len(data) == status.st_size:
