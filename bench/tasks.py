@@ -1,9 +1,10 @@
-"""Prints how many keys thirty everyday tasks take in dogu, gemini-cli and codex; each is typed into a real terminal.
+"""Prints keys and seconds that thirty everyday tasks take in dogu, gemini-cli and codex, typed into a real terminal.
 
 `npm install --prefix DIR @openai/codex @google/gemini-cli`, then `DOGU_BENCH_PEERS=DIR python -m bench tasks`. tmux is
-the terminal, a server on loopback the model. A task counts as done when its sign is on the screen. `?` behind a number:
-its keys are those that the program's own help names, and weren't tried or led nowhere here. Most questions of codex are
-among them: its sandbox doesn't start everywhere, and without it it asks nothing.
+the terminal, a server on loopback the model. A task counts as done when its sign is on the screen; its seconds run from
+its first key until then. `?` for seconds: its keys are those that the program's own help names, and weren't tried or
+led nowhere here. Most questions of codex are among them: its sandbox doesn't start everywhere, and without it it asks
+nothing.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ _NAMES = ("dogu", "gemini-cli", "codex")
 _READY = {"dogu": "›", "gemini-cli": "Type your message", "codex": "for shortcuts"}
 _KEY = re.compile(r"<([A-Za-z-]+)>|(.)", re.DOTALL)
 _LONGEST_S = 8.0
+_BETWEEN_KEYS_S, _STILL_S, _LONGEST_SETTLING_S = 0.05, 0.1, 1.0
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -254,11 +256,23 @@ class _Pane:
         options += ["new-session", "-d", "-x", "100", "-y", "40", "-c", str(root), "env", "-i"]
         self._tmux(*options, *(f"{key}={value}" for key, value in environ.items()), *command)
 
-    def press(self, keys: str) -> None:
+    def press(self, keys: str, *, waits_s: float = 0.0) -> None:
         """Press keys one after the other, a little apart, as hands do; what follows an Enter waits for what it did."""
         for name, character in _KEY.findall(keys):
             self._tmux("send-keys", *([name] if name else ["-l", character]))
-            time.sleep(1.0 if name else 0.05)
+            if name:
+                time.sleep(waits_s)
+                self._settle()
+            else:
+                time.sleep(_BETWEEN_KEYS_S)
+
+    def _settle(self) -> None:
+        """Wait until the screen stands still: then one has seen what the key did."""
+        deadline = time.monotonic() + _LONGEST_SETTLING_S
+        before, now = "", "-"
+        while before != now and time.monotonic() < deadline:
+            time.sleep(_STILL_S)
+            before, now = now, self._tmux("capture-pane", "-p")
 
     def until(self, pattern: str, longest_s: float = _LONGEST_S) -> bool:
         """Wait for a pattern on the screen."""
@@ -285,39 +299,49 @@ def count(keys: str) -> int:
     return len(_KEY.findall(keys))
 
 
-def _is_done(name: str, way: Way, peers: str) -> bool:
+def _seconds(name: str, way: Way, peers: str) -> float | None:
+    """Return how long it took from the first key until it was seen to be done; None where it wasn't."""
     folder = Path(tempfile.mkdtemp(prefix="dogu-bench-"))
     pane = _Pane(name, peers, folder)
     try:
         if not pane.until(f"{_READY[name]}|Trust and continue", 30):
-            return False
+            return None
         if pane.until("Trust and continue", 0.5):
             pane.press("<Enter>")
         pane.until(_READY[name], 30)
         time.sleep(1)
-        pane.press(way.before)
+        pane.press(way.before, waits_s=1.0)
         if way.before and not pane.until(way.ready):
-            return False
+            return None
         time.sleep(1)
+        began = time.monotonic()
         pane.press(way.keys)
-        return pane.until(way.sign)
+        return time.monotonic() - began if pane.until(way.sign) else None
     finally:
         pane.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:
-    """Print the table, and in how many tasks no other program needs fewer keys than dogu."""
+    """Print keys and seconds, and in how many tasks no other program needs fewer; what wasn't seen done has a `?`."""
     peers = os.environ.get("DOGU_BENCH_PEERS", "")
-    least = 0
+    least = compared = quickest = 0
     for task, ways in TASKS.items():
         shown: list[str] = []
+        seconds: list[float | None] = []
         for name, way in zip(_NAMES, ways, strict=True):
-            is_tried = bool(way.sign) and (name == "dogu" or bool(peers)) and _is_done(name, way, peers)
-            shown.append(f"{count(way.keys)}{'' if is_tried else '?'}" if way.keys else "no way")
+            is_tried = bool(way.sign) and (name == "dogu" or bool(peers))
+            seconds.append(_seconds(name, way, peers) if is_tried else None)
+            took = f"{seconds[-1]:.1f} s" if seconds[-1] is not None else "?"
+            shown.append(f"{count(way.keys)} {took:>6}" if way.keys else "no way")
         others = [count(way.keys) for way in ways[1:] if way.keys]
         is_least = count(ways[0].keys) <= min(others, default=99)
         least += is_least
-        sys.stdout.write(f"{task:<36} {shown[0]:>6} {shown[1]:>10} {shown[2]:>8}{'' if is_least else '   more'}\n")
+        own, *theirs = seconds
+        if own is not None and any(each is not None for each in theirs):
+            compared += 1
+            quickest += own <= min(each for each in theirs if each is not None)
+        sys.stdout.write(f"{task:<36} {shown[0]:>10} {shown[1]:>10} {shown[2]:>10}{'' if is_least else '   more'}\n")
         sys.stdout.flush()
     sys.stdout.write(f"at most the fewest keys: {least} of {len(TASKS)}\n")
+    sys.stdout.write(f"at most the fewest seconds: {quickest} of {compared} that another was seen to do, too\n")

@@ -85,6 +85,20 @@ def test_a_terminal_that_takes_nothing_holds_up_neither_the_turn_nor_the_end(
         wait_for(lambda: not terminal.child.isalive())
 
 
+@pytest.mark.parametrize("way", ["Ctrl-D", "SIGTERM"])
+def test_what_was_answered_so_far_stays_on_the_screen(terminals: Callable[..., Terminal], way: str):
+    with FakeGemini([Turn(text="The answer began. It never goes on.", pieces=2, pace_s=60)]) as server:
+        terminal = terminals(server)
+        terminal.say("go")
+        terminal.until("The answer began")
+        if way == "Ctrl-D":
+            terminal.send("\x04")
+        else:
+            os.kill(int(terminal.child.pid or 0), signal.SIGTERM)
+        terminal.ended()
+    assert "The answer began" in terminal.text
+
+
 def shell(program: Program, panes: Panes, server: FakeGemini) -> Tmux:
     pane = panes(program, server, command=["bash", "--norc", "-i"], PS1="shell$ ")
     pane.until("shell$")

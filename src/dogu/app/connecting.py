@@ -111,7 +111,7 @@ class SessionConnections:
         kept = say("The key is kept in the system's keyring.") if where == "keyring" else ""
         kept = kept or say("The key is kept in {path}, which only you can read.", path=where)
         saved = await self._remembered({"provider": provider, "baseUrl": "", "name": name})
-        return f"{kept} {saved}"
+        return f"{kept}\n{saved}"
 
     async def aclose(self) -> None:
         """Close the models that were opened here."""

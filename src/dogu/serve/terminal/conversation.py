@@ -312,11 +312,9 @@ class Conversation:
 
     async def _say(self, command: str) -> None:
         """Run a `/` command beside the turn under way."""
-        match await self._talk.slash.run(command):
-            case Said() as answer:
-                self._answer(answer)
-            case _:
-                pass
+        answer = await self._talk.slash.run(command)
+        if isinstance(answer, Said):
+            self._answer(answer)
 
     def _answer(self, said: Said) -> None:
         """Print what a command answered; diffs as diffs are drawn, a draft in the input box."""
@@ -424,6 +422,7 @@ class Conversation:
     def _leave(self) -> None:
         self._inbox.close()
         if self._scope is not None:
+            self.show.end()  # what was said so far stays on the screen
             self._scope.cancel()
 
     def _live(self, columns: int, rows: int) -> list[str]:

@@ -223,6 +223,7 @@ class LiveScreen:
                 await self._draw()
                 group.cancel_scope.cancel()
         finally:
+            doings.leave()
             self._asking.close()
             self._renderer.write_due()
             self._output.close()
@@ -231,7 +232,6 @@ class LiveScreen:
                 descriptor = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(descriptor, sys.stdout.fileno())
                 os.close(descriptor)
-            doings.leave()
 
     async def _draw(self) -> None:
         with suppress(EOFError):  # the terminal's end

@@ -148,9 +148,10 @@ class FrameOutput(Vt100_Output):
             self._loop.remove_writer(self._descriptor)
             self._loop = None
         else:
-            with suppress(RuntimeError):
-                self._loop = asyncio.get_running_loop()
-                self._loop.add_writer(self._descriptor, self._takes_more)
+            with suppress(RuntimeError, OSError):
+                loop = asyncio.get_running_loop()
+                loop.add_writer(self._descriptor, self._takes_more)
+                self._loop = loop
 
     def _takes_more(self) -> None:
         self._write()
@@ -213,6 +214,7 @@ class LiveRenderer(Renderer):
         """Draw a frame: first what is to be printed, then the lower part below it."""
         size = self._frames.get_size()
         size_probes = self._frames.size_probes
+        self._frames.flush()
         if self._frames.is_behind and not is_done:
             self.is_held = True  # until that is written
             return

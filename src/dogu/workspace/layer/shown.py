@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dogu.contract.display import FileDiff, PatchDiff
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.staged import StagedChange
 
@@ -55,7 +55,7 @@ def _summary(changes: Sequence[StagedChange], files: Sequence[StagedChange], dif
         words.append(told("1 folder moved") if moved == 1 else told("{count} folders moved", count=moved))
     if not words and changes:
         words.append(told("only folders changed"))
-    return ", ".join(words)
+    return joined(", ", words)
 
 
 def _diff(change: StagedChange, root: str, left_bytes: int) -> tuple[FileDiff, int]:
