@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
+
+from dogu.version import __version__
 
 TYPE_CHECKING = False  # typing's own costs 8 ms, a third of `dogu --version`
 if TYPE_CHECKING:
@@ -20,8 +23,6 @@ _NO_MEMORY = "There isn't enough memory.\n"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
-    import gc
-
     _open_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     gc.disable()  # `run_async` looks for garbage once the program has started: what that makes is there to stay
@@ -53,8 +54,6 @@ def _say_no_more(_: object) -> None:
 
 def _main(words: list[str]) -> int:
     if words in (["--version"], ["-V"]):
-        from dogu.version import __version__
-
         print(f"dogu {__version__}")
         return 0
     if sorted(words) in (["--json", "--version"], ["--json", "-V"]):
@@ -96,8 +95,6 @@ def _tell_defect(error: Exception, *, is_last: bool = False) -> int:
 def _print_version_as_json() -> int:
     import json
     import platform
-
-    from dogu.version import __version__
 
     version = {
         "name": "dogu",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
 import sys
+from importlib import util
 
 TYPE_CHECKING = False  # typing's own costs 8 ms
 if TYPE_CHECKING:
@@ -14,9 +18,6 @@ _DISTRIBUTION = "dogu-agent"
 def install_command(extra: str) -> str:
     """Return the command that adds an extra to the Python that runs: from the checkout, the file or the repository
     that dogu was installed from, else from the index."""
-    import shlex
-    from importlib import util
-
     source = _source()
     what = f"{_DISTRIBUTION}[{extra}]" + (f" @ {source}" if source else "")
     if util.find_spec("pip") is None:  # as in what uv makes
@@ -26,8 +27,6 @@ def install_command(extra: str) -> str:
 
 def _source() -> str:
     """Return the address that dogu was installed from; '' for the index."""
-    import json
-    import os
     from importlib import metadata
     from pathlib import Path
 

@@ -4,6 +4,7 @@ What each part needs, it gets here through its constructor; nothing below reads 
 The options are here at once; what opens a runtime or an agent is imported when it is used.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dogu.app.options import Door, Options, Start, read_settings
@@ -20,6 +21,4 @@ __all__ = ["Door", "Opened", "Options", "Start", "agent_of", "open_agent", "open
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -9,6 +9,8 @@ from typing import cast
 
 import msgspec
 
+from dogu.agent.session.lines import InUseError, LineFile
+from dogu.agent.session.record import summarize
 from dogu.app.agent import agent_of
 from dogu.app.model_choice import provider_of
 from dogu.app.options import Door, Options, Start, read_settings
@@ -113,8 +115,6 @@ class AcpSessions:
 
 def _refuse_in_use(stored: StoredSession) -> None:
     """Refuse a session that another process has open: resuming it would go on with a copy, under another id."""
-    from dogu.agent.session.lines import InUseError, LineFile
-
     try:
         LineFile(os.path.join(stored.path, RECORD_NAME)).close()
     except InUseError as error:
@@ -128,8 +128,6 @@ def _in_use(session_id: str) -> ToolError:
 
 
 def _row(stored: StoredSession, root: str) -> SessionRow:
-    from dogu.agent.session.record import summarize
-
     folder = root or (stored.facts.roots[0] if stored.facts.roots else "/")
     try:
         summary = summarize(stored.path)

@@ -19,6 +19,7 @@ from dogu.agent.housekeeping import AgentServices
 from dogu.agent.loop import Agent
 from dogu.agent.session.resume import reopen
 from dogu.agent.session_housekeeping import SessionHousekeeping
+from dogu.agent.slash.context import context_commands
 from dogu.agent.subagent import Subagents
 from dogu.app.built_in import SessionServices, add_tools, of_use
 from dogu.app.extending import conversing
@@ -187,8 +188,6 @@ def _keeping_of(base: Foundation, history: History, model: Model, meter: Meter) 
 
 def keeping_commands(housekeeping: SessionHousekeeping, base: Foundation) -> list[SlashCommand]:
     """Make the `/` commands that belong to it."""
-    from dogu.agent.slash.context import context_commands
-
     start, workspace = base.start, base.workspace
     memory = partial(memory_file, start.options, start.settings, workspace.journal)
     return context_commands(housekeeping, memory, workspace.instructions.refresh, workspace.journal.aside)

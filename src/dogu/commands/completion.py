@@ -6,6 +6,8 @@ import sys
 from argparse import Action, ArgumentParser
 from typing import TYPE_CHECKING, Any, cast
 
+import shtab
+
 from dogu.commands.command_line import whole_parser
 from dogu.language import say
 
@@ -30,8 +32,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(_options: Options, space: Namespace) -> int:
     """Print the completion of one shell."""
-    import shtab
-
     parser = whole_parser()
     for action in _actions(parser):
         kind = shtab.DIRECTORY if action.dest in _FOLDERS else shtab.FILE if action.dest in _FILES else None

@@ -14,6 +14,7 @@ import msgspec
 from dogu.contract.content import Blob, Content, Part, Text
 from dogu.language import say
 from dogu.workspace.event_loop import read_ready
+from dogu.workspace.text.media import HEAD_BYTES, sniff
 
 if TYPE_CHECKING:
     from dogu.serve.final_answer import FinalAnswer
@@ -106,8 +107,6 @@ def unreadable_input(error: OSError) -> InputError:
 
 async def pictures_of(paths: Iterable[str]) -> tuple[Blob, ...]:
     """Read the pictures (or PDFs). Raises `InputError`."""
-    from dogu.workspace.text.media import HEAD_BYTES, sniff
-
     pictures: list[Blob] = []
     for path in paths:
         data = await _read(path, _LARGEST_PICTURE_BYTES)

@@ -9,6 +9,7 @@ print(report.passed, report.failed)
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +36,4 @@ def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'dogu.fleet' has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(f"dogu.fleet.{module}"), name)

@@ -8,6 +8,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
 from dogu.agent.budget import usd
 from dogu.fleet.driver import Begun, Ended, FleetEvent, PutBack, Watch
 from dogu.fleet.rows import Row
@@ -89,9 +92,6 @@ def shown(counts: Counts) -> Generator[Watch]:
 
 @contextmanager
 def _bar(tally: Tally) -> Generator[Watch]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
     console = Console(stderr=True)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, refresh_per_second=4) as progress:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 from collections.abc import Collection
@@ -72,8 +74,6 @@ def call_id_of(given: str | None, taken: Collection[str]) -> str:
 
 def _mended(text: str, *, is_whole: bool) -> object | None:
     """Read JSON with a slip that can mean one thing only; None where it could mean two."""
-    import json
-
     lenient = json.JSONDecoder(strict=False)  # takes raw line breaks and tabs within strings
     text = without_fence(text)
     if text in _NONE:
@@ -102,8 +102,6 @@ def _repaired(text: str) -> list[str]:
 
 def _of_python(text: str) -> object | None:
     """Read a dict as Python writes it; None for anything else."""
-    import ast
-
     try:
         value: object = ast.literal_eval(text) if text.startswith("{") else None
         return msgspec.json.decode(msgspec.json.encode(value)) if isinstance(value, dict) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -168,8 +169,6 @@ def unreadable(error: Exception) -> ModelError:
 
 def loosely(raw: bytes) -> object:
     """Read JSON with raw controls, NaN, and characters that aren't whole; None where it is none."""
-    import json
-
     try:
         value: object = json.loads(raw.decode("utf-8-sig", "replace"), strict=False, parse_constant=_no_number)
     except (ValueError, RecursionError):

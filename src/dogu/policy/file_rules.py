@@ -8,6 +8,7 @@ it; what one allows is still refused by the settings' own lists. Above: `decide`
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -220,8 +221,6 @@ class _Call:
     def _parts(self) -> list[str]:
         if not self._is_command:
             return []
-        import shlex
-
         judged = self._judge_text(None, ())
         return [shlex.join(command.words) for command in judged.commands]
 

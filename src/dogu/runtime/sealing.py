@@ -8,6 +8,7 @@ added after the last seal can be cut off by a crash, and is not.
 from __future__ import annotations
 
 import os
+from hashlib import blake2b
 
 import msgspec
 
@@ -53,8 +54,6 @@ def key_of(state_folder: str) -> bytes:
 
 def chained(key: bytes, before: bytes, body: bytes) -> bytes:
     """Return the seal of a piece that follows the one sealed `before`."""
-    from hashlib import blake2b
-
     return blake2b(before + body, digest_size=SEAL_BYTES, key=key).digest()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import tempfile
 import time
 from collections.abc import Sequence
 
@@ -91,8 +92,6 @@ class SessionFolder:
             facts = msgspec.structs.replace(facts, use=self.use)
             self._write(_FACTS, _encoded(facts))
         except OSError as error:
-            import tempfile
-
             self.problem = told(
                 "{path} can't be written ({strerror}): this session's undo ends with the machine's.",
                 path=self.path,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
@@ -161,9 +163,6 @@ def _blocks_of(turn: Turn, number: int, *, thinks: bool) -> list[JsonObject]:
 
 def signature_of(thought: str) -> str:
     """Return the signature that the server gives a thought."""
-    import base64
-    import hashlib
-
     return base64.b64encode(hashlib.sha256(thought.encode()).digest()).decode()
 
 

@@ -36,6 +36,7 @@ from dogu.workspace.process.command import (
     ShellCommand,
     Until,
 )
+from dogu.workspace.sandbox.ladder import UNCONFINED
 
 if TYPE_CHECKING:
     from dogu.workspace.layer.running import CommandLayers
@@ -227,8 +228,6 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
     def _question(
         self, args: RunShellCommandArgs, is_outside: bool, revise: Callable[[str], Confirmation]
     ) -> Confirmation:
-        from dogu.workspace.sandbox.ladder import UNCONFINED
-
         sandbox = self._find_sandbox()
         reach = sandbox.reach if sandbox is not None and not is_outside else UNCONFINED
         directory = self._roots.locate(args.directory or "")

@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 
 import msgspec
 
@@ -46,8 +47,6 @@ class OldFile(msgspec.Struct, frozen=True):
 
     def blocks(self) -> Iterator[bytes]:
         """Read it piece by piece. Raises `ToolError` (STALE) at the end when they aren't the bytes found before."""
-        from hashlib import sha256
-
         digest = sha256()
         for block in blocks_of(self.syscalls, self.descriptor, LARGEST_BYTES + 1):
             digest.update(block)

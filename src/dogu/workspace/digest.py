@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import sha256
 
 
 def digest_of(data: bytes) -> str:
@@ -12,8 +13,6 @@ def digest_of(data: bytes) -> str:
 
 def digest_of_blocks(blocks: Iterable[bytes]) -> str:
     """Return the digest of a content that comes in pieces."""
-    from hashlib import sha256
-
     digest = sha256()
     for block in blocks:
         digest.update(block)

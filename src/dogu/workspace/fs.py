@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -223,8 +224,6 @@ else:
             A lease to read is given only on a file that nobody writes. It is given back at once; whoever opens the file
             in between waits that long, and its signal is one that is ignored. Source: fcntl(2), "Leases".
             """
-            import signal
-
             try:
                 descriptor = os.open(path, os.O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
             except OSError:

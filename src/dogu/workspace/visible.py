@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable
 from functools import cache
 from typing import BinaryIO, TextIO
@@ -164,10 +165,8 @@ def _clause(text: str, places: list[tuple[int, str]], meaning: str) -> str:
 
 
 def _names(characters: Iterable[str]) -> str:
-    from unicodedata import name
-
     distinct = sorted(set(characters))
-    named = [f"U+{ord(one):04X} {name(one, '')}".rstrip() for one in distinct[:_MOST_NAMED]]
+    named = [f"U+{ord(one):04X} {unicodedata.name(one, '')}".rstrip() for one in distinct[:_MOST_NAMED]]
     more = len(distinct) - _MOST_NAMED
     listed = ", ".join(named)
     return told("{names} and {more} other characters", names=listed, more=more) if more > 0 else listed

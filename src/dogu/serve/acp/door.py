@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.abc
+from acp import schema
 from anyio import to_thread
+from pydantic import ValidationError
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.extras import install_command
@@ -99,9 +101,6 @@ class Door:
             await session.close()
 
     async def _handle(self, method: str, params: Any) -> Answer:
-        from acp import schema
-        from pydantic import ValidationError
-
         if method not in self._methods:
             raise RpcError(METHOD_NOT_FOUND, say("There is no method {method} here.", method=method))
         if self._client is None and method != "initialize":
@@ -119,8 +118,6 @@ class Door:
         return await answer(taken)
 
     async def _initialize(self, params: schema.InitializeRequest) -> Answer:
-        from acp import schema
-
         self._client = params.client_capabilities or schema.ClientCapabilities()
         capabilities: Json = {
             "loadSession": True,

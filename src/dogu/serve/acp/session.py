@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 
 from dogu.agent.events import EndReason, PromptGiven, RecordedEvent, Rewound
+from dogu.agent.session.record import read_record
 from dogu.agent.slash import Said, Send
 from dogu.contract.content import Content, Part, Text, parts_of
 from dogu.contract.errors import ToolError
@@ -173,7 +174,6 @@ class AcpSession:
 
     async def play_again(self) -> None:
         """Tell the client all that was said and done in the session."""
-        from dogu.agent.session.record import read_record
 
         def events() -> list[RecordedEvent]:
             return [recorded.event for recorded in read_record(self._parts.record)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -369,8 +370,6 @@ def _is_json(text: str) -> bool:
 
 
 def _is_toml(text: str) -> bool:
-    import tomllib
-
     try:
         tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, RecursionError):

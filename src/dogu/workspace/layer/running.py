@@ -20,6 +20,7 @@ from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.ending import Ending, Settled
 from dogu.workspace.process.command import AskHost, NoLayerError, Processes, ProcessResult, ShellCommand
 from dogu.workspace.process.interactive import check_talk
+from dogu.workspace.sandbox.ladder import Confined
 from dogu.workspace.sandbox.watch import Signature, Watch, changes, fixed_places
 
 if TYPE_CHECKING:
@@ -189,16 +190,12 @@ class CommandRunner:
                 await to_thread.run_sync(watched.__exit__, None, None, None)
 
     def _confined(self, how: How, layers: Layers) -> Confined:
-        from dogu.workspace.sandbox.ladder import Confined
-
         sandbox, environment = self._find_sandbox(), self._environment()
         if sandbox is None:
             return Confined(None, dict(environment))
         return sandbox.confine(self._roots, environment, changes_nothing=how.is_reading, layers=layers.order)
 
     def _surroundings(self, how: How) -> tuple[Confined, dict[str, Signature]]:
-        from dogu.workspace.sandbox.ladder import Confined
-
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots
         before = self._watch.snapshot()
         if sandbox is None or how.is_outside:

@@ -7,6 +7,8 @@ is in `launcher.windows`.
 from __future__ import annotations
 
 import _winapi
+import base64
+import ctypes
 import marshal
 import msvcrt
 import os
@@ -16,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from ctypes import wintypes
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
@@ -94,8 +97,6 @@ def _quoted(word: str) -> str:
 
 
 def _powershell(command: ShellCommand) -> tuple[str, str]:
-    import base64
-
     found = found_program("pwsh.exe", command.environment) or found_program("powershell.exe", command.environment)
     if found is None:
         raise _failed(told("PowerShell isn't here (tools.shell.program is powershell)"))
@@ -263,9 +264,6 @@ def _unnamed_file() -> tuple[str, int]:
 
 
 def _create_file(path: str, access: int, share: int, disposition: int, flags: int) -> int:
-    import ctypes
-    from ctypes import wintypes
-
     create = ctypes.WinDLL("kernel32", use_last_error=True).CreateFileW
     create.restype = wintypes.HANDLE
     handle = create(path, access, share, None, disposition, flags, None)

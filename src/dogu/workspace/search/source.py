@@ -12,6 +12,8 @@ import msgspec
 
 from dogu.workspace import fs, openat
 from dogu.workspace.search.query import LONGEST_LINE_CHARS
+from dogu.workspace.text import decode
+from dogu.workspace.text.detect import detect
 
 _READ = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK | fs.O_NOCTTY
 _LARGEST_DECODED_BYTES = 64 << 20
@@ -50,8 +52,6 @@ class Source(msgspec.Struct):
         return before[before.rfind(b"\n") + 1 :], after.partition(b"\n")[0].removesuffix(b"\r")
 
     def _detect(self) -> None:
-        from dogu.workspace.text.detect import detect
-
         found = detect(_whole(self.descriptor))
         self._codec = found.codec
         if found.codec != "utf-8" and not self.encoding:
@@ -83,8 +83,6 @@ def source_of(path: str, descriptor: int, decode_legacy: bool) -> Source:
     data = _whole(descriptor)
     if not has_mark and _is_utf8(data):
         return Source(path, descriptor)
-    from dogu.workspace.text import decode
-
     decoded = decode(data)
     text = decoded.text.encode("utf-8", "surrogateescape")
     os.close(descriptor)

@@ -23,6 +23,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
+from pydantic_core import from_json
 
 from dogu.language import told
 from dogu.runtime.discovery.mcp.answers import Answering
@@ -104,8 +105,6 @@ def _mended_line(line: bytes) -> bytes:
 
 def mended(text: bytes) -> bytes:
     """Return JSON that any reader can read; what is no JSON at all stays, with its bytes made UTF-8."""
-    from pydantic_core import from_json
-
     if not text.startswith((b"{", b"[", b"\xef\xbb\xbf")):
         return text
     try:
