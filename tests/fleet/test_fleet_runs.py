@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
 
 from dogu.fleet.driver import Report, run
-from dogu.fleet.export import export
+from dogu.fleet.export import export, export_folder
 from dogu.fleet.plan import Plan
 from dogu.fleet.report import page
 from dogu.fleet.rows import Reason, Row
@@ -192,6 +193,35 @@ def test_a_trajectory_has_its_calls_and_what_they_gave(ran: Ran) -> None:
     assert [result["source_call_id"] for result in results] == [steps[1]["tool_calls"][0]["tool_call_id"]]
     assert steps[2]["message"] == "done: write hello"
     assert whole["final_metrics"]["total_steps"] == 3
+
+
+def test_every_trajectory_is_as_harbors_schema_has_it(ran: Ran) -> None:
+    check = Draft202012Validator(msgspec.json.decode(Path(__file__).with_name("atif.schema.json").read_bytes()))
+    for line in exported(ran, "atif").splitlines():
+        whole: dict[str, Any] = msgspec.json.decode(line)
+        check.validate(whole)
+        steps = whole["steps"]
+        assert [step["step_id"] for step in steps] == list(range(1, len(steps) + 1))
+        for step in steps:
+            called = {each["tool_call_id"] for each in step.get("tool_calls", ())}
+            assert {each["source_call_id"] for each in step.get("observation", {"results": ()})["results"]} <= called
+
+
+def test_messages_lie_where_mini_swe_agents_viewer_looks_for_them(ran: Ran, tmp_path: Path) -> None:
+    with Fleet.open(ran.folder) as fleet:
+        export_folder(fleet, str(tmp_path))
+    assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*.traj.json")} == {
+        Path(task_id, f"{task_id}.traj.json") for task_id in ran.rows
+    }
+    whole = msgspec.json.decode((tmp_path / "write" / "write.traj.json").read_bytes())
+    assert [message["role"] for message in whole["messages"]] == ["user", "assistant", "tool", "assistant", "exit"]
+    asked, answered = whole["messages"][1:3]
+    assert asked["extra"]["actions"][0]["file_path"] == "made.txt"
+    assert answered["tool_call_id"] == asked["tool_calls"][0]["id"]
+    assert whole["info"]["submission"] == ran.patch(ran.rows["write"])
+    lost = msgspec.json.decode((tmp_path / "clone" / "clone.traj.json").read_bytes())
+    assert lost["info"]["exit_status"] == "world"
+    assert "nowhere" in lost["messages"][0]["content"]
 
 
 def test_the_page_has_every_task_and_reaches_nothing(ran: Ran) -> None:

@@ -18,7 +18,7 @@ from dogu.fleet import arena
 from dogu.fleet.arena import arena_tasks
 from dogu.fleet.compare import compare
 from dogu.fleet.driver import Driver
-from dogu.fleet.export import FORMATS, export, patch_text
+from dogu.fleet.export import FOLDERS, FORMATS, export, export_folder, patch_text
 from dogu.fleet.local import LocalEngine
 from dogu.fleet.plan import Plan
 from dogu.fleet.progress import row_line, shown
@@ -295,12 +295,17 @@ def _retry(options: Options, space: Namespace) -> int:
 
 def _export(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
-        if not space.output:
+        if space.format in FOLDERS:
+            if not space.output:
+                raise _usage(told("It is a file a task: name a folder for them with --output."))
+            export_folder(fleet, space.output)
+        elif space.output:
+            with open(space.output, "wb") as file:
+                export(fleet, space.format, file.write)
+        else:
             export(fleet, space.format, sys.stdout.buffer.write)
             sys.stdout.buffer.flush()
             return 0
-        with open(space.output, "wb") as file:
-            export(fleet, space.format, file.write)
         sys.stderr.write(say("Written to {name}.", name=space.output) + "\n")
         return 0
 

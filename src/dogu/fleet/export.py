@@ -1,7 +1,8 @@
-"""A fleet's rows for others: JSON lines, CSV, Parquet; SWE-bench's predictions; trajectories as Harbor has them.
+"""A fleet's rows for others: JSON lines, CSV, Parquet; SWE-bench's predictions; trajectories for others' viewers.
 
 SWE-bench: one object a line, `{instance_id, model_name_or_path, model_patch}` (swebench.com, "predictions").
 ATIF (Agent Trajectory Interchange Format) 1.4: Harbor's RFC 0001, `trajectory.json` for each task.
+mini-swe-agent-1.1: the messages of OpenAI's wire, `ID/ID.traj.json` for each task, as its batch leaves them.
 """
 
 from __future__ import annotations
@@ -22,17 +23,20 @@ from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Fleet
 from dogu.language import told
 from dogu.serve.trajectory import trajectory_of
+from dogu.version import __version__
 
 Write = Callable[[bytes], object]
-FORMATS = ("jsonl", "csv", "parquet", "swebench", "atif")
+FOLDERS = ("traj",)
+FORMATS = ("jsonl", "csv", "parquet", "swebench", "atif", *FOLDERS)
 _MOST_PARQUET_ROWS = 10_000
+_ROLES = {"user": "user", "agent": "assistant", "system": "system"}
 _COUNTS = frozenset(
     "attempt requests calls failed_calls check_exit_code files_changed lines_added lines_removed".split()
 )
 
 
 def export(fleet: Fleet, form: str, write: Write) -> None:
-    """Write all rows, in the order of the tasks, in one of `FORMATS`.
+    """Write all rows, in the order of the tasks, in one of `FORMATS` that isn't among `FOLDERS`.
 
     Raises `ToolError` for Parquet where pyarrow isn't installed.
     """
@@ -50,6 +54,15 @@ def export(fleet: Fleet, form: str, write: Write) -> None:
         case _:
             for row in fleet.rows():
                 write(msgspec.json.encode({**msgspec.to_builtins(row), "patch_text": patch_text(fleet, row)}) + b"\n")
+
+
+def export_folder(fleet: Fleet, folder: str) -> None:
+    """Write each task's messages as mini-swe-agent's viewers look for them. Raises OSError."""
+    for row in fleet.rows():
+        place = os.path.join(folder, row.id)
+        os.makedirs(place, exist_ok=True)
+        with open(os.path.join(place, f"{row.id}.traj.json"), "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(messages(fleet, row))))
 
 
 def patch_text(fleet: Fleet, row: Row) -> str:
@@ -157,4 +170,47 @@ def trajectory(fleet: Fleet, row: Row) -> dict[str, Any]:
     folder = fleet.place(row.session) if row.session else ""
     recorded = read_record(folder) if folder and os.path.isdir(folder) else ()
     about = {"task_id": row.id, "passed": row.passed, "reason": str(row.reason)}
-    return trajectory_of(recorded, os.path.basename(row.session) or row.id, row.model, row.cost_usd, about)
+    why = f"{row.reason}: {row.message}"
+    return trajectory_of(recorded, os.path.basename(row.session) or row.id, row.model, row.cost_usd, about, why)
+
+
+def messages(fleet: Fleet, row: Row) -> dict[str, Any]:
+    """Return what a task's agent did as mini-swe-agent's `.traj.json`: a message a step, and one that ends it."""
+    patch = patch_text(fleet, row)
+    status = "Submitted" if row.reason is Reason.DONE else str(row.reason)
+    said = [message for step in trajectory(fleet, row)["steps"] for message in _messages(step)]
+    end = {"role": "exit", "content": row.message or row.text, "extra": {"exit_status": status, "submission": patch}}
+    return {
+        "info": {
+            "model_stats": {"instance_cost": row.cost_usd or 0.0, "api_calls": row.requests},
+            "config": {"agent_type": f"dogu {__version__}", "model": {"model_name": row.model}},
+            "exit_status": status,
+            "submission": patch,
+        },
+        "messages": [*said, end],
+        "trajectory_format": "mini-swe-agent-1.1",
+        "instance_id": row.id,
+    }
+
+
+def _messages(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A step as a message of its own, and one for each of its calls' results."""
+    message: dict[str, Any] = {"role": _ROLES[step["source"]], "content": step["message"]}
+    calls = step.get("tool_calls", ())
+    if calls:
+        message["tool_calls"] = [_function(call) for call in calls]
+    if "reasoning_content" in step:
+        message["reasoning_content"] = step["reasoning_content"]
+    actions = [{**call["arguments"], "tool_call_id": call["tool_call_id"]} for call in calls]
+    yield {**message, "extra": {"timestamp": step["timestamp"], **({"actions": actions} if actions else {})}}
+    for result in step.get("observation", {}).get("results", ()):
+        yield {"role": "tool", "tool_call_id": result["source_call_id"], "content": result["content"]}
+
+
+def _function(call: dict[str, Any]) -> dict[str, Any]:
+    text = msgspec.json.encode(call["arguments"]).decode()
+    return {
+        "id": call["tool_call_id"],
+        "type": "function",
+        "function": {"name": call["function_name"], "arguments": text},
+    }

@@ -25,12 +25,16 @@ def trajectory_of(
     model: str = "",
     cost_usd: float | None = None,
     about: Mapping[str, Any] | None = None,
+    why_empty: str = "nothing was asked",
 ) -> dict[str, Any]:
-    """Return a record's events as a trajectory, ready to be written as JSON; `about` is what else is known of it."""
+    """Return a record's events as a trajectory, ready to be written as JSON; `about` is what else is known of it.
+
+    A trajectory has a step at least: `why_empty` is its words where nothing was done.
+    """
     steps = _Steps(model)
     for event in recorded:
         steps.take(event)
-    steps.end()
+    steps.end(why_empty)
     return {
         "schema_version": _VERSION,
         "session_id": session_id,
@@ -96,10 +100,13 @@ class _Steps:
             case _:
                 pass
 
-    def end(self) -> None:
-        """Close the agent's step that is open."""
+    def end(self, why_empty: str = "") -> None:
+        """Close the agent's step that is open; where there is none at all, say why."""
         results, self._results, self._is_answered = self._results, [], False
         if not (self._text or self._thought or self._calls):
+            if why_empty and not self.steps:
+                self._time = datetime.now(UTC).isoformat(timespec="milliseconds")
+                self._add("system", why_empty)
             return
         more: dict[str, Any] = {"model_name": self._model} if self._model else {}
         more |= {"reasoning_content": self._thought} if self._thought else {}
