@@ -146,7 +146,7 @@ def _check_key_file(options: Options) -> list[Check]:
 def _check_layers(options: Options, settings: Settings) -> Check:
     """Say whether commands run in layers here: then it is known what each of them changed."""
     from dogu.workspace.launcher.layers import holds_renames
-    from dogu.workspace.launcher.renames import can_tell
+    from dogu.workspace.launcher.notices import can_tell
     from dogu.workspace.layer.make import why_none
 
     advice = say("Without layers, undo leaves what changed while a command ran, unless it is told --unsure.")

@@ -5,7 +5,7 @@ Plain data and a protocol: the layer (`sandbox`) makes them, the journal is the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -42,6 +42,18 @@ class StagedChange(msgspec.Struct, frozen=True):
     is_folder: bool = False
 
 
+Stamp = tuple[int, int, int] | tuple[()]
+"""What a path held: mtime and ctime in ns, inode; of a folder only the inode, the times are 0. () is nothing."""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What the kernel says that a command without a layer wrote: by path (absolute, real) what it held before the first
+    time, and the inode that the last time leaves there (0: nothing, -1: a new one); and its moves of folders."""
+
+    paths: Mapping[str, tuple[Stamp, int]]
+    moves: tuple[tuple[str, str], ...] = ()
+
+
 class CommitReport(msgspec.Struct, frozen=True):
     """What became of staged changes: the paths `done`; `conflicts` pair a path left as it is with why.
 
@@ -70,6 +82,7 @@ class CommandChanges(Protocol):
         """
         ...
 
-    def watched(self) -> AbstractContextManager[None]:
-        """Look at the roots before and after: for a command without a layer, whose changes are then only guessed."""
+    def watched(self) -> AbstractContextManager[Callable[[Written | None], None]]:
+        """Look at the roots before and after: for a command without a layer, whose changes are then only guessed, but
+        for what is known to be written by it: that is to be told before the end."""
         ...

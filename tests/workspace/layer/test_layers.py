@@ -12,7 +12,7 @@ from dogu.contract.errors import ToolError
 from dogu.contract.result import ToolResult
 from dogu.tools.run_shell_command import ApprovedCommand, RunShellCommand, RunShellCommandArgs, ShellLimits
 from dogu.workspace.launcher.layers import holds_renames
-from dogu.workspace.launcher.renames import can_tell
+from dogu.workspace.launcher.notices import can_tell
 from dogu.workspace.layer.command import CommandLayers
 from dogu.workspace.layer.make import make
 from dogu.workspace.layer.running import How

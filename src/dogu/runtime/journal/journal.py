@@ -42,7 +42,7 @@ from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
 from dogu.workspace.snapshot.limits import SnapshotLimits
-from dogu.workspace.staged import CommitReport, StagedChange
+from dogu.workspace.staged import CommitReport, StagedChange, Written
 
 
 def _tell_nobody(_paths: Sequence[str]) -> None:
@@ -109,15 +109,16 @@ class Journal:
                 notes += await to_thread.run_sync(self._end)
 
     @contextmanager
-    def watched(self) -> Generator[None]:
+    def watched(self) -> Generator[Callable[[Written | None], None]]:
         """Look at the roots before and after; see `CommandChanges`."""
+        written: list[Written] = []
         with self._lock:
             self._begin_watch()
         try:
-            yield
+            yield lambda known: written.append(known) if known is not None else None
         finally:
             with self._lock:
-                self._end_watch()
+                self._end_watch(written[-1] if written else None)
 
     def commit(
         self, changes: Sequence[StagedChange], began_ns: int, *, force: Collection[str] = (), beside: str = ""
@@ -379,10 +380,10 @@ class Journal:
             notes, self._notes = [*dict.fromkeys(self._notes)], []
             return notes
 
-    def _end_watch(self) -> None:
+    def _end_watch(self, written: Written | None = None) -> None:
         try:
             if self._now is not None and self._now.kind == "look":
-                self._note_seen(None)
+                self._note_seen(None, written)
                 self._now = msgspec.structs.replace(self._now, kind="changes")
         except OSError as error:
             self._now = None  # the call is done and its result counts; what it did is found out about by `recover`
@@ -394,7 +395,7 @@ class Journal:
                 )
             )
 
-    def _note_seen(self, since: int | None) -> None:
+    def _note_seen(self, since: int | None, written: Written | None = None) -> None:
         """Put into the log what this call did behind our back; `since` where a dead process left off."""
         number = self._now.number if self._now else 0
         try:
@@ -407,7 +408,7 @@ class Journal:
         self._catch_up()
         noted = self._known.calls.get(number)
         already = {change.path: change.after for change in noted.changes} if noted else {}
-        changes, contents = self._watch.as_records(seen, already, self._is_inside, self.kept)
+        changes, contents = self._watch.as_records(seen, already, self._is_inside, self.kept, written)
         if changes:
             lost = any(each.before.kind == "file" and each.before.where < 0 for each in changes)
             notes = self._watch.notes if lost else ()

@@ -26,6 +26,7 @@ from dogu.workspace.snapshot.rows import BY_LINK
 if TYPE_CHECKING:
     from dogu.workspace.snapshot.limits import SnapshotLimits
     from dogu.workspace.snapshot.trees import SnapshotRow, TreeChange, TreeSnapshots
+    from dogu.workspace.staged import Stamp, Written
 
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
@@ -122,18 +123,24 @@ class ChangeWatch:
         return [*self._roots, *repositories(self._roots)]
 
     def as_records(
-        self, changes: Sequence[TreeChange], already: Mapping[str, State], is_inside: Callable[[str], bool], kept: Kept
+        self,
+        changes: Sequence[TreeChange],
+        already: Mapping[str, State],
+        is_inside: Callable[[str], bool],
+        kept: Kept,
+        written: Written | None = None,
     ) -> tuple[list[ChangeRecord], list[bytes]]:
         """Return the changes as records, with the contents their `before` states count from.
 
-        Who made them isn't known, and the records say so. `already` are the states in which our own tools left paths
-        within the same call: those were noted as they were written. `is_inside` tells whether a path is in a root.
-        Large objects of git's go to `kept`.
+        Who made them isn't known, and the records say so, but of what is known as `written` by the command. `already`
+        are the states in which our own tools left paths within the same call: those were noted as they were written.
+        `is_inside` tells whether a path is in a root. Large objects of git's go to `kept`.
         """
         records: list[ChangeRecord] = []
         contents: list[bytes] = []
         size = 0
         names = self._names(changes)
+        authorship = _Authorship(written, changes) if written is not None else None
         for change in changes:
             before, after = self._state(change.before), self._state(change.after)
             if change.path in already:
@@ -150,7 +157,8 @@ class ChangeWatch:
                 _with_peers(*each, change.path, names) for each in ((before, change.before), (after, change.after))
             )
             outside = not is_inside(change.path)
-            records.append(ChangeRecord(os.fsencode(change.path), before, after, outside, is_unsure=True))
+            is_unsure = authorship is None or not authorship.covers(change)
+            records.append(ChangeRecord(os.fsencode(change.path), before, after, outside, is_unsure=is_unsure))
         return records, contents
 
     def discard(self) -> None:
@@ -207,6 +215,51 @@ class ChangeWatch:
             data = self._content(row)
             digest = digest_by_stamp(row.stamp[2], row.size, row.stamp[0]) if data is None else digest_of(data)
         return msgspec.structs.replace(known, digest=digest)
+
+
+class _Authorship:
+    """Tells which changes a command made: those that it is known to have written, of what the look before it saw, to
+    what the look after it sees. Anything between that isn't its own leaves another stamp or inode, but for another's
+    write into a file that the command has open as well."""
+
+    def __init__(self, written: Written, changes: Sequence[TreeChange]) -> None:
+        self._paths = written.paths
+        self._moves = [(os.path.join(old, ""), os.path.join(new, "")) for old, new in written.moves]
+        self._first = {stamp for stamp, _ in written.paths.values()}
+        self._before = {_stamp(change.before) for change in changes}
+        self._after = {_stamp(change.after) for change in changes}
+
+    def covers(self, change: TreeChange) -> bool:
+        """Whether this change is the command's."""
+        names = self._names(change.path)
+        known = [self._paths[name] for name in names if name in self._paths]
+        is_moved = len(names) > 1
+        if change.before is not None:
+            stamp = _stamp(change.before)
+            own = self._paths.get(change.path)
+            is_from_before = stamp == own[0] if own and own[0] else stamp in self._first or stamp in self._after
+        else:
+            came = {_stamp(change.after), *(first for first, _ in known)} & self._before
+            is_from_before = any(not first for first, _ in known) or (is_moved and bool(came))
+        if change.after is None:
+            is_left = any(change.path.startswith(old) for old, _ in self._moves)
+            return is_from_before and (is_left or any(inode == 0 for _, inode in known[:1]))
+        is_now = any(inode in (-1, change.after.stamp[2]) for _, inode in known)
+        return is_from_before and (is_now or (is_moved and _stamp(change.after) in self._before))
+
+    def _names(self, path: str) -> list[str]:
+        """Return a path and those that it had before, as folders above it were moved."""
+        names = [path]
+        for old, new in reversed(self._moves):
+            if names[-1].startswith(new):
+                names.append(old + names[-1][len(new) :])
+        return names
+
+
+def _stamp(row: SnapshotRow | None) -> Stamp:
+    if row is None:
+        return ()
+    return (0, 0, row.stamp[2]) if row.kind == "folder" else row.stamp
 
 
 def _with_peers(state: State, row: SnapshotRow | None, path: str, names: Mapping[int, Sequence[str]]) -> State:

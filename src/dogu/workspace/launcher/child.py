@@ -30,13 +30,8 @@ def become(
         if os.fstat(directory).st_nlink == 0:
             raise FileNotFoundError(2, "deleted")
         if order.get("confinement") and order["confinement"].get("layers"):
-            from dogu.workspace.launcher.layers import enter
-
             step = "layer"
-            from dogu.workspace.launcher.renames import tell
-
-            directory = enter(order["confinement"]["layers"], directory)
-            tell(order["renames"])
+            directory = _enter_layers(order, directory)
             step = "directory"
         os.fchdir(directory)
         step = "streams"
@@ -55,11 +50,29 @@ def become(
             apply(order["confinement"])
         _reset_signals(is_deaf_to_keys=order.get("is_deaf_to_keys", False))
         step = "exec"
+        _tell_writes(order)
         _execute(order["argv"], order["environment"])
     except (OSError, ValueError, ImportError) as error:
         os.write(complaints, f"{getattr(error, 'errno', 0) or 0} {step}".encode())
     finally:
         os._exit(127)
+
+
+def _enter_layers(order: dict[str, Any], directory: int) -> int:
+    from dogu.workspace.launcher.layers import enter
+    from dogu.workspace.launcher.renames import tell_renames
+
+    directory = enter(order["confinement"]["layers"], directory)
+    tell_renames(order["told_to"])
+    return directory
+
+
+def _tell_writes(order: dict[str, Any]) -> None:
+    """Last of all: the supervisor answers when the command runs, so that writing anything here would wait for ever."""
+    if order.get("watched"):
+        from dogu.workspace.launcher.writes import tell_writes
+
+        tell_writes(order["told_to"])
 
 
 def _limit(order: dict[str, Any]) -> None:

@@ -12,181 +12,73 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import select
 import socket
 import stat
 import struct
 from contextlib import suppress
 from typing import NamedTuple
 
-from dogu.workspace.launcher.landlock import no_new_privileges
 from dogu.workspace.launcher.layers import holds_renames
+from dogu.workspace.launcher.notices import Notice, Notices, can_tell, path_of, tell
 from dogu.workspace.launcher.seccomp import telling
 
-_CALLS = {"x86_64": (317, 316, (82, 264, 316)), "aarch64": (277, 276, (-1, 38, 276))}  # seccomp, renameat2, told ones
+_CALLS = {"x86_64": (82, 264, 316), "aarch64": (-1, 38, 276)}  # rename, renameat, renameat2
 _OPENAT2 = 437
-_SET_FILTER, _NEW_LISTENER, _WAIT_KILLABLE = 1, 1 << 3, 1 << 5
-_RECEIVE, _SEND, _STILL_WAITS = 0xC0502100, 0xC0182101, 0x40082102
-_NOTE, _REPLY = "=QIIiIQ6Q", "=QqiI"
-_CONTINUE = 1
-_HERE = -100
 _IN_ROOT = 0x10
 _NO_REPLACE = 1
-_MOST_AT_ONCE = 200  # until others are heard again
 _MOST_ENTRIES = 100_000
 _MOST_BYTES = 4 << 30
 _SPARE_BYTES = 256 << 20
-_PATH_BYTES = 4096
-_ON_LINUX = hasattr(os, "O_PATH")  # elsewhere this is imported too, and asked for no more than `can_tell`
+_ON_LINUX = hasattr(os, "O_PATH")  # elsewhere this is imported too, and asked for nothing
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if _ON_LINUX else 0
 _PLACE = os.O_PATH | os.O_CLOEXEC if _ON_LINUX else 0
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("lines", ctypes.c_char_p))
+def tell_renames(to: socket.socket) -> None:
+    """Have renames told where the kernel wouldn't do them all; see `notices.tell`."""
+    if not holds_renames() and can_tell():
+        machine = os.uname().machine
+        tell(to, telling(machine, [number for number in _CALLS[machine] if number >= 0]))
 
 
-class _Request(NamedTuple):
-    """A rename as a process asks for it; paths are relative to the folders' descriptors, as in renameat2(2)."""
-
-    pid: int
-    old_folder: int
-    old: int
-    new_folder: int
-    new: int
-    flags: int
-
-
-def can_tell() -> bool:
-    """Whether this kernel tells renames."""
-    try:
-        with open("/proc/sys/kernel/seccomp/actions_avail", encoding="ascii") as actions:
-            return os.uname().machine in _CALLS and "user_notif" in actions.read().split()
-    except OSError:
-        return False
-
-
-def tell(to: socket.socket) -> None:
-    """Have the renames of this process, and of what it starts, told to whoever is at the other end, where needed.
-
-    Between fork and exec. Where the kernel refuses, nothing is told.
-    """
-    if holds_renames() or not can_tell():
-        return
-    no_new_privileges()
-    machine = os.uname().machine
-    number, _, told = _CALLS[machine]
-    lines = telling(machine, [each for each in told if each >= 0])
-    program = _Program(len(lines) // 8, lines)
-    libc = ctypes.CDLL(None, use_errno=True)
-    for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
-        listener = libc.syscall(number, _SET_FILTER, flags, ctypes.byref(program))
-        if listener >= 0:
-            socket.send_fds(to, [b"."], [listener])
-            os.close(listener)
-            return
-
-
-class Renames:
-    """The supervisor's end: `listener` is readable where a rename waits, -1 where none is told. `refused`: one could
-    not be done. `far` is the command's end until it is started."""
+class Renames(Notices):
+    """Does renames of folders in the kernel's stead. `refused`: one could not be done."""
 
     def __init__(self) -> None:
-        self._near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listener = -1
+        super().__init__()
         self.refused = False
-        import fcntl  # which Windows, where this module is read too, doesn't have
+        self._told = _CALLS[os.uname().machine]
 
-        self._control = fcntl.ioctl
-        self._libc = ctypes.CDLL(None, use_errno=True)
-        self._rename = _CALLS[os.uname().machine][1]
-        self._told = _CALLS[os.uname().machine][2]
-
-    def started(self) -> None:
-        """Take over the listener, if there is one."""
-        self.far.close()
-        _, descriptors, _, _ = socket.recv_fds(self._near, 1, 1)
-        self._near.close()
-        self.listener = descriptors[0] if descriptors else -1
-
-    def answer(self) -> bool:
-        """Answer those that wait, and what follows at once; False when nobody is left who could ask."""
-        poller = select.poll()
-        poller.register(self.listener, select.POLLIN)
-        for _ in range(_MOST_AT_ONCE):
-            if not self._answer_one():
-                return False
-            if not any(event & select.POLLIN for _, event in poller.poll(1)):
-                break
-        return True
-
-    def _answer_one(self) -> bool:
-        note = bytearray(struct.calcsize(_NOTE))
-        try:
-            self._control(self.listener, _RECEIVE, note)
-        except OSError as error:
-            return error.errno in (errno.ENOENT, errno.EINTR)  # who asked is gone
-        ident, pid, _, number, _, _, *words = struct.unpack(_NOTE, note)
-        try:
-            result = self._done(self._request(pid, number, words), ident)
-        except OSError:
-            result = None
-        flags = _CONTINUE if result is None else 0
-        with suppress(OSError):
-            self._control(self.listener, _SEND, bytearray(struct.pack(_REPLY, ident, 0, -(result or 0), flags)))
-        return True
-
-    def close(self) -> None:
-        """Answer nobody any more."""
-        os.close(self.listener)
-        self.listener = -1
-
-    def _request(self, pid: int, number: int, words: list[int]) -> _Request:
-        if number == self._told[0]:
-            return _Request(pid, _HERE, words[0], _HERE, words[1], 0)
-        flags = words[4] & 0xFFFFFFFF if number == self._told[2] else 0
-        old, new = (ctypes.c_int(word & 0xFFFFFFFF).value for word in (words[0], words[2]))
-        return _Request(pid, old, words[1], new, words[3], flags)
-
-    def _done(self, request: _Request, ident: int) -> int | None:
-        """Rename a folder and return the error's number, 0 for none; None where the kernel is to do it."""
+    def decide(self, notice: Notice) -> int | None:
+        """Rename a folder; anything else is the kernel's."""
         opened: list[int] = []
+        is_plain = notice.number == self._told[0]
+        flags = notice.words[4] & 0xFFFFFFFF if notice.number == self._told[2] else 0
         try:
-            old_place, old = self._place(request.pid, request.old_folder, request.old, opened)
+            old_place, old = self._place(notice.pid, path_of(notice, *((None, 0) if is_plain else (0, 1))), opened)
             status = os.stat(old, dir_fd=old_place, follow_symlinks=False)
             if not stat.S_ISDIR(status.st_mode):
                 return None
-            new_place, new = self._place(request.pid, request.new_folder, request.new, opened)
-            if not self._still_waits(ident):  # else its number may be another process's by now, and the names as well
+            new_place, new = self._place(notice.pid, path_of(notice, *((None, 1) if is_plain else (2, 3))), opened)
+            if not self.still_waits(notice):  # else the names may be another process's as well
                 return None
-            number = self._by_kernel(old_place, old, new_place, new, request.flags)
+            number = self._by_kernel(old_place, old, new_place, new, flags)
             if number != errno.EXDEV or os.fstat(old_place).st_dev != os.fstat(new_place).st_dev:
                 return number
-            if not request.flags & ~_NO_REPLACE:
-                number = _by_pieces(old_place, old, new_place, new, request.flags)
+            if not flags & ~_NO_REPLACE:
+                number = _by_pieces(old_place, old, new_place, new, flags)
             self.refused = self.refused or number == errno.EXDEV
             return number
         finally:
             for descriptor in opened:
                 os.close(descriptor)
 
-    def _still_waits(self, ident: int) -> bool:
-        try:
-            self._control(self.listener, _STILL_WAITS, struct.pack("=Q", ident))
-        except OSError:
-            return False
-        return True
-
     def _by_kernel(self, old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
-        done = self._libc.syscall(self._rename, old_place, old, new_place, new, flags)
+        done = self._libc.syscall(self._told[2], old_place, old, new_place, new, flags)
         return 0 if done == 0 else ctypes.get_errno()
 
-    def _place(self, pid: int, folder: int, pointer: int, opened: list[int]) -> tuple[int, bytes]:
+    def _place(self, pid: int, path: bytes, opened: list[int]) -> tuple[int, bytes]:
         """Return the folder that a name lies in, as the process sees it, and the name."""
-        path = _text(pid, pointer)
-        if not path.startswith(b"/"):
-            link = f"/proc/{pid}/cwd" if folder == _HERE else f"/proc/{pid}/fd/{folder}"
-            path = os.readlink(os.fsencode(link)) + b"/" + path
         above, _, name = path.rstrip(b"/").rpartition(b"/")
         if name in (b"", b".", b".."):
             raise OSError(errno.EINVAL, "name")
@@ -198,21 +90,6 @@ class Renames:
             raise OSError(ctypes.get_errno(), "place")
         opened.append(place)
         return place, name
-
-
-def _text(pid: int, pointer: int) -> bytes:
-    """Read a string of another process."""
-    memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        data = os.pread(memory, _PATH_BYTES - pointer % _PATH_BYTES, pointer)
-        if b"\0" not in data:
-            data += os.pread(memory, _PATH_BYTES, pointer + len(data))
-    finally:
-        os.close(memory)
-    text, end, _ = data.partition(b"\0")
-    if not end:
-        raise OSError(errno.ENAMETOOLONG, "path")
-    return text
 
 
 class _Entry(NamedTuple):

@@ -118,12 +118,18 @@ def program(machine: str, families: tuple[int, ...]) -> bytes:
     return b"".join([*lines, _line(_RETURN, _ALLOW)])
 
 
-def telling(machine: str, numbers: Sequence[int]) -> bytes:
-    """Return a filter, as `program` does, that tells these calls to who listens and lets all others be."""
+def telling(machine: str, numbers: Sequence[int], flagged: Sequence[tuple[int, int, int]] = ()) -> bytes:
+    """Return a filter, as `program` does, that tells these calls to who listens and lets all others be.
+
+    `flagged` are calls that are told if an argument has any of some bits: number, place of the argument, bits.
+    """
     _, arch = _MACHINES[machine]
     lines = [_line(_LOAD, _ARCH), _line(_EQUAL, arch, 1, 0), _line(_RETURN, _ALLOW), _line(_LOAD, _NUMBER)]
     for number in numbers:
         lines += [_line(_EQUAL, number, 0, 1), _line(_RETURN, _TELL)]
+    for number, argument, bits in flagged:
+        checks = [_line(_ANY_BIT, bits, 0, 1), _line(_RETURN, _TELL)]
+        lines += _on_argument(number, _FIRST + argument * (_SECOND - _FIRST), checks)
     return b"".join([*lines, _line(_RETURN, _ALLOW)])
 
 

@@ -25,7 +25,9 @@ from dogu.workspace.launcher.ring import OutputRing
 from dogu.workspace.launcher.terminal import Terminal
 
 if TYPE_CHECKING:
+    from dogu.workspace.launcher.notices import Notices
     from dogu.workspace.launcher.renames import Renames
+    from dogu.workspace.launcher.writes import Writes
 
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
 LINGER_S = 0.2  # what the foreground's end leaves to late writers
@@ -57,6 +59,7 @@ class Supervisor:
         self._draws = False
         self._inside: Inside | None = None
         self._renames: Renames | None = None
+        self._writes: Writes | None = None
         self._poller = select.poll()
         self._pid = self._command_pid = 0
         self._status: int | None = None
@@ -87,8 +90,8 @@ class Supervisor:
             self._flush_outbox(wait=True)
             return
         inside = (self._inside.near,) if self._inside else ()
-        renames = (self._renames.listener,) if self._renames and self._renames.listener >= 0 else ()
-        for descriptor in (wake_read, self._control.fileno(), *self._pipes, *inside, *renames):
+        notices = (self._notices.listener,) if self._notices and self._notices.listener >= 0 else ()
+        for descriptor in (wake_read, self._control.fileno(), *self._pipes, *inside, *notices):
             self._poller.register(descriptor, select.POLLIN)
         while self._phase != "over":
             for descriptor, event in self._poller.poll(self._wait_ms()):
@@ -105,8 +108,8 @@ class Supervisor:
         self._flush_outbox(wait=True)
 
     def _hear(self, descriptor: int, event: int) -> None:
-        if self._renames and descriptor == self._renames.listener:
-            self._answer(self._renames, event)
+        if self._notices and descriptor == self._notices.listener:
+            self._answer(self._notices, event)
         elif descriptor in self._pipes:
             self._take(descriptor)
         elif self._inside and descriptor == self._inside.near:
@@ -114,10 +117,14 @@ class Supervisor:
         else:
             self._listen()
 
-    def _answer(self, renames: Renames, event: int) -> None:
-        if not (event & select.POLLIN and renames.answer()):
-            self._poller.unregister(renames.listener)
-            renames.close()
+    @property
+    def _notices(self) -> Notices | None:
+        return self._renames or self._writes
+
+    def _answer(self, notices: Notices, event: int) -> None:
+        if not (event & select.POLLIN and notices.answer()):
+            self._poller.unregister(notices.listener)
+            notices.close()
 
     def _start(self) -> bool:
         out_write, err_write = self._outputs()
@@ -145,8 +152,8 @@ class Supervisor:
             number, _, step = complaint.decode().partition(" ")
             self._tell("failed", errno=int(number), step=step)
             return False
-        if self._renames:
-            self._renames.started()
+        if self._notices:
+            self._notices.started()
         if self._has_own_streams:
             self._tell("running")
         return True
@@ -159,7 +166,12 @@ class Supervisor:
             from dogu.workspace.launcher.renames import Renames
 
             self._renames = Renames()
-            self._order["renames"] = self._renames.far
+        elif self._order.get("watched"):
+            from dogu.workspace.launcher.writes import Writes
+
+            self._writes = Writes(self._order["watched"])
+        if self._notices:
+            self._order["told_to"] = self._notices.far
 
     def _outputs(self) -> tuple[int, int]:
         """Return what the command writes to, standard output and standard error."""
@@ -374,6 +386,9 @@ class Supervisor:
         """Tell the end: of the foreground the first time, of the last background process the second."""
         self._drain()
         self._send_live(self._next_live)
+        if self._writes and not self._told:
+            for part in self._writes.take():
+                self._tell("written", **part)
         self._tell("ended" if self._told else "done", moved=moved, **self._state())
         self._told = True
         self._phase = "over" if is_alone else then

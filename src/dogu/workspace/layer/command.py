@@ -9,14 +9,14 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from glob import escape as glob_escape
 from glob import glob
 
 from dogu.workspace.held import head_of, held, untold
 from dogu.workspace.launcher.layers import holds_renames
-from dogu.workspace.launcher.renames import can_tell
+from dogu.workspace.launcher.notices import can_tell
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.ending import Ending
 from dogu.workspace.layer.make import Layer, Layers, clear_dead, make, shared_place
@@ -24,7 +24,7 @@ from dogu.workspace.layer.merging import Merged
 from dogu.workspace.process.jobs import Jobs
 from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.sandbox.work import repositories
-from dogu.workspace.staged import CommandChanges, CommitReport, StagedChange
+from dogu.workspace.staged import CommandChanges, CommitReport, StagedChange, Written
 
 # What goes on after its command has ended must see others' changes, and they its: `&` alone, and what starts daemons.
 _GOES_ON = re.compile(
@@ -96,8 +96,8 @@ class CommandLayers:
         self.can = False
         layers.remove()
 
-    def watched(self) -> AbstractContextManager[None]:
-        """Look at the roots before and after, for a command without layers."""
+    def watched(self) -> AbstractContextManager[Callable[[Written | None], None]]:
+        """Look at the roots before and after, for a command without layers; see `CommandChanges.watched`."""
         return self._changes.watched()
 
     def keep(self, layers: Layers, changes: Sequence[StagedChange], force: Collection[str] = ()) -> CommitReport:

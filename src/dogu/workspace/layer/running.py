@@ -17,11 +17,15 @@ from dogu.contract.confirmation import CallContext
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
 from dogu.workspace.launcher.layers import holds_renames
+from dogu.workspace.launcher.notices import can_tell
 from dogu.workspace.layer.ending import Ending, Settled
 from dogu.workspace.process.command import AskHost, NoLayerError, Processes, ProcessResult, ShellCommand
 from dogu.workspace.process.interactive import check_talk
 from dogu.workspace.sandbox.ladder import Confined
 from dogu.workspace.sandbox.watch import Signature, Watch, changes, fixed_places
+from dogu.workspace.sandbox.work import repositories
+from dogu.workspace.staged import Written
+from dogu.workspace.system import is_root
 
 if TYPE_CHECKING:
     from dogu.workspace.layer.command import CommandLayers
@@ -169,22 +173,25 @@ class CommandRunner:
             message = told("Not run: what it changes can't be held back here, to be shown before it is kept.")
             raise ToolError(ErrorKind.REFUSED, message)
         confined, before = await to_thread.run_sync(self._surroundings, how)
-        async with self._looking():
+        async with self._looking() as tell_written:
+            if can_tell() and (confined.order is not None or is_root()):  # which costs the right to gain privileges
+                command = msgspec.structs.replace(command, watched=(*self._roots, *repositories(self._roots)))
             result = await self._processes.run(_confine(command, confined), context.report)
+            tell_written(result.written)
         put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
         why = self._layers.goes_without(command.text) if self._layers is not None else ""
         return result, Settled((why,) if why else (), put_back=tuple(put_back), runs_later=tuple(changed))
 
     @asynccontextmanager
-    async def _looking(self) -> AsyncGenerator[None]:
+    async def _looking(self) -> AsyncGenerator[Callable[[Written | None], None]]:
         """Have the roots looked at before and after, where that is nobody else's to do."""
         if self._layers is None:
-            yield
+            yield lambda _: None
             return
         watched = self._layers.watched()
-        await to_thread.run_sync(watched.__enter__)
+        tell_written = await to_thread.run_sync(watched.__enter__)
         try:
-            yield
+            yield tell_written
         finally:
             with CancelScope(shield=True):
                 await to_thread.run_sync(watched.__exit__, None, None, None)

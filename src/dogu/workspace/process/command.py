@@ -9,6 +9,7 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.workspace import system
+from dogu.workspace.staged import Written
 
 IDLE_TIMEOUT_S = 300.0
 KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
@@ -50,6 +51,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     hosts that a confinement with a list of them doesn't name. With `has_terminal` it runs in a pseudo-terminal. With
     `until` it is waited for no longer than that, and goes on in the background; so does one past its `timeout_s` that
     `is_released_in_time`. `is_contained`: nothing of it can leave its confinement.
+    What it writes beneath the folders `watched` (absolute, real) is noted, where the kernel tells it.
     """
 
     text: str
@@ -68,6 +70,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     until: Until | None = None
     is_released_in_time: bool = False
     is_contained: bool = False
+    watched: tuple[str, ...] = ()
     shell: str = DEFAULT_SHELL
 
     @property
@@ -83,7 +86,7 @@ class ProcessResult(msgspec.Struct, frozen=True):
     was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
     `refused_hosts` were asked for while it ran and aren't among those it may reach. `moved` says why it goes on in the
     background: `asked` by the user, `timeout`, or its wait was over: `matched`, `quiet`, `waited`. `refused_rename`: it
-    wanted to rename a folder, which its layer couldn't do.
+    wanted to rename a folder, which its layer couldn't do. `written` is what it is known to have written until then.
     """
 
     stdout: str
@@ -101,6 +104,7 @@ class ProcessResult(msgspec.Struct, frozen=True):
     refused_hosts: tuple[str, ...] = ()
     refused_rename: bool = False
     moved: str = ""
+    written: Written | None = None
 
 
 Report = Callable[[str], None]

@@ -67,5 +67,6 @@ def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
         "terminal": (ROWS, COLUMNS) if command.has_terminal else None,
         "is_deaf_to_keys": bool(heeding),
         "is_released_in_time": command.is_released_in_time,
+        "watched": [os.fsencode(root) for root in command.watched],
         "confinement": dict(command.confinement) if command.confinement else None,
     }

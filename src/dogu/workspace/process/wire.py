@@ -21,12 +21,14 @@ from dogu.workspace.launcher.descriptors import KEYS, SOCKET_NUMBER
 from dogu.workspace.launcher.job_folder import STREAMS
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.os_errors import explain, limit_words
+from dogu.workspace.staged import Written
 from dogu.workspace.system import IS_LINUX, IS_WINDOWS, few_files_may_be_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from dogu.workspace.sandbox.proxy import HostProxy, HostRequest
+    from dogu.workspace.staged import Stamp
 
 _SAYING_TAKES_S = 5.0
 _TYPED_BYTES = 32 * 1024
@@ -56,6 +58,8 @@ class SupervisorLine:
         self.pid = 0
         self.code_page = 0
         self.is_settled = False
+        self._written: dict[str, tuple[Stamp, int]] = {}
+        self._moves: list[tuple[str, str]] = []
 
     async def next_event(self) -> tuple[str, dict[str, Any]]:
         """Wait for the supervisor's next word: its name and its facts. Raises `SupervisorGoneError` after the last."""
@@ -79,9 +83,17 @@ class SupervisorLine:
             raise SupervisorGoneError
         event, facts = marshal.loads(packet)
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
+        if event == "written":
+            self._written.update((os.fsdecode(path), (stamp, now)) for path, stamp, now in facts["paths"])
+            self._moves += [(os.fsdecode(old), os.fsdecode(new)) for old, new in facts["moves"]]
         self._total_bytes = facts.get("bytes", self._total_bytes)
         self.code_page = facts.get("code_page", 0)
         return event, facts
+
+    @property
+    def written(self) -> Written:
+        """What the command is known to have written."""
+        return Written(self._written, tuple(self._moves))
 
     def say(self, word: bytes) -> None:
         """Tell the supervisor something; one that is gone doesn't hear it."""

@@ -1,0 +1,161 @@
+"""System calls of a command that wait until its supervisor has heard of them: seccomp's user notification.
+
+What is told is a subclass's: `renames`, `writes`. A command has one of them at most, since the kernel lets nobody
+listen twice. Standard library only.
+Source: seccomp_unotify(2).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import socket
+import struct
+from contextlib import suppress
+from typing import NamedTuple
+
+from dogu.workspace.launcher.landlock import no_new_privileges
+from dogu.workspace.system import IS_LINUX
+
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SET_FILTER, _NEW_LISTENER, _WAIT_KILLABLE = 1, 1 << 3, 1 << 5
+_RECEIVE, _SEND, _STILL_WAITS = 0xC0502100, 0xC0182101, 0x40082102
+_NOTICE, _REPLY = "=QIIiIQ6Q", "=QqiI"
+_CONTINUE = 1
+_HERE = -100
+_MOST_AT_ONCE = 200  # until others are heard again
+_PATH_BYTES = 4096
+
+
+class Notice(NamedTuple):
+    """A call that waits: who makes it, which it is, and its six arguments."""
+
+    ident: int
+    pid: int
+    number: int
+    words: tuple[int, ...]
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("lines", ctypes.c_char_p))
+
+
+def can_tell() -> bool:
+    """Whether this kernel tells calls."""
+    try:
+        with open("/proc/sys/kernel/seccomp/actions_avail", encoding="ascii") as actions:
+            return IS_LINUX and os.uname().machine in _SECCOMP and "user_notif" in actions.read().split()
+    except OSError:
+        return False
+
+
+def tell(to: socket.socket, lines: bytes) -> None:
+    """Have the calls that a filter (`seccomp.telling`) names told to whoever is at the other end.
+
+    For this process and what it starts; between fork and exec. Where the kernel refuses, nothing is told.
+    """
+    no_new_privileges()
+    program = _Program(len(lines) // 8, lines)
+    libc = ctypes.CDLL(None, use_errno=True)
+    for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
+        listener = libc.syscall(_SECCOMP[os.uname().machine], _SET_FILTER, flags, ctypes.byref(program))
+        if listener >= 0:
+            socket.send_fds(to, [b"."], [listener])
+            os.close(listener)
+            return
+
+
+class Notices:
+    """The supervisor's end: `listener` is readable where a call waits, -1 where none is told. `far` is the command's
+    end until it is started."""
+
+    def __init__(self) -> None:
+        self._near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener = -1
+        import fcntl  # which Windows, where this module is read too, doesn't have
+
+        self._control = fcntl.ioctl
+        self._libc = ctypes.CDLL(None, use_errno=True)
+
+    def started(self) -> None:
+        """Take over the listener, if there is one."""
+        self.far.close()
+        _, descriptors, _, _ = socket.recv_fds(self._near, 1, 1)
+        self._near.close()
+        self.listener = descriptors[0] if descriptors else -1
+
+    def answer(self) -> bool:
+        """Answer those that wait, and what follows at once; False when nobody is left who could ask."""
+        poller = select.poll()
+        poller.register(self.listener, select.POLLIN)
+        for _ in range(_MOST_AT_ONCE):
+            if not self._answer_one():
+                return False
+            if not any(event & select.POLLIN for _, event in poller.poll(1)):
+                break
+        return True
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        os.close(self.listener)
+        self.listener = -1
+
+    def decide(self, notice: Notice) -> int | None:
+        """Return the number of the error that the caller gets, 0 for success; None: the kernel is to do it."""
+        raise NotImplementedError
+
+    def _answer_one(self) -> bool:
+        received = bytearray(struct.calcsize(_NOTICE))
+        try:
+            self._control(self.listener, _RECEIVE, received)
+        except OSError as error:
+            return error.errno in (errno.ENOENT, errno.EINTR)  # who asked is gone
+        ident, pid, _, number, _, _, *words = struct.unpack(_NOTICE, received)
+        try:
+            result = self.decide(Notice(ident, pid, number, tuple(words)))
+        except OSError:
+            result = None
+        flags = _CONTINUE if result is None else 0
+        with suppress(OSError):
+            self._control(self.listener, _SEND, bytearray(struct.pack(_REPLY, ident, 0, -(result or 0), flags)))
+        return True
+
+    def still_waits(self, notice: Notice) -> bool:
+        """Whether the caller is still there: else its number may be another process's by now."""
+        try:
+            self._control(self.listener, _STILL_WAITS, struct.pack("=Q", notice.ident))
+        except OSError:
+            return False
+        return True
+
+
+def path_of(notice: Notice, folder: int | None, path: int | None) -> bytes:
+    """Return the absolute path that a caller means, as it sees it; not resolved. Raises OSError.
+
+    `folder` and `path` are places among the arguments: of a descriptor (None: the working directory) and of a string
+    (None: the descriptor itself).
+    """
+    text = _text(notice.pid, notice.words[path]) if path is not None and notice.words[path] else b""
+    if text.startswith(b"/"):
+        return text
+    descriptor = _HERE if folder is None else ctypes.c_int(notice.words[folder] & 0xFFFFFFFF).value
+    link = f"/proc/{notice.pid}/cwd" if descriptor == _HERE else f"/proc/{notice.pid}/fd/{descriptor}"
+    above = os.readlink(os.fsencode(link))
+    return above + b"/" + text if text else above
+
+
+def _text(pid: int, pointer: int) -> bytes:
+    """Read a string of another process."""
+    memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.pread(memory, _PATH_BYTES - pointer % _PATH_BYTES, pointer)
+        if b"\0" not in data:
+            data += os.pread(memory, _PATH_BYTES, pointer + len(data))
+    finally:
+        os.close(memory)
+    text, end, _ = data.partition(b"\0")
+    if not end:
+        raise OSError(errno.ENAMETOOLONG, "path")
+    return text

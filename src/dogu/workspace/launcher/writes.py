@@ -1,0 +1,188 @@
+"""What a command without a layer wrote, as the kernel tells it: each call that changes names, opens a file for writing
+or sets attributes waits until the supervisor has noted the path, and how it was until then.
+
+Only what is noted is the command's for sure. What isn't told (calls of another machine's kind, rings, other programs
+that it had do the work) or can't be resolved stays unknown: nothing here guesses. Standard library only.
+Source: seccomp_unotify(2), openat2(2); numbers from asm/unistd_64.h and asm-generic/unistd.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+from dogu.workspace.launcher.notices import Notice, Notices, path_of, tell
+from dogu.workspace.launcher.seccomp import telling
+
+_OPENAT2 = 437
+_NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH = 1, 2, 8
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
+_EXCHANGE = 2
+_PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
+_MOST_PATHS = 200_000
+_PACKET_BYTES = 60_000
+GONE, NEW = 0, -1  # instead of an inode
+
+_Item = TypeVar("_Item", tuple[bytes, "Stamp", int], tuple[bytes, bytes])
+Stamp = tuple[int, int, int] | tuple[()]
+"""What a path held: mtime and ctime in ns, inode; of a folder only the inode counts, the times are 0. () is nothing."""
+
+
+class _Call(NamedTuple):
+    """What a call does, and the places of its arguments: a descriptor, a path (`notices.path_of`), flags."""
+
+    does: str
+    folder: int | None = None
+    path: int | None = None
+    follows: bool = False
+    flags: int | None = None
+
+
+_OPEN, _OPENAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True)
+_MAKE, _MAKEAT = _Call("change", None, 0), _Call("change", 0, 1)
+_REMOVE, _REMOVEAT = _Call("remove", None, 0), _Call("remove", 0, 1)
+_RENAME, _RENAMEAT = _Call("rename", None, 0), _Call("rename", 0, 1, flags=4)
+_SET, _SETAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True, flags=3)
+_SETAT4, _SET_OPEN = _Call("change", 0, 1, follows=True, flags=4), _Call("change", 0)
+_CALLS: dict[str, dict[int, _Call]] = {
+    "x86_64": {
+        **{2: _OPEN, 85: _OPEN, 257: _OPENAT, 437: _OPENAT, 76: _SET},  # open, creat, openat, openat2, truncate
+        **{82: _RENAME, 264: _Call("rename", 0, 1), 316: _RENAMEAT},
+        **{87: _REMOVE, 84: _REMOVE, 263: _REMOVEAT},
+        **{83: _MAKE, 258: _MAKEAT, 133: _MAKE, 259: _MAKEAT},  # mkdir, mknod
+        **{86: _Call("link", None, 0), 265: _Call("link", 0, 1), 88: _Call("change", None, 1)},
+        266: _Call("change", 1, 2),  # symlinkat
+        **{90: _SET, 268: _Call("change", 0, 1, follows=True), 452: _SETAT, 91: _SET_OPEN},  # chmod
+        **{92: _SET, 94: _MAKE, 260: _SETAT4, 93: _SET_OPEN},  # chown
+        **{132: _SET, 235: _SET, 261: _Call("change", 0, 1, follows=True), 280: _SETAT},  # utimes
+        **{188: _SET, 189: _MAKE, 190: _SET_OPEN, 197: _SET, 198: _MAKE, 199: _SET_OPEN},  # xattrs
+    },
+    "aarch64": {
+        **{56: _OPENAT, 437: _OPENAT, 45: _SET, 38: _Call("rename", 0, 1), 276: _RENAMEAT, 35: _REMOVEAT},
+        **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("change", 1, 2)},
+        **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 52: _SET_OPEN, 54: _SETAT4, 55: _SET_OPEN, 88: _SETAT},
+        **{5: _SET, 6: _MAKE, 7: _SET_OPEN, 14: _SET, 15: _MAKE, 16: _SET_OPEN},
+    },
+}
+_FLAGGED = {"x86_64": ((2, 1), (257, 2)), "aarch64": ((56, 2),)}  # opens: told when they write; where their flags are
+
+
+def tell_writes(to: socket.socket) -> None:
+    """Have them told; see `notices.tell`. The last step before exec: what this process opens to write itself waits."""
+    machine = os.uname().machine
+    flagged = [(number, place, _WRITES) for number, place in _FLAGGED[machine]]
+    opens = [number for number, _ in _FLAGGED[machine]]
+    tell(to, telling(machine, [number for number in _CALLS[machine] if number not in opens], flagged))
+
+
+class Writes(Notices):
+    """Notes what is written beneath `roots` (absolute, real paths), and lets the kernel do it."""
+
+    def __init__(self, roots: Sequence[bytes]) -> None:
+        super().__init__()
+        self._calls = _CALLS[os.uname().machine]
+        self._roots = [(root.rstrip(b"/"), os.open(root, _PLACE | os.O_DIRECTORY)) for root in roots]
+        self._noted: dict[bytes, tuple[Stamp, int]] = {}
+        self._moves: list[tuple[bytes, bytes]] = []
+        self._is_over = False
+
+    def decide(self, notice: Notice) -> None:
+        """Note what the call is about to change."""
+        if self._is_over or len(self._noted) >= _MOST_PATHS:
+            return
+        call = self._calls[notice.number]
+        flags = 0 if call.flags is None else notice.words[call.flags]
+        path = self._resolved(path_of(notice, call.folder, call.path), follows=call.follows and not flags & _NO_FOLLOW)
+        stamp = _stamp(path)
+        if call.does in ("rename", "link"):
+            places = (None, 1) if call.folder is None else (2, 3)
+            target = self._resolved(path_of(notice, *places), follows=False)
+            if not self.still_waits(notice):
+                return
+            there, number = _stamp(target), stamp[2] if stamp else GONE
+            self._note(target, there, number)
+            if call.does == "link":
+                self._note(path, stamp, number)
+            else:
+                self._note_moved(path, target, stamp, there if flags & _EXCHANGE else ())
+        elif self.still_waits(notice):
+            self._note(path, stamp, GONE if call.does == "remove" else stamp[2] if stamp else NEW)
+
+    def take(self) -> Iterator[dict[str, Any]]:
+        """Return all that was noted, in parts that fit a packet: `paths` with what they held first and the inode that
+        they should have now, and `moves` of folders. What follows isn't noted any more."""
+        self._is_over = True
+        for paths in _parts([(path, stamp, now) for path, (stamp, now) in self._noted.items()]):
+            yield {"paths": paths, "moves": []}
+        for moves in _parts(self._moves):
+            yield {"paths": [], "moves": moves}
+        self._noted, self._moves = {}, []
+        for _, root in self._roots:
+            os.close(root)
+        self._roots = []
+
+    def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
+        before, _ = self._noted.get(path, (stamp, 0))
+        self._noted[path] = (before, now)
+
+    def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp) -> None:
+        self._note(path, stamp, there[2] if there else GONE)
+        if stamp and not stamp[1]:
+            self._moves.append((path, target))
+        if there and not there[1]:
+            self._moves.append((target, path))
+
+    def _resolved(self, path: bytes, *, follows: bool) -> bytes:
+        """Return the path with no link in it. Raises OSError for one that isn't beneath a root, on its file system:
+        another could be one that the command itself serves, and would have to wait for."""
+        above, _, name = path.rstrip(b"/").rpartition(b"/")
+        if name in (b"", b".", b".."):
+            return self._opened(path)
+        if follows:
+            with suppress(OSError):
+                return self._opened(path)
+        return self._opened(above) + b"/" + name
+
+    def _opened(self, path: bytes) -> bytes:
+        for root, place in self._roots:
+            if path == root:
+                return path
+            if path.startswith(root + b"/"):
+                how = struct.pack("=QQQ", _PLACE, 0, _NO_OTHER_FILE_SYSTEM | _NO_MAGIC | _BENEATH)
+                opened = self._libc.syscall(_OPENAT2, place, path[len(root) + 1 :], how, len(how))
+                if opened >= 0:
+                    try:
+                        return os.readlink(b"/proc/self/fd/%d" % opened)
+                    finally:
+                        os.close(opened)
+        raise OSError(errno.EXDEV, "beneath")
+
+
+def _stamp(path: bytes) -> Stamp:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return ()
+    if stat.S_ISDIR(status.st_mode):
+        return (0, 0, status.st_ino)
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def _parts(items: Sequence[_Item]) -> Iterator[list[_Item]]:
+    part: list[_Item] = []
+    size = 0
+    for item in items:
+        part.append(item)
+        size += 80 + 2 * len(item[0])
+        if size > _PACKET_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
