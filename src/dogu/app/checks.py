@@ -149,7 +149,7 @@ def _check_layers(options: Options, settings: Settings) -> Check:
     from dogu.workspace.launcher.notices import can_tell
     from dogu.workspace.layer.make import why_none
 
-    advice = say("Without layers, undo leaves what changed while a command ran, unless it is told --unsure.")
+    advice = say("Without layers, undo leaves what may be somebody else's doing, unless it is told --unsure.")
     try:
         sandbox = open_sandbox(settings)
         if sandbox is None or not sandbox.makes_layers:

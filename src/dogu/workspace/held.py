@@ -202,7 +202,7 @@ def _guarded(paths: Iterable[str], roots: Sequence[str], head: Head) -> set[str]
 
 
 def _by_folder(paths: Iterable[str], roots: Sequence[str]) -> Mapping[str, list[str]]:
-    """Sort paths by each folder that they lie in, up to the root."""
+    """Sort paths by each folder that they lie in, up to the root; outside of all of them, up to their repository."""
     direct: dict[str, list[str]] = {}
     for path in paths:
         if path not in roots:
@@ -210,7 +210,9 @@ def _by_folder(paths: Iterable[str], roots: Sequence[str]) -> Mapping[str, list[
     found: dict[str, list[str]] = {}
     for folder, within in direct.items():
         found.setdefault(folder, []).extend(within)
-        while folder not in roots and folder != "/":
+        is_inside = any(f"{folder}/".startswith(f"{root.rstrip('/')}/") for root in roots)
+        last = roots if is_inside else (git_folder(f"{folder}/") or folder,)
+        while folder not in last and folder != "/":
             folder = os.path.dirname(folder)
             found.setdefault(folder, []).extend(within)
     return found

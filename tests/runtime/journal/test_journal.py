@@ -4,7 +4,8 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,19 @@ from dogu.workspace.snapshot.limits import SnapshotLimits
 from dogu.workspace.snapshot.trees import TreeSnapshots
 
 pytestmark = pytest.mark.anyio
+
+
+@contextmanager
+def locked_file_in(folder: Path) -> Generator[None]:
+    """Have another program hold a lock on an empty file."""
+    lock = "import fcntl, sys; f = open('guard', 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(); sys.stdin.read()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", lock], cwd=folder, stdin=pipe, stdout=pipe) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdout.readline()
+        yield
+        other.stdin.close()
 
 
 class Session:
@@ -716,7 +730,8 @@ async def test_a_commit_in_a_worktree_is_undone_in_its_repository(session: Sessi
         (session.base / "tree/f").write_text("2")
         git(session, "-C", str(session.base / "tree"), "commit", "-qam", "two")
     assert git(session, "rev-parse", "side") != head
-    assert journal.undo(Wanted(path=str(session.base))).refused == ()
+    with locked_file_in(session.base):  # above the repository, which is in no root: it guards nothing in there
+        assert journal.undo(Wanted(path=str(session.base))).refused == ()
     assert git(session, "rev-parse", "side") == head
     assert git(session, "-C", str(session.base / "tree"), "status", "--porcelain") == ""
     git(session, "fsck", "--strict")

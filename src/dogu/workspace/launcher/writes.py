@@ -26,7 +26,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _EXCHANGE = 2
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
-_MOST_PATHS = 200_000
+_MOST_PATHS = 100_000
 _PACKET_BYTES = 60_000
 GONE, NEW = 0, -1  # instead of an inode
 
@@ -50,7 +50,7 @@ _MAKE, _MAKEAT = _Call("change", None, 0), _Call("change", 0, 1)
 _REMOVE, _REMOVEAT = _Call("remove", None, 0), _Call("remove", 0, 1)
 _RENAME, _RENAMEAT = _Call("rename", None, 0), _Call("rename", 0, 1, flags=4)
 _SET, _SETAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True, flags=3)
-_SETAT4, _SET_OPEN = _Call("change", 0, 1, follows=True, flags=4), _Call("change", 0)
+_SETAT4 = _Call("change", 0, 1, follows=True, flags=4)
 _CALLS: dict[str, dict[int, _Call]] = {
     "x86_64": {
         **{2: _OPEN, 85: _OPEN, 257: _OPENAT, 437: _OPENAT, 76: _SET},  # open, creat, openat, openat2, truncate
@@ -59,27 +59,32 @@ _CALLS: dict[str, dict[int, _Call]] = {
         **{83: _MAKE, 258: _MAKEAT, 133: _MAKE, 259: _MAKEAT},  # mkdir, mknod
         **{86: _Call("link", None, 0), 265: _Call("link", 0, 1), 88: _Call("change", None, 1)},
         266: _Call("change", 1, 2),  # symlinkat
-        **{90: _SET, 268: _Call("change", 0, 1, follows=True), 452: _SETAT, 91: _SET_OPEN},  # chmod
-        **{92: _SET, 94: _MAKE, 260: _SETAT4, 93: _SET_OPEN},  # chown
+        **{90: _SET, 268: _Call("change", 0, 1, follows=True), 452: _SETAT},  # chmod
+        **{92: _SET, 94: _MAKE, 260: _SETAT4},  # chown
         **{132: _SET, 235: _SET, 261: _Call("change", 0, 1, follows=True), 280: _SETAT},  # utimes
-        **{188: _SET, 189: _MAKE, 190: _SET_OPEN, 197: _SET, 198: _MAKE, 199: _SET_OPEN},  # xattrs
+        **{188: _SET, 189: _MAKE, 197: _SET, 198: _MAKE},  # xattrs
     },
     "aarch64": {
         **{56: _OPENAT, 437: _OPENAT, 45: _SET, 38: _Call("rename", 0, 1), 276: _RENAMEAT, 35: _REMOVEAT},
         **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("change", 1, 2)},
-        **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 52: _SET_OPEN, 54: _SETAT4, 55: _SET_OPEN, 88: _SETAT},
-        **{5: _SET, 6: _MAKE, 7: _SET_OPEN, 14: _SET, 15: _MAKE, 16: _SET_OPEN},
+        **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 54: _SETAT4, 88: _SETAT},
+        **{5: _SET, 6: _MAKE, 14: _SET, 15: _MAKE},
     },
 }
-_FLAGGED = {"x86_64": ((2, 1), (257, 2)), "aarch64": ((56, 2),)}  # opens: told when they write; where their flags are
+# Told only if an argument has any of these bits: opens that write, times that are set by a path. What is done to an
+# open file isn't told: it was when that was opened for writing.
+_FLAGGED = {
+    "x86_64": ((2, 1, _WRITES), (257, 2, _WRITES), (280, 1, 0xFFFFFFFF)),
+    "aarch64": ((56, 2, _WRITES), (88, 1, 0xFFFFFFFF)),
+}
 
 
 def tell_writes(to: socket.socket) -> None:
     """Have them told; see `notices.tell`. The last step before exec: what this process opens to write itself waits."""
     machine = os.uname().machine
-    flagged = [(number, place, _WRITES) for number, place in _FLAGGED[machine]]
-    opens = [number for number, _ in _FLAGGED[machine]]
-    tell(to, telling(machine, [number for number in _CALLS[machine] if number not in opens], flagged))
+    flagged = _FLAGGED[machine]
+    others = _CALLS[machine].keys() - {number for number, _, _ in flagged}
+    tell(to, telling(machine, sorted(others), flagged))
 
 
 class Writes(Notices):
@@ -112,8 +117,11 @@ class Writes(Notices):
                 self._note(path, stamp, number)
             else:
                 self._note_moved(path, target, stamp, there if flags & _EXCHANGE else ())
+        elif call.does == "remove":
+            if self.still_waits(notice) and not _is_full(path, stamp):  # git tries each folder
+                self._note(path, stamp, GONE)
         elif self.still_waits(notice):
-            self._note(path, stamp, GONE if call.does == "remove" else stamp[2] if stamp else NEW)
+            self._note(path, stamp, stamp[2] if stamp else NEW)
 
     def take(self) -> Iterator[dict[str, Any]]:
         """Return all that was noted, in parts that fit a packet: `paths` with what they held first and the inode that
@@ -173,6 +181,14 @@ def _stamp(path: bytes) -> Stamp:
     if stat.S_ISDIR(status.st_mode):
         return (0, 0, status.st_ino)
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def _is_full(path: bytes, stamp: Stamp) -> bool:
+    """Whether this is a folder that can't be removed."""
+    if not stamp or stamp[1]:
+        return False
+    with os.scandir(path) as entries:
+        return next(entries, None) is not None
 
 
 def _parts(items: Sequence[_Item]) -> Iterator[list[_Item]]:

@@ -51,8 +51,8 @@ class _Unfit(msgspec.Struct, frozen=True):
 
 _RENAMES = _Unfit(
     sentence(
-        "It renames a folder that was there before, which a layer can't, and was run without one: who changed what "
-        "isn't known for sure, and `dogu undo --unsure` takes it back."
+        "It renames a folder that was there before, which a layer can't, and was run without one: what may be somebody "
+        "else's doing, `dogu undo` leaves without `--unsure`."
     ),
     sentence(
         "A folder that was there before can't be renamed in the layer that this ran in: call it again, and it runs "
@@ -63,8 +63,8 @@ _RENAMES = _Unfit(
 _IS_HELD = _Unfit(
     sentence(
         "It changes what another program has open or locked, and was run again without a layer, so that each sees the "
-        "other's locks: who changed what isn't known for sure, and `dogu undo --unsure` takes it back once that "
-        "program has closed it."
+        "other's locks: once that program has closed it, `dogu undo` takes it back, and with `--unsure` what may be "
+        "somebody else's doing too."
     ),
     sentence("Another program has open or locked what this changes: call it again, and it runs without a layer."),
     sentence("Another program has open or locked what this changes: that can't be seen before it is done."),

@@ -1,0 +1,196 @@
+"""What a command without a layer wrote is known by what the kernel tells of it, and only that is undone unasked."""
+
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from dogu.runtime.journal import Journal, Keeping
+from dogu.runtime.journal.choice import Consent
+from dogu.workspace.launcher.notices import can_tell
+from dogu.workspace.process.command import ProcessResult, ShellCommand
+from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.roots import Roots
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not can_tell(), reason="this kernel doesn't tell calls")]
+
+PROGRAM = """
+import os, shutil
+os.rename("d", "e"); os.mkdir("d"); open("d/f", "w").write("another")
+os.link("a", "ln"); os.chmod("ln", 0o600); os.symlink("a", "sl"); open("sl", "a").write("through a link")
+os.mkfifo("p"); os.truncate("b", 1); os.utime("e/g", (1, 1)); os.replace("e/f", "e/g")
+here = os.open("e", os.O_RDONLY); os.mkdir("new", dir_fd=here); os.unlink("x", dir_fd=here)
+shutil.copytree("e", "copy"); os.rename("copy", "copied"); open("copied/g", "w").write("later")
+"""
+
+
+class Place:
+    """A workspace, its journal, and commands that are told of."""
+
+    def __init__(self, folder: Path, processes: LocalProcesses) -> None:
+        self.root = folder / "root"
+        self.root.mkdir()
+        self.journal = Journal(str(folder / "session"), Roots(str(self.root)), Keeping())
+        self._processes = processes
+
+    async def run(self, *argv: str, watched: bool = True) -> ProcessResult:
+        environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.root.parent)}
+        command = ShellCommand(" ".join(argv), str(self.root), environment, idle_timeout_s=20)
+        if len(argv) > 1:
+            command = ShellCommand("", str(self.root), environment, argv=argv, idle_timeout_s=20)
+        if watched:
+            command = ShellCommand(
+                command.text, command.directory, environment, argv=command.argv, watched=(str(self.root),)
+            )
+        async with self.journal.call("c", "a command", snapshot=False):
+            with self.journal.watched() as tell_written:
+                result = await self._processes.run(command)
+                tell_written(result.written)
+        assert result.exit_code == 0, result.stderr
+        return result
+
+    def fill(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def tree(self) -> dict[str, object]:
+        """All that is there, but for times and git's index, which holds them."""
+        found: dict[str, object] = {}
+        for path in sorted(self.root.rglob("*")):
+            status = path.lstat()
+            held = path.read_bytes() if stat.S_ISREG(status.st_mode) and path.name != "index" else None
+            target = os.readlink(path) if path.is_symlink() else ""
+            found[str(path.relative_to(self.root))] = (status.st_mode, held, target)
+        return found
+
+    def left(self, *, is_redo: bool = False) -> dict[str, str]:
+        """Undo or redo without consent; return what was left as it is, and why."""
+        report = self.journal.redo() if is_redo else self.journal.undo(None, Consent())
+        return {os.path.relpath(each.path, self.root): each.needs for each in report.refused}
+
+
+async def appears(path: Path) -> None:
+    with anyio.fail_after(30):
+        while not path.exists():  # noqa: ASYNC110, ASYNC240  (another program makes it)
+            await anyio.sleep(0.02)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    async with LocalProcesses() as processes:
+        yield Place(tmp_path, processes)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x >> a; rm b; echo y > new",
+        "mkdir n; echo 1 > n/f; mv n m; mv m k; echo 2 >> k/f",
+        "mv d e; sed -i s/f/F/ e/f; chmod 700 e/g; rm e/x",
+        "mv a b; mv b a; mv a c; echo x > a",
+        "tar cf t.tar d; mkdir o; tar xf t.tar -C o; rm -rf d; mv o/d .; rmdir o",
+        "cd d && echo x > ../up && ln -s ../a l && echo z >> l && cp -a . ../d2",
+        "git init -q; git add -A; git -c user.name=a -c user.email=b commit -qm one; git gc -q; rm d/f; git stash -q || true",
+        'python3 -c \'import os; os.rename("d", "d2")\' & wait; touch d2/f a',
+    ],
+)
+async def test_all_that_a_command_did_is_undone_and_redone_unasked(place: Place, command: str):
+    place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "d/x": "x"})
+    before = place.tree()
+    await place.run(command)
+    after = place.tree()
+    assert after != before
+    assert place.left() == {}
+    assert place.tree() == before
+    assert place.left(is_redo=True) == {}
+    assert place.tree() == after
+
+
+async def test_each_way_to_change_a_name_is_told(place: Place):
+    place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "d/x": "x"})
+    before = place.tree()
+    await place.run(sys.executable, "-c", PROGRAM)
+    assert place.left() == {}
+    assert place.tree() == before
+
+
+async def test_what_somebody_else_writes_meanwhile_is_left(place: Place):
+    place.fill({"ours": "1\n", "theirs": "1\n", "both": "1\n", "late": "1\n"})
+
+    async def somebody() -> None:
+        await appears(place.root / "go")
+        (place.root / "theirs").write_text("theirs\n")
+        (place.root / "both").write_text("theirs\n")
+        (place.root / "new").write_text("theirs\n")
+        os.replace(place.root / "theirs2", place.root / "late")
+        (place.root / "went").touch()
+
+    (place.root / "theirs2").write_text("saved as editors do")
+    async with anyio.create_task_group() as group:
+        group.start_soon(somebody)
+        await place.run(
+            "echo 2 >> ours; echo 2 >> late; : > go; until [ -e went ]; do sleep 0.01; done; echo 2 >> both"
+        )
+    assert place.left() == dict.fromkeys(("theirs", "both", "new", "late", "theirs2", "went"), "unsure")
+    assert (place.root / "ours").read_text() == "1\n"
+    assert (place.root / "both").read_text() == "theirs\n2\n"
+    assert not (place.root / "go").exists()
+
+
+async def test_what_another_program_does_for_the_command_stays_unknown(place: Place):
+    """It isn't told of what others do at its word, here by a server that it talks to."""
+    place.fill({"a": "a"})
+    listener = await anyio.create_unix_listener(place.root.parent / "socket")
+
+    async def served(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            (place.root / "served").write_text("x")
+            await stream.send(b"done")
+
+    talk = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('../socket'); s.recv(4); open('own', 'w')"
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, served)
+        await place.run(sys.executable, "-c", talk)
+        group.cancel_scope.cancel()
+    assert place.left() == {"served": "unsure"}
+
+
+async def test_links_that_lead_out_and_paths_outside_are_nobody_s(place: Place):
+    outside = place.root.parent / "outside"
+    outside.mkdir()
+    result = await place.run(f"ln -s {outside} out; echo x > out/f; echo y > ../outside/g; echo z > in")
+    assert result.written is not None
+    assert set(result.written.paths) == {str(place.root / "out"), str(place.root / "in")}
+
+
+async def test_what_goes_on_in_the_background_runs_on_untold(place: Place):
+    result = await place.run("(sleep 0.5; echo late > late; mv late later) & echo x > now")
+    assert result.written is not None
+    assert set(result.written.paths) == {str(place.root / "now")}
+    await appears(place.root / "later")
+
+
+async def test_many_paths_come_in_parts(place: Place):
+    result = await place.run("for i in $(seq 1500); do : > file-with-quite-a-long-name-so-that-it-takes-room-$i; done")
+    assert result.written is not None
+    assert len(result.written.paths) == 1500
+
+
+async def test_a_command_in_a_command_is_told_too(place: Place):
+    """The kernel lets nobody listen within what is listened to: the inner one's calls are the outer one's."""
+    inner = "import subprocess; subprocess.run(['bash', '-c', 'echo x > f'], check=True)"
+    result = await place.run(sys.executable, "-c", inner)
+    assert result.written is not None
+    assert str(place.root / "f") in result.written.paths
+
+
+async def test_without_the_kernel_s_word_all_is_unsure(place: Place):
+    result = await place.run("echo x > f", watched=False)
+    assert result.written is None
+    assert place.left() == {"f": "unsure"}
