@@ -9,25 +9,37 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dogu.models.model import Model
 
+# What the fake says first is said again and again, in one piece: reading a long request takes no time of the server's,
+# so that late requests and early ones are answered alike.
 _SERVER = """
-import itertools, sys, threading
+import itertools, socket, sys, threading
 import dogu.testing as fakes
 from dogu.testing.turn import Turn, call
+from dogu.testing.wire_server import WireServer
 turn = Turn(text="Looking.", calls=[call("tool1", p0="x")])
-fake = getattr(fakes, sys.argv[1])(itertools.repeat(turn))
-class Nothing(list):
-    count = 0
-    def append(self, item): self.count += 1
-    def __len__(self): return self.count
-fake.requests = Nothing()
-with fake:
-    print(fake.base_url, flush=True)
+said_at = {}
+
+def answer(request, reply):
+    if not (said := said_at.setdefault(request.path, bytearray())):
+        with socket.create_connection(("127.0.0.1", int(fake.server.url.rpartition(":")[2]))) as asked:
+            query = "&".join("=".join(pair) for pair in request.query.items())
+            lines = [f"POST {request.path}?{query} HTTP/1.1", *map(": ".join, request.headers.items()), "", ""]
+            asked.sendall("\\r\\n".join(lines).encode() + request.body)
+            while not said.endswith(b"\\r\\n0\\r\\n\\r\\n"):
+                said.extend(asked.recv(65536))
+    reply.raw(bytes(said))
+
+again = WireServer(answer)
+again.start()
+with getattr(fakes, sys.argv[1])(itertools.repeat(turn)) as fake:
+    print(fake.base_url.replace(fake.server.url, again.url), flush=True)
     threading.Event().wait()
 """
 _START_S = time.process_time()
@@ -65,24 +77,50 @@ async def measure(wire: str, base_url: str) -> None:
     tools = [FunctionDeclaration(f"tool{number}", "does " * 40, schema) for number in range(10)]
     history = [user_content("hi")]
     model = _model(wire, base_url)
-    marks = [time.process_time()]
-    for _ in range(1000):
-        async with model.stream("system " * 500, history, tools) as events:
+
+    async def ask(asked: Model, said: Sequence[bytes]) -> Finished:
+        async with asked.stream("system " * 500, said, tools) as events:
             last = [event async for event in events][-1]
         assert isinstance(last, Finished)
-        answers = [(call.call_id, call.name, ToolResult("x" * 100)) for call in last.calls]
-        history += [last.content, function_response_content(answers)]
+        return last
+
+    marks = [time.process_time()]
+    for turn in range(1000):
+        last = await ask(model, history)
+        [given] = last.calls
+        own = f"{given.call_id[:8]}{turn}"
+        content = last.content.replace(given.call_id.encode(), own.encode())
+        history += [content, function_response_content([(own, given.name, ToolResult("x" * 100))])]
         marks.append(time.process_time())
     await model.aclose()
     _tell("first answer, everything included", marks[1] - _START_S)
     _tell("100 turns", marks[100] - marks[0])
-    early, late = (marks[110] - marks[10]) / 100, (marks[1000] - marks[900]) / 100
+    early, late = await _measure_beside(lambda: _model(wire, base_url), ask, history)
     _tell("a turn, turns 10 to 110", early)
-    _tell("a turn, turns 900 to 1,000", late)
+    _tell("a turn, turns 900 to 1,000, beside them", late)
     print(f"{'late turns beside early ones':<44} {late / early:8.2f} x")
     if wire == "FakeGemini":
         await _measure_flood(base_url, history)
     print(f"{'peak memory':<44} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.1f} MB")
+
+
+async def _measure_beside(
+    make: Callable[[], Model], ask: Callable[[Model, Sequence[bytes]], Awaitable[object]], history: Sequence[bytes]
+) -> tuple[float, float]:
+    """Take an early turn and a late one by turns, so that the machine is as busy for both; return what each costs."""
+    took: tuple[list[float], list[float]] = ([], [])
+    for _ in range(3):
+        models = (make(), make())
+        for turn in range(100):
+            for model, first, costs in zip(models, (10, 900), took, strict=True):
+                said = history[: 2 * (first + turn) + 1]
+                before = time.process_time()
+                await ask(model, said)
+                if turn:  # the first one translates all that there is
+                    costs.append(time.process_time() - before)
+        for model in models:
+            await model.aclose()
+    return median(took[0]), median(took[1])
 
 
 async def _measure_flood(base_url: str, history: Sequence[bytes]) -> None:

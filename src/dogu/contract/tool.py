@@ -168,7 +168,7 @@ def convert_arguments(
     parameter (with the nearest known one), a missing one, a wrong type, a NUL in a text.
     """
     named = {name: value for name, value in renamed_arguments(tool, raw, aliases).items() if value is not None}
-    fields = {field.encode_name: field for field in msgspec.structs.fields(args_type)}
+    fields = _fields_of(args_type)
     typed = {name: _restored(value, fields[name].type) for name, value in named.items() if name in fields}
     named = adapt({**named, **typed})
     for name in named:
@@ -184,6 +184,12 @@ def convert_arguments(
         return cast("Any", msgspec.convert(whole, args_type, strict=False, dec_hook=value_of))
     except msgspec.ValidationError as error:
         raise _invalid(tool, _explain(error, named, args_type)) from error
+
+
+@lru_cache(256)
+def _fields_of(args_type: type) -> Mapping[str, msgspec.structs.FieldInfo]:
+    """Return the fields by their published names; working them out takes longer than the rest of a call."""
+    return {field.encode_name: field for field in msgspec.structs.fields(args_type)}
 
 
 def renamed_arguments(tool: str, raw: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -17,7 +18,7 @@ from dogu.language import joined, told
 from dogu.models.addresses import ANTHROPIC, ANTHROPIC_VERSION, endpoint
 from dogu.models.answer_shape import CLAUDE, AnswerShape
 from dogu.models.call_arguments import read_arguments
-from dogu.models.contents import ModelContent, RawContent
+from dogu.models.contents import Kept, ModelContent, RawContent
 from dogu.models.counts import Counts
 from dogu.models.endings import empty, ending_of, is_length, spent_on_thoughts, unfinished
 from dogu.models.events import (
@@ -302,6 +303,7 @@ _THOUGHT_FIELDS = ("thinking", "adaptive", "display", "budget_tokens", "output_c
 _SHAPES_FROM = (4, 5)
 _SAMPLED_BY_ONE_FROM = (4, 1)  # temperature and top_p together are refused
 _UNSAMPLED_FROM = (4, 7)  # temperature and top_p are refused
+_WORDS_OF_USER, _ANSWERS, _THOUGHT, _UNTHOUGHT = b"u", b"a", b"t", b"n"
 
 
 class Anthropic(HttpModel):
@@ -329,6 +331,7 @@ class MessagesWire:
         self._options = options
         self._origin = f"messages@{origin_of(self._base_url)[1].partition(':')[0]}"
         self._translation = Translation(self._messages, IdRule(), self._origin)
+        self._kinds = Kept(partial(_kind, origin=self._origin))
         self._tools = Tools(DIALECT, _tool)
         is_able = "claude" in name and _version(name) >= _SHAPES_FROM
         self._shape = AnswerShape(CLAUDE, goes_with_tools=is_able)
@@ -442,12 +445,17 @@ class MessagesWire:
                 words = "model.maxOutputTokens leaves no room to think (--effort {effort}): the model answers without."
                 self._tools.tell(told(words, effort=effort))
             return {}
-        if not _may_think(history, self._origin):
+        if not self._may_think(history):
             return {}
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
     def _budget(self) -> int:
         return _BUDGETS.get(self._options.effort, 0) if (3, 7) <= _version(self._name) < _ADAPTIVE_FROM else 0
+
+    def _may_think(self, history: Sequence[RawContent]) -> bool:
+        """Whether the calls since the user's last words begin with a thought: a budget to think is refused else."""
+        kinds = self._kinds.joined(history)
+        return _UNTHOUGHT not in kinds[kinds.rfind(_WORDS_OF_USER) + 1 :]
 
     def _messages(self, content: HistoryContent) -> list[dict[str, Any]]:
         return message_of(content, self._origin, gives_thoughts_back=self._gives_thoughts_back)
@@ -461,16 +469,12 @@ def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, 
     return {"name": name, "description": description, "input_schema": parameters}
 
 
-def _may_think(history: Sequence[RawContent], origin: str) -> bool:
-    """Whether the calls since the user's last words begin with a thought: a budget to think is refused else."""
-    for raw in reversed(history):
-        content = msgspec.json.decode(raw, type=HistoryContent)
-        if content.role != "model":
-            if not any(part.function_response is not None for part in content.parts):
-                return True
-        elif not any(part.thought and part.given(origin) for part in content.parts):
-            return False
-    return True
+def _kind(content: RawContent, origin: str) -> bytes:
+    """Tell the user's words, answers to calls, and the model's contents with and without a thought apart."""
+    decoded = msgspec.json.decode(content, type=HistoryContent)
+    if decoded.role == "model":
+        return _THOUGHT if any(part.thought and part.given(origin) for part in decoded.parts) else _UNTHOUGHT
+    return _ANSWERS if any(part.function_response is not None for part in decoded.parts) else _WORDS_OF_USER
 
 
 def _version(name: str) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
@@ -235,10 +236,15 @@ def _fitted_items(value: object, kind: Any) -> list[object]:
     return items
 
 
+@lru_cache(64)
+def _fields_of(kind: type[msgspec.Struct]) -> Sequence[msgspec.structs.FieldInfo]:
+    return msgspec.structs.fields(kind)  # it compiles the types' names, each time that it is asked
+
+
 def _fitted_struct(value: object, kind: type[msgspec.Struct]) -> msgspec.Struct:
     given = cast("dict[str, object]", _of(dict, value))
     fields: dict[str, object] = {}
-    for field in msgspec.structs.fields(kind):
+    for field in _fields_of(kind):
         if field.encode_name in given:
             try:
                 fields[field.name] = _fitted(given[field.encode_name], field.type)
