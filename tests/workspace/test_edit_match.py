@@ -898,8 +898,8 @@ def test_lines_without_numbers_that_lost_their_indentation_are_refused() -> None
     text = "f() {\n  one();\n  two();\n}\n"
     old = "   2\t  one();\n   3\t  two();\n"
     assert "how deep" in refusal(text, old, "one();\nstep();\ntwo();\n").reason
-    assert "how deep" in refusal(text, old, "one();\n  step();\n  two();\n").reason
-    assert after(text, old, "  one();\n  step();\n  two();\n") == text.replace("  two", "  step();\n  two")
+    for new in ("one();\n  step();\n  two();\n", "  one();\n  step();\n  two();\n"):
+        assert after(text, old, new) == text.replace("  two", "  step();\n  two")
 
 
 def test_a_line_that_moves_keeps_its_spacing() -> None:
@@ -1046,3 +1046,56 @@ def test_an_end_that_old_string_has_twice_takes_no_other_end_with_it() -> None:
     old = "if (b) {\n    go();\n}\n}"
     assert "closes something" in refusal(text, old, "if (b) {\n    stop();\n}").reason
     assert after(text, "if (b) {\n    go();\n}", "go();") == "if (a) {\n    go();\n}\nnext();\n"
+
+
+YAML = "on:\n  push:\n    steps:\n      - run: a\n      - run: b\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new", "wanted"),
+    [  # the first line, which both strings have; a whole block; a line without which nothing can be parsed
+        ("x.js", "{\n  a();\n  b();\n}\n", "  a();\n  b();", "a();\n  c();", "{\n  a();\n  c();\n}\n"),
+        ("x.py", "if a:\n    b()\n    c()\n", "    b()\n    c()\n", "b()\nd()\n", "if a:\n    b()\n    d()\n"),
+        ("x.py", "if a:\n    b()\n    c()\n", "    b()\n", "e()\n", "if a:\n    e()\n    c()\n"),
+    ],
+)
+def test_indentation_that_new_string_alone_has_lost_is_put_back(
+    path: str, text: str, old: str, new: str, wanted: str
+) -> None:
+    found = match_edit(text, old, new, path=path)
+    assert isinstance(found, Edit)
+    [(start, end, body)] = found.replacements
+    assert f"{text[:start]}{body}{text[end:]}" == wanted
+    assert found.forgiven == ("indentation",)
+
+
+def test_a_block_that_new_string_alone_has_at_the_margin_is_no_guess() -> None:
+    found = match_edit(YAML, "    steps:\n      - run: a\n", "steps:\n  - run: c\n", path="x.txt")
+    assert isinstance(found, Refusal)
+    assert "how deep" in found.reason
+    assert after(YAML, "      - run: a\n", "- run: a\n").endswith("steps:\n- run: a\n      - run: b\n")
+
+
+def test_lines_that_stand_below_the_place_already_are_not_added_again() -> None:
+    text = "def f():\n    first_line()\n    second_line()\n    third_line()\n"
+    found = refusal(text, "def f():\n  first_line()", "def f():\n  first_line()\n  second_line()")
+    assert "already" in found.reason
+    found = refusal(text, "  third_line()\n", "  second_line()\n  third_line()\n")
+    assert found.why is Why.AMBIGUOUS or "already" in found.reason
+
+
+def test_whole_lines_stay_whole_lines() -> None:
+    text = "[a]\nversion = 1  # mark\nname = 2\n"
+    assert after(text, "version = 1  # mark\n", "version = 3  # mark") == "[a]\nversion = 3  # mark\nname = 2\n"
+
+
+def test_a_comment_behind_old_string_stays_with_the_line_that_ends_both() -> None:
+    text = "jobs:\n  contents: read # why\n"
+    new = "permissions:\n  contents: read\njobs:\n  contents: read"
+    assert after(text, "jobs:\n  contents: read", new).endswith("\njobs:\n  contents: read # why\n")
+
+
+def test_another_kind_of_escape_in_new_string_alone_is_no_guess() -> None:
+    text = 'say("a")\nend\n'
+    found = refusal(text, 'say(\\"a\\")\nend\n', 'say(\\"a\\")\nfind(\\"\\\\s\\")\nend\n')
+    assert "can't be told" in found.reason

@@ -38,7 +38,7 @@ from dogu.workspace.edit_match.result import (
     lie_apart,
     spliced,
 )
-from dogu.workspace.edit_match.verify import check_rest, still_parses
+from dogu.workspace.edit_match.verify import block_indent, check_rest, kept_depths, lost_indent, still_parses
 from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000
@@ -46,6 +46,7 @@ _FEWEST_REPEATED = 6
 _OPENERS = (":", "{", "(", "[")
 _HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
+_GOES_ON_BEHIND = "([{,=+ \t"
 _AROUND_CHARS = 2000
 _COMMENT_BEHIND = re.compile(r"\s*(?:#|//|/\*|--\s|<!--)")
 _GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
@@ -78,7 +79,10 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
     try:
         whole = [_unjoined(text, span, old, new, path) for span in spans]
         written = [
-            lines or _in_its_line(text, span, old, new) or _reindented(text, span, old, new, path)
+            lines
+            or _outdented(text, span, old, new, path)
+            or _in_its_line(text, span, old, new)
+            or _reindented(text, span, old, new, path)
             for lines, span in zip(whole, spans, strict=True)
         ]
     except UncleanError as error:
@@ -96,7 +100,7 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -
     Raises `UncleanError` where `new` brings the line beside it again.
     """
     start, end = span
-    if not new.strip() or old.strip() == new.strip():
+    if not new.strip() or (old.strip() == new.strip() and not new == old.strip("\n") != old.rstrip("\n")):
         return []
     _check_neighbours(text, span, old, new)
     ours, theirs = (string.strip("\n").split("\n") for string in (old, new))
@@ -105,10 +109,38 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -
     pieces = [Replacement(start + head, end - tail, new)]
     starts_alike = "" != indent_of(ours[0]) == indent_of(theirs[0]) or ours[0].split()[:1] == theirs[0].split()[:1]
     shared = {line.strip() for line in ours} & {line.strip() for line in theirs}
-    if (head and starts_alike) or ((head or tail) and any(map(word_chars, shared))):
+    is_whole = start == 0 or "\n" in (old[0], text[start - 1])
+    lacks_end = tail and is_whole and new[-1] not in _GOES_ON_BEHIND
+    if ((head or lacks_end) and starts_alike) or ((head or tail) and any(map(word_chars, shared))):
         return pieces
     is_broken = (head or tail) and not still_parses(path, text, spliced(text, [Replacement(start, end, new)]))
     return pieces if is_broken and still_parses(path, text, spliced(text, pieces)) else []
+
+
+def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
+    """Return what to write where `new` has lost the indentation that `old` has, of its first line or of all: where the
+    lines they share show it, or the text can't be parsed as it was sent; empty where it is meant so.
+
+    Raises `UncleanError` where a whole block may be meant to stand less deep.
+    """
+    indent, lost = indent_of(old.partition("\n")[0]), lost_indent(old, new)
+    if not new.strip() or (span[0] and "\n" not in (old[0], text[span[0] - 1])):
+        return []
+
+    def parses(body: str) -> bool:
+        return still_parses(path, text, spliced(text, [Replacement(*span, body)]))
+
+    headed = indent + new if indent and not new[0].isspace() else ""
+    rest, below = (block_indent(string.partition("\n")[2]) for string in (new, old))
+    if lost and not (headed and rest == (below or indent)):
+        whole = "\n".join(lost + line if line.strip() else line for line in new.split("\n"))
+        if parses(new) or not parses(whole):
+            raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
+        return [Replacement(*span, whole)]
+    if headed and kept_depths(old, headed) > kept_depths(old, new) and parses(headed):
+        return [Replacement(*span, headed)]
+    is_alike = headed and new[0].isalpha() == old.lstrip()[0].isalpha()
+    return [Replacement(*span, headed)] if is_alike and not parses(new) and parses(headed) else []
 
 
 def _check_neighbours(text: str, span: tuple[int, int], old: str, new: str) -> None:
@@ -147,13 +179,13 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     if "\n" not in old and is_comment_mark(before) and not all(map(is_comment_mark, begins)):
         raise UncleanError(f"old_string is behind {before.strip()!r} in its line: send whole lines")
     last = old.rsplit("\n", 1)[-1].strip()
-    at = next((index for index in range(len(lines) - 2, -1, -1) if last and lines[index].strip() == last), None)
-    if at is None:
+    at = next((index for index in range(len(lines) - 1, -1, -1) if last and lines[index].strip() == last), None)
+    if at is None or at == len(lines) - 1:
         return []
     if _COMMENT_BEHIND.match(after):
         body = "\n".join([*lines[:at], lines[at] + after, *lines[at + 1 :]])
         return [Replacement(span[0], span[1] + len(after), body)]
-    if lines[-1].strip() != last and ((old + after[:1])[-2:].isalnum() or is_comment_mark(last)) and after.strip():
+    if ((old + after[:1])[-2:].isalnum() or is_comment_mark(last)) and after.strip():
         raise UncleanError(
             f"{after.strip()[:20]!r}, behind old_string in its line, would end another: send whole lines"
         )

@@ -32,9 +32,11 @@ from dogu.workspace.edit_match.result import (
 )
 from dogu.workspace.edit_match.typos import find_near
 from dogu.workspace.edit_match.unescape import (
+    ESCAPE_STAGES,
     JSON_STAGE,
     NUMBERS_STAGE,
     Reading,
+    check_escapes,
     garbled_copy,
     is_garbled_alone,
     is_json,
@@ -263,7 +265,7 @@ class _Matcher:
                 omission = self._omission(read)
                 if omission:
                     return Refused(Why.OMISSION, way.stage, omission, outcome.spans)
-                outcome = self._checked(outcome, way)
+                outcome = self._checked(outcome, way, wanted.new)
             if isinstance(outcome, Found):
                 found.append((way, outcome))
             elif outcome is not None and refused is None:
@@ -271,10 +273,12 @@ class _Matcher:
                 refused = Refused(outcome.why, way.stage, reason, outcome.spans)
         return self._choice(found, wanted.new) if found else refused
 
-    def _checked(self, found: Found, way: Reading) -> Found | Refused:
+    def _checked(self, found: Found, way: Reading, sent: str) -> Found | Refused:
         """What was read anew and then found as it is has passed no check: it must join no lines and shift none."""
         try:
             check_line_ends(self._text, found.replacements)
+            if way.stage in ESCAPE_STAGES and way.new != sent:
+                check_escapes(way, self._text)
             if not found.forgiven:
                 check_shift(way.old, way.new)
         except UncleanError as error:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from dogu.language import sentence
 from dogu.workspace.diff import Change, changed_ranges
+from dogu.workspace.edit_match.result import UncleanError
 
 JSON_STAGE = sentence("JSON escapes")
 NUMBERS_STAGE = sentence("line numbers")
@@ -134,6 +135,18 @@ _ESCAPES = [
         unescape,
     ),
 ]
+
+
+ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[1:7])
+
+
+def check_escapes(way: Reading, text: str) -> None:
+    """Raise `UncleanError` where `new`, read with one kind of escape undone, is left with another that neither `old`
+    nor the file has: whether that is one too many as well can't be told.
+    """
+    for mark in ("\\\\", '\\"'):
+        if mark in way.new and mark not in way.old and mark not in text:
+            raise UncleanError(f"{way.forgiven}; whether {mark} in new_string is meant so can't be told")
 
 
 def is_json(text: str) -> bool:

@@ -14,13 +14,13 @@ import re
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 from textwrap import dedent
 from typing import NamedTuple
 
-from dogu.workspace.edit_match.alignment import Place, is_word
+from dogu.workspace.edit_match.alignment import Place, is_word, word_chars
 from dogu.workspace.edit_match.normalise import fold, look_alike
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
@@ -34,6 +34,7 @@ _AROUND_CHARS = 5000
 _NEIGHBOURS = re.compile(r"(\S)([ \t]*)(?=(\S))")
 _LONG_LINE_CHARS = 5000
 _MARGIN_CHARS = 50
+_FEWEST_DOUBLED_CHARS = 6
 _QUOTES = str.maketrans('"`', "''")
 
 
@@ -44,6 +45,7 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     end = place.text.find("\n", place.end)
     rest = place.text[place.end : end if end >= 0 else None]
     check_rest(place.old.rstrip(), new.rstrip().rsplit("\n", 1)[-1], rest)
+    _check_doubled(place, pieces)
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
     _check_tokens(place, new, before, after)
@@ -90,6 +92,26 @@ def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
         missing = fold("".join(loose))
         if missing and missing not in fold(body):
             raise UncleanError("text of the file that old_string doesn't have would be lost")
+
+
+def _check_doubled(place: Place, pieces: Sequence[Replacement]) -> None:
+    """Lines put in beside the place aren't those that stand beside it: they would be there twice."""
+    text = place.text
+    for start, end, body in pieces:
+        added = [line.strip() for line in body.split("\n") if line.strip()]
+        if start != end or "\n" not in body or sum(map(word_chars, added)) < _FEWEST_DOUBLED_CHARS:
+            continue
+        above, below = text[: min(start, place.start)], text[max(end, place.end) :]
+        beside: list[Iterable[str]] = []
+        if not text[place.end : start].strip() and start >= place.end:
+            beside.append(below.split("\n", 2 * len(added) + 2))
+        if not text[end : place.start].strip() and end <= place.start:
+            beside.append(above.rsplit("\n", 2 * len(added) + 2)[1:][::-1])
+            added.reverse()
+        for lines in beside:
+            found = [line.strip() for line in lines if line.strip()][: len(added)]
+            if found == added:
+                raise UncleanError("the lines that new_string adds stand there already; was this edit made before?")
 
 
 def check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
@@ -292,6 +314,25 @@ def _check_base(ours: list[_Line], theirs: list[_Line], there: list[_Line], writ
         raise UncleanError("how deep the new lines are to stand can't be told from the lines that match")
 
 
+def kept_depths(old: str, new: str) -> int:
+    """Return how many lines both share as deep as they were; 0 where they differ in nothing but depths."""
+    ours, theirs = _lines(old), _lines(new)
+    if [line.key for line in ours] == [line.key for line in theirs]:
+        return 0
+    return sum(ours[i].indent == theirs[j].indent for i, j in _shared(ours, theirs))
+
+
+def lost_indent(old: str, new: str) -> str:
+    """Return the indentation that each line both share has lost in `new`, of which a line has none left at all; empty
+    where there is no such, or they differ in nothing but depths.
+    """
+    ours, theirs = _lines(old), _lines(new)
+    if _base(theirs) or not _base(ours) or [line.key for line in ours] == [line.key for line in theirs]:
+        return ""
+    lost = {ours[i].indent.removesuffix(theirs[j].indent) for i, j in _shared(ours, theirs)}
+    return lost.pop() if len(lost) == 1 else ""
+
+
 def check_shift(old: str, new: str) -> None:
     """Raise `UncleanError` where `new` has all it shares with `old` at another depth, or just its first line."""
     ours, theirs = _lines(old), _lines(new)
@@ -302,6 +343,11 @@ def check_shift(old: str, new: str) -> None:
     loses_head = pairs[0] == (0, 0) and ours[0].indent and not theirs[0].indent
     if loses_head or (not is_kept and _base(ours) != _base(theirs)):
         raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
+
+
+def block_indent(text: str) -> str:
+    """Return the indentation of the line that is the least deep."""
+    return _base(_lines(text))
 
 
 def _base(lines: list[_Line]) -> str:
