@@ -53,11 +53,6 @@ def system_name() -> str:
     return f"{found.sysname} {found.release}, {found.machine}"
 
 
-def is_root() -> bool:
-    """Whether this process may do what only the system's administrator may, by its number."""
-    return sys.platform != "win32" and os.geteuid() == 0
-
-
 def no_file_may_grow() -> bool:
     """Whether a limit of this process leaves no file of any use (`ulimit -f`)."""
     if sys.platform == "win32":

@@ -39,13 +39,15 @@ class Place:
 
     async def run(self, *argv: str, watched: bool = True) -> ProcessResult:
         environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.root.parent)}
-        command = ShellCommand(" ".join(argv), str(self.root), environment, idle_timeout_s=20)
-        if len(argv) > 1:
-            command = ShellCommand("", str(self.root), environment, argv=argv, idle_timeout_s=20)
-        if watched:
-            command = ShellCommand(
-                command.text, command.directory, environment, argv=command.argv, watched=(str(self.root),)
-            )
+        command = ShellCommand(
+            argv[0],
+            str(self.root),
+            environment,
+            argv=argv if len(argv) > 1 else (),
+            idle_timeout_s=20,
+            confinement={"landlock": None},  # nothing but that it can't gain privileges, or nobody may be told of it
+            watched=(str(self.root),) if watched else (),
+        )
         async with self.journal.call("c", "a command", snapshot=False):
             with self.journal.watched() as tell_written:
                 result = await self._processes.run(command)

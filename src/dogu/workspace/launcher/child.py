@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import stat
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -68,10 +69,17 @@ def _enter_layers(order: dict[str, Any], directory: int) -> int:
 
 
 def _tell_writes(order: dict[str, Any]) -> None:
-    """Last of all: the supervisor answers when the command runs, so that writing anything here would wait for ever."""
+    """Last of all: the supervisor answers when the command runs, so that writing anything here would wait for ever.
+
+    A command that isn't confined keeps the right to gain privileges, and so does a bubblewrap that needs it.
+    """
     if order.get("watched"):
+        from dogu.workspace.launcher.landlock import no_new_privileges
         from dogu.workspace.launcher.writes import tell_writes
 
+        program = order["argv"][0]
+        if order.get("confinement") and not (b"/" in program and os.stat(program).st_mode & stat.S_ISUID):
+            no_new_privileges()
         tell_writes(order["told_to"])
 
 

@@ -16,7 +16,6 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
-from dogu.workspace.launcher.landlock import no_new_privileges
 from dogu.workspace.system import IS_LINUX
 
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
@@ -54,9 +53,9 @@ def can_tell() -> bool:
 def tell(to: socket.socket, lines: bytes) -> None:
     """Have the calls that a filter (`seccomp.telling`) names told to whoever is at the other end.
 
-    For this process and what it starts; between fork and exec. Where the kernel refuses, nothing is told.
+    For this process and what it starts; between fork and exec. Where the kernel refuses, as it does to those who could
+    still gain privileges and aren't the system's root, nothing is told.
     """
-    no_new_privileges()
     program = _Program(len(lines) // 8, lines)
     libc = ctypes.CDLL(None, use_errno=True)
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):

@@ -18,6 +18,7 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
+from dogu.workspace.launcher.landlock import no_new_privileges
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.launcher.notices import Notice, Notices, can_tell, path_of, tell
 from dogu.workspace.launcher.seccomp import telling
@@ -38,6 +39,7 @@ def tell_renames(to: socket.socket) -> None:
     """Have renames told where the kernel wouldn't do them all; see `notices.tell`."""
     if not holds_renames() and can_tell():
         machine = os.uname().machine
+        no_new_privileges()
         tell(to, telling(machine, [number for number in _CALLS[machine] if number >= 0]))
 
 

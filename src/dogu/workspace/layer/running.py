@@ -25,7 +25,6 @@ from dogu.workspace.sandbox.ladder import Confined
 from dogu.workspace.sandbox.watch import Signature, Watch, changes, fixed_places
 from dogu.workspace.sandbox.work import repositories
 from dogu.workspace.staged import Written
-from dogu.workspace.system import is_root
 
 if TYPE_CHECKING:
     from dogu.workspace.layer.command import CommandLayers
@@ -174,8 +173,8 @@ class CommandRunner:
             raise ToolError(ErrorKind.REFUSED, message)
         confined, before = await to_thread.run_sync(self._surroundings, how)
         async with self._looking() as tell_written:
-            if can_tell() and (confined.order is not None or is_root()):  # which costs the right to gain privileges
-                command = msgspec.structs.replace(command, watched=(*self._roots, *repositories(self._roots)))
+            roots = [root for root in self._roots if root != "/"] if can_tell() else []
+            command = msgspec.structs.replace(command, watched=(*roots, *repositories(roots)))
             result = await self._processes.run(_confine(command, confined), context.report)
             tell_written(result.written)
         put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
