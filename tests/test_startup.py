@@ -146,3 +146,19 @@ def test_reading_a_file_loads_no_engine_of_edits(tmp_path: Path) -> None:
     call = ["call", "read_file", f"file_path={tmp_path}/a.txt", "--root", str(tmp_path)]
     loaded = loaded_by(f"from dogu.cli import main; assert main({call!r}) == 0")
     assert {name for name in loaded if name.startswith(("dogu.workspace.edit_match", "dogu.workspace.diff"))} == set()
+
+
+def test_the_door_of_mcp_leaves_the_sdk_s_client_and_its_framework_unloaded() -> None:
+    program = """
+from dogu.lean_import import lean_import
+with lean_import("mcp", "mcp.client", "mcp.server"):
+    import dogu.serve.mcp.door
+"""
+    loaded = loaded_by(program)
+    assert {name for name in loaded if name.startswith(("mcp.client.", "mcp.server.mcpserver"))} == set()
+    whole = loaded_by(f"""{program}
+import mcp, mcp.server, pydantic
+from mcp.client import ClientSession
+assert (mcp.ClientSession, mcp.server.lowlevel.Server) == (ClientSession, mcp.server.Server)
+assert "defer_build" not in pydantic.BaseModel.model_config""")
+    assert "mcp.client.session" in whole

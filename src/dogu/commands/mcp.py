@@ -14,6 +14,7 @@ from dogu.commands.running import run_async, settling_jobs, tell
 from dogu.contract import ErrorKind, ToolError
 from dogu.extras import install_command
 from dogu.language import say
+from dogu.lean_import import lean_import
 from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the user."""
     try:  # the SDK takes half a second, which is paid before the first message
-        from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
-        from dogu.serve.mcp.door import serve_mcp
+        with lean_import("mcp", "mcp.client", "mcp.server"):
+            from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
+            from dogu.serve.mcp.door import serve_mcp
     except ModuleNotFoundError as error:
         message = say("The MCP door needs the package mcp: {command}", command=install_command("mcp"))
         raise ToolError(ErrorKind.START_FAILED, message) from error
