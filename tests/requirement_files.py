@@ -96,9 +96,13 @@ READ = {
     "fs.read.offset": Requirement(
         _both("§2"),
         "offset (number, optional) is the 0-based line to begin at and needs limit.",
-        divergence="offset without limit reads the default number of lines instead of failing.",
+        divergence="It is declared as an integer. offset without limit reads the default number of lines instead of failing.",
     ),
-    "fs.read.limit": Requirement(_both("§2"), "limit (number, optional) is the greatest number of lines."),
+    "fs.read.limit": Requirement(
+        _both("§2"),
+        "limit (number, optional) is the greatest number of lines.",
+        divergence="It is declared as an integer.",
+    ),
     "fs.read.limit_default": Requirement(
         _both("§2"), "Without limit the whole file is read, up to a default number of lines (2,000)."
     ),
@@ -230,7 +234,9 @@ REPLACE = {
     "fs.replace.name": Requirement(_both("§6"), "The tool is named replace and shown as Edit.", divergence=_FILE_NAME),
     "fs.replace.text": Requirement(_both("§6"), "It replaces text in a file, one occurrence by default."),
     "fs.replace.many": Requirement(
-        _both("§6"), "expected_replacements (number, optional, 1 by default) replaces that many occurrences."
+        _both("§6"),
+        "expected_replacements (number, optional, 1 by default) replaces that many occurrences.",
+        divergence="It is declared as an integer.",
     ),
     "fs.replace.file_path": Requirement(_both("§6"), "file_path (string, required) is the absolute path of the file."),
     "fs.replace.old_string": Requirement(

@@ -45,6 +45,7 @@ async def called(home: Path, tool: str, settings: Mapping[str, Any] = {}, **args
         return await runtime.call(tool, **args)
 
 
+@pytest.mark.requirement("api.builtin.web_search")
 async def test_a_session_with_gemini_searches_by_its_model_and_counts_the_tokens(tmp_path: Path) -> None:
     def answer(request: GeminiRequest) -> Turn | str:
         if request.server_tools == ["googleSearch"]:
@@ -63,6 +64,7 @@ async def test_a_session_with_gemini_searches_by_its_model_and_counts_the_tokens
     assert end.text == 'Web search results for "天気":\n\n京都は雨。[1]\n\nSources:\n[1] 天気 (https://a.example/)'
 
 
+@pytest.mark.requirement("api.builtin.web_fetch")
 async def test_a_session_with_gemini_lets_its_server_read_addresses(tmp_path: Path) -> None:
     def answer(request: GeminiRequest) -> Turn | str:
         if request.server_tools == ["urlContext"]:
@@ -126,6 +128,7 @@ async def test_a_searxng_server_of_this_machine_is_asked_where_it_is_set(tmp_pat
     assert fetched.result.error.kind is ErrorKind.REFUSED
 
 
+@pytest.mark.requirement("api.builtin.web_fetch", "api.capabilities.web")
 async def test_a_host_that_the_settings_allow_is_fetched(tmp_path: Path) -> None:
     server = WireServer(lambda _request, reply: reply.send(200, b"<p>local", {"content-type": "text/html"}))
     server.start()

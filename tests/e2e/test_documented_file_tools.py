@@ -15,13 +15,22 @@ from e2e.documented import Documented, open_documented
 pytestmark = pytest.mark.anyio
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
-FILE_TOOLS = {
-    "list_directory": ("ReadFolder", ["path"], ["ignore", "respect_git_ignore"]),
-    "read_file": ("ReadFile", ["path"], ["offset", "limit"]),
-    "write_file": ("WriteFile", ["content", "file_path"], []),
-    "glob": ("FindFiles", ["pattern"], ["path", "ignore", "case_sensitive", "respect_git_ignore"]),
-    "grep_search": ("SearchText", ["pattern"], ["path", "include"]),
-    "replace": ("Edit", ["file_path", "new_string", "old_string"], ["expected_replacements"]),
+# What the documents call a number is declared as an integer.
+FILE_TOOLS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
+    "list_directory": ("ReadFolder", {"path": "string"}, {"ignore": "array", "respect_git_ignore": "boolean"}),
+    "read_file": ("ReadFile", {"path": "string"}, {"offset": "integer", "limit": "integer"}),
+    "write_file": ("WriteFile", {"file_path": "string", "content": "string"}, {}),
+    "glob": (
+        "FindFiles",
+        {"pattern": "string"},
+        {"path": "string", "ignore": "array", "case_sensitive": "boolean", "respect_git_ignore": "boolean"},
+    ),
+    "grep_search": ("SearchText", {"pattern": "string"}, {"path": "string", "include": "string"}),
+    "replace": (
+        "Edit",
+        {"file_path": "string", "old_string": "string", "new_string": "string"},
+        {"expected_replacements": "integer"},
+    ),
 }
 
 
@@ -45,8 +54,12 @@ class TestIntroduction:
         tool = tools.runtime.registry.get(name)
         schema = tool.declaration.parameters
         assert (tool.declaration.name, tool.display_name) == (name, display_name)
-        assert sorted(schema["required"]) == required
-        assert set(required + optional) <= set(schema["properties"])
+        assert schema["required"] == list(required)
+        declared = {parameter: schema["properties"][parameter] for parameter in [*required, *optional]}
+        assert {parameter: each["type"] for parameter, each in declared.items()} == {**required, **optional}
+        assert all(each["items"] == {"type": "string"} for each in declared.values() if each["type"] == "array")
+        assert {each["default"] for parameter, each in declared.items() if parameter == "respect_git_ignore"} <= {True}
+        assert {each["default"] for parameter, each in declared.items() if parameter == "case_sensitive"} <= {False}
 
     @pytest.mark.requirement("fs.search.name")
     async def test_the_other_name_of_the_search_is_understood(self, tools: Documented) -> None:
@@ -73,23 +86,47 @@ class TestIntroduction:
     async def test_nothing_outside_of_the_root_is_read_or_written(self, tools: Documented, path: str) -> None:
         (tools.root.parent / "outside.txt").write_text("secret")
         (tools.root / "link").symlink_to("../outside.txt")
+        (tools.root / "folder").symlink_to("..")
+        folder = os.path.dirname(path) or "folder"
         for name, args in {
             "read_file": {"path": path},
             "write_file": {"file_path": path, "content": "x"},
-            "list_directory": {"path": os.path.dirname(path) or path},
+            "replace": {"file_path": tools.path(path), "old_string": "secret", "new_string": "x"},
+            "list_directory": {"path": folder},
+            "glob": {"pattern": "*", "path": folder},
+            "grep_search": {"pattern": "secret", "path": folder},
         }.items():
-            if name == "list_directory" and path == "link":
-                continue
             kind, message = await tools.error(name, **args)
             assert kind == "outside_workspace", message
+        assert tools.questions == []
         assert (tools.root.parent / "outside.txt").read_text() == "secret"
+
+    @pytest.mark.requirement("fs.root.contained")
+    async def test_no_pattern_leads_out_of_the_root(self, tools: Documented) -> None:
+        (tools.root.parent / "outside.txt").write_text("secret")
+        tools.write("inside.txt")
+        for pattern in ("../*.txt", str(tools.root.parent / "*.txt")):
+            found = await tools.call("glob", pattern=pattern)
+            assert f"{tools.root.parent}/outside.txt" not in str(found.llm_content)
+            searched = await tools.call("grep_search", pattern="secre[t]", include=pattern)
+            assert "L1: secret" not in str(searched.llm_content)
 
     @pytest.mark.requirement("fs.root.paths")
     async def test_a_path_is_absolute_or_relative_to_the_root(self, tools: Documented) -> None:
         file = tools.write("folder/a.txt", "text\n")
-        assert (
-            await tools.text("read_file", path="folder/a.txt") == await tools.text("read_file", path=file) == "text\n"
-        )
+        for name, key, relative, more in [
+            ("read_file", "path", "folder/a.txt", {}),
+            ("list_directory", "path", "folder", {}),
+            ("glob", "path", "folder", {"pattern": "*.txt"}),
+            ("grep_search", "path", "folder", {"pattern": "text"}),
+            ("write_file", "file_path", "folder/a.txt", {"content": "text\n"}),
+        ]:
+            by_relative = await tools.text(name, **{key: relative, **more})
+            by_absolute = await tools.text(name, **{key: tools.path(relative), **more})
+            assert by_relative.replace(tools.path(relative), relative) == by_absolute.replace(
+                tools.path(relative), relative
+            ), name
+        assert tools.content(file) == "text\n"
 
     @pytest.mark.requirement("fs.foundation")
     async def test_together_they_find_understand_and_change_a_project(self, tools: Documented) -> None:
@@ -121,6 +158,14 @@ class TestListDirectory:
             "b.txt",
         ]
 
+    @pytest.mark.requirement("fs.list.direct")
+    async def test_of_very_many_entries_the_first_are_shown_and_the_rest_counted(self, tools: Documented) -> None:
+        for number in range(2100):
+            tools.write(f"{number:04}.txt")
+        _, *names, _, last = await tools.lines("list_directory", path=".")
+        assert names == [f"{number:04}.txt" for number in range(2000)]
+        assert "2000 of 2100" in last
+
     @pytest.mark.requirement("fs.list.path")
     async def test_the_path_is_needed_and_must_be_a_directory(self, tools: Documented) -> None:
         assert (await tools.error("list_directory"))[0] == "invalid_arguments"
@@ -129,12 +174,11 @@ class TestListDirectory:
 
     @pytest.mark.requirement("fs.list.ignore")
     async def test_entries_that_match_a_glob_are_left_out(self, tools: Documented) -> None:
-        for name in ("a.log", "b.txt", "tmp/x"):
+        tools.make_repository()
+        for name in ("a.log", "b.txt", "sub.log/x", "tmp/x"):
             tools.write(name)
-        listing = await tools.text("list_directory", path=".", ignore=["*.log", "tmp"])
-        assert "b.txt" in listing
-        assert "a.log" not in listing
-        assert "[DIR] tmp" not in listing
+        shown = (await tools.lines("list_directory", path=".", ignore=["*.log", ".git"]))[1:3]
+        assert shown == ["[DIR] tmp", "b.txt"]
 
     @pytest.mark.requirement("fs.list.git_ignore")
     async def test_git_ignored_entries_are_left_out_unless_wanted(self, tools: Documented) -> None:
@@ -243,9 +287,12 @@ class TestReadFile:
         assert await tools.text("read_file", absolute_path=tools.write("a", "text")) == "text"
 
     @pytest.mark.requirement("fs.read.confirm")
-    async def test_it_never_asks(self, tools: Documented) -> None:
+    @pytest.mark.requirement("fs.control")
+    async def test_it_asks_for_secrets_alone(self, tools: Documented) -> None:
         await tools.text("read_file", path=tools.write("a", "x"))
         assert tools.questions == []
+        await tools.text("read_file", path=tools.write(".env", "KEY=1"))
+        assert [question.confirmation.always_ask for question in tools.questions] == [True]
 
 
 class TestWriteFile:
@@ -325,11 +372,26 @@ class TestGlob:
         assert (await tools.lines("glob", pattern="*.md", path=tools.path("docs")))[1:] == [inside]
         assert len((await tools.lines("glob", pattern="**/*.md"))[1:]) == 2
 
+    @pytest.mark.requirement("fs.glob.output")
+    @pytest.mark.requirement("fs.glob.path")
+    async def test_the_documents_example(self, tools: Documented) -> None:
+        now = time.time()
+        for age in range(5):
+            os.utime(tools.write(f"src/file{age}.ts"), (now - age, now - age))
+        tools.write("src/subdir/file5.ts")
+        assert await tools.lines("glob", pattern="*.ts", path="src") == [
+            'Found 5 file(s) matching "*.ts" within src, sorted by modification time (newest first):',
+            *(tools.path(f"src/file{age}.ts") for age in range(5)),
+        ]
+        assert tools.path("src/subdir/file5.ts") in await tools.lines("glob", pattern="**/*.ts", path="src")
+
     @pytest.mark.requirement("fs.glob.ignore")
     async def test_what_matches_ignore_is_left_out(self, tools: Documented) -> None:
         kept = tools.write("a.txt")
-        tools.write("b.log")
-        assert (await tools.lines("glob", pattern="*", ignore=["*.log"]))[1:2] == [kept]
+        for name in ("b.log", "deep/c.log", ".git/d"):
+            tools.write(name)
+        found = await tools.lines("glob", pattern="**/*", ignore=["*.log", ".git"])
+        assert [line for line in found if line.startswith("/")] == [kept]
 
     @pytest.mark.requirement("fs.glob.case")
     async def test_letter_case_matters_only_when_asked(self, tools: Documented) -> None:
@@ -347,8 +409,8 @@ class TestGlob:
 
     @pytest.mark.requirement("fs.glob.nuisance")
     async def test_node_modules_and_git_are_left_out(self, tools: Documented) -> None:
-        tools.make_repository()
         tools.write("node_modules/a/index.js")
+        tools.write(".git/index.js")
         kept = tools.write("index.js")
         assert [line for line in await tools.lines("glob", pattern="**/*") if line.startswith("/")] == [kept]
 
@@ -383,6 +445,12 @@ class TestSearch:
             "L22:   myFunction.call();",
             "---",
         ]
+
+    @pytest.mark.requirement("fs.search.pattern")
+    async def test_the_documents_pattern(self, tools: Documented) -> None:
+        tools.write("a.js", "function\t myFunction() {}\nfunctionmyFunction\nfunction other() {}\n")
+        lines = await tools.lines("grep_search", pattern=r"function\s+myFunction")
+        assert lines[1:] == ["---", "File: a.js", "L1: function\t myFunction() {}", "---"]
 
     @pytest.mark.requirement("fs.search.path")
     async def test_path_is_where_it_searches(self, tools: Documented) -> None:

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 import dogu
-from dogu.contract import CommandPreview
+from dogu.contract import CommandPreview, text_of
 from dogu.policy.verdict import CallFacts, Decision
 from e2e.documented import Documented, open_documented
 
@@ -72,6 +73,16 @@ class TestRunning:
         assert (told["Error"], told["Exit Code"], told["Signal"]) == ("(none)", "3", "(none)")
         assert told["Background PIDs"] == "(none)"
 
+    @pytest.mark.requirement("shell.result.error")
+    async def test_an_error_of_the_process_is_told_beside_what_it_wrote(self, tools: Documented) -> None:
+        late = await tools.call("run_shell_command", command="echo begun; sleep 60", timeout_s=1)
+        told = text_of(late.llm_content).splitlines()
+        assert "Stdout: begun" in told
+        assert "Error: Timed out after 1 s and was ended, with everything it had started." in told
+        missing = await fields(tools, "exec /no/such/program")
+        assert "/no/such/program" in missing["Stderr"]
+        assert missing["Exit Code"] == "127"
+
     @pytest.mark.requirement("shell.bash")
     async def test_it_is_bash_that_runs_it(self, tools: Documented) -> None:
         assert (await fields(tools, 'a=(x y); [[ ${a[1]} == y ]] && echo "$0"'))["Stdout"].strip() == "bash"
@@ -116,9 +127,8 @@ class TestRunning:
         with anyio.fail_after(20):
             told = await fields(tools, f"PATH={bin_folder}:$PATH; npm run dev &", description="Start a server.")
         pids = [int(pid) for pid in told["Background PIDs"].split(", ")]
-        assert pids
-        for pid in pids:
-            os.kill(pid, 0)
+        await anyio.sleep(0.2)
+        assert ["sleep", "60"] in [psutil.Process(pid).cmdline() for pid in pids], "it goes on, by these very ids"
 
     @pytest.mark.requirement("shell.example.list")
     async def test_the_example_that_lists_files(self, tools: Documented) -> None:
@@ -163,8 +173,10 @@ class TestNotes:
         assert bad["Exit Code"] not in ("0", "(none)")
 
     @pytest.mark.requirement("shell.env.gemini_cli")
-    async def test_gemini_cli_is_in_the_environment(self, tools: Documented) -> None:
-        assert (await fields(tools, "sh -c 'echo $GEMINI_CLI'"))["Stdout"].strip() == "1"
+    async def test_gemini_cli_is_in_the_environment(self, tools: Documented, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GEMINI_API_KEY", "secret")
+        told = await fields(tools, "sh -c 'echo $GEMINI_CLI $DOGU $GEMINI_API_KEY'")
+        assert told["Stdout"].strip() == "1 1"
 
 
 # Every example of the document: the settings, then the commands and whether they run.
@@ -215,13 +227,23 @@ class TestRestrictions:
     @pytest.mark.requirement("shell.limit.example.block_all")
     @pytest.mark.requirement("shell.limit.core_is_advised")
     @pytest.mark.parametrize("example", EXAMPLES)
-    async def test_the_documents_examples(self, tmp_path: Path, example: str) -> None:
+    async def test_the_documents_examples(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str) -> None:
         settings, commands = EXAMPLES[example]
         async with open_documented(tmp_path, json.dumps(settings)) as tools:
-            for command, runs in commands.items():  # judged only, never run: one of them is rm -rf /
+            monkeypatch.setenv("PATH", str(tools.root / "bin"), prepend=":")
+            for program in ("git", "npm", "rm", "ls", "gitevil"):
+                os.chmod(tools.write(f"bin/{program}", '#!/bin/sh\necho "ran $*"\n'), 0o755)
+            for command, runs in commands.items():
                 facts = CallFacts("run_shell_command", dogu.Kind.EXECUTE, command, str(tools.root))
                 gate = tools.runtime.policy.decide(facts).gate
-                assert (gate is Decision.DENY) is not runs, (command, gate)
+                assert (gate is Decision.DENY) is not runs, (command, gate)  # before it is called: it may be rm -rf /
+                if runs:
+                    assert "ran" in (await fields(tools, command))["Stdout"]
+                else:
+                    assert (await tools.error("run_shell_command", command=command))[0] == "refused"
+            assert {str((question.call.args or {})["command"]) for question in tools.questions} <= {
+                command for command, runs in commands.items() if runs
+            }
 
     @pytest.mark.requirement("shell.limit.exclude_is_no_boundary")
     @pytest.mark.requirement("shell.limit.core_is_advised")

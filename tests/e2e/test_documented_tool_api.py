@@ -19,19 +19,20 @@ from e2e.documented import open_documented
 
 pytestmark = pytest.mark.anyio
 
-BUILT_IN = [
-    "list_directory",
-    "read_file",
-    "write_file",
-    "grep_search",
-    "glob",
-    "replace",
-    "read_many_files",
-    "run_shell_command",
-    "background_jobs",
-    "send_input",
-    "stop_background_job",
-]
+# The documents' class names, and the tools they stand for.
+BUILT_IN = {
+    "LSTool": "list_directory",
+    "ReadFileTool": "read_file",
+    "WriteFileTool": "write_file",
+    "GrepTool": "grep_search",
+    "GlobTool": "glob",
+    "EditTool": "replace",
+    "ReadManyFilesTool": "read_many_files",
+    "ShellTool": "run_shell_command",
+    "WebFetchTool": "web_fetch",
+    "WebSearchTool": "google_web_search",
+    "MemoryTool": "save_memory",
+}
 
 
 class StampArgs(msgspec.Struct, kw_only=True):
@@ -128,13 +129,31 @@ class TestRegistry:
     @pytest.mark.requirement("api.registry.register")
     @pytest.mark.requirement("api.registry.get")
     @pytest.mark.requirement("api.builtin.set")
-    @pytest.mark.requirement("api.capabilities")
     async def test_the_built_in_tools_are_registered_and_found_by_name(self, tmp_path: Path) -> None:
         async with dogu.open_runtime(dogu.Options(root=str(tmp_path), home=str(tmp_path))) as runtime:
-            for name in BUILT_IN:
-                assert runtime.registry.get(name).name == name
+            for class_name, name in BUILT_IN.items():
+                assert runtime.registry.get(name).name == runtime.registry.get(class_name).name == name
             with pytest.raises(dogu.ToolError, match="read_file"):
                 runtime.registry.get("readfile")
+
+    @pytest.mark.requirement("api.capabilities")
+    async def test_a_model_acts_on_the_machine_by_tools(self, tmp_path: Path) -> None:
+        calls = [call("write_file", file_path="a.txt", content="one\n"), call("run_shell_command", command="cat a.txt")]
+        model, _ = await run_agent(tmp_path, Stamp(), *(Turn(calls=[each]) for each in calls), "done", confirm=approve)
+        assert (tmp_path / "a.txt").read_text() == "one\n"
+        assert "Stdout: one" in model.requests[2].responses[0]["response"]["output"]
+
+    @pytest.mark.requirement("api.registry.declarations")
+    async def test_every_registered_tool_is_declared_to_the_model(self, tmp_path: Path) -> None:
+        model = ScriptedModel(["done"])
+        options = dogu.Options(root=str(tmp_path), home=str(tmp_path / "home"))
+        async with dogu.open_agent(options, model=model, tools=[Stamp()]) as opened:
+            registered = {tool.name for tool in opened.runtime.registry}
+            await opened.agent.run("go")
+        declared = {declaration.name: declaration.parameters for declaration in model.requests[0].declarations}
+        assert registered - declared.keys() == {"ask_user", "google_web_search", "send_input"}, "none is of use yet"
+        assert declared["stamp"]["required"] == ["text"]
+        assert all(schema["type"] == "object" for schema in declared.values())
 
     @pytest.mark.requirement("api.builtin.contract")
     async def test_each_built_in_tool_keeps_the_contract(self, tmp_path: Path) -> None:
@@ -230,16 +249,26 @@ class TestCustomTools:
     @pytest.mark.requirement("api.custom.discovery_output")
     @pytest.mark.requirement("api.custom.discovered_tool")
     @pytest.mark.requirement("api.custom.call_command")
-    async def test_a_command_s_tools_are_found_and_run(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"tools": {"discoveryCommand": "bin/tools", "callCommand": "bin/tools"}},
+            {"toolDiscoveryCommand": "bin/tools", "toolCallCommand": "bin/tools"},
+        ],
+        ids=["documented", "older"],
+    )
+    async def test_a_command_s_tools_are_found_and_run(self, tmp_path: Path, settings: dict[str, Any]) -> None:
         program = '#!/bin/sh\nif [ $# = 0 ]; then cat "${0%/*}/tools.json"; else echo "$1 got $(cat)"; fi\n'
-        declared = [{"name": "greet", "description": "Greet.", "parameters": {"type": "object", "properties": {}}}]
+        parameters = {"type": "OBJECT", "properties": {"to": {"type": "STRING"}}, "required": ["to"]}
+        declared = [{"name": "greet", "description": "Greet.", "parameters": parameters}]
         async with open_documented(
             tmp_path,
-            json.dumps({"toolDiscoveryCommand": "bin/tools", "toolCallCommand": "bin/tools"}),
+            json.dumps(settings),
             files={"bin/tools": program, "bin/tools.json": json.dumps(declared)},
         ) as tools:
             assert "greet" in [declaration.name for declaration in tools.runtime.registry.declarations]
-            assert "greet got {}" in await tools.text("greet")
+            assert await tools.text("greet", to="you") == 'greet got {"to": "you"}\n'
+            assert (await tools.error("greet", to=1))[0] == "invalid_arguments"
 
     @pytest.mark.requirement("api.custom.discovery_setting")
     @pytest.mark.requirement("api.custom.mcp_setting")

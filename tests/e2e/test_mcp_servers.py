@@ -60,7 +60,11 @@ def write_settings(folder: Path, settings: dict[str, Any]) -> None:
 @pytest.mark.requirement("api.custom.mcp_tools")
 @pytest.mark.requirement("api.custom.mcp_prefix")
 def test_a_server_s_tool_can_be_listed_and_called(program: Program, settings: dict[str, Any]):
-    assert b"sums__add" in program.run("tools").stdout
+    settings["mcpServers"]["more"] = settings["mcpServers"]["sums"]
+    write_settings(program.home, settings)
+    listed = program.run("tools").stdout
+    assert b"sums__add" in listed
+    assert b"more__add" in listed
     done = program.run("call", "--approval-mode", "yolo", "sums__add", "a=2", "b=3")
     assert (done.returncode, done.stdout) == (0, b"5\n")
 

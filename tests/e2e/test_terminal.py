@@ -79,6 +79,7 @@ def edit_turns(program: Program) -> list[Turn]:
     return [Turn(calls=[edit]), Turn(text="That is all.")]
 
 
+@pytest.mark.requirement("api.flow.5_prompted", "api.flow.9_display", "api.result.return_display")
 def test_an_edit_is_shown_and_done_at_yes(program: Program, talk: Talk):
     with FakeGemini(edit_turns(program)) as server:
         child = talk(**key(server))

@@ -83,6 +83,7 @@ async def test_it_asks_where_edits_do_not(tmp_path: Path, mode: str, asks: bool)
     assert (result.result.error is not None) is asks
 
 
+@pytest.mark.requirement("api.builtin.memory")
 async def test_what_is_remembered_is_told_at_once_and_stands_first_in_the_next_session_only(tmp_path: Path):
     options = dogu.Options(root=str(tmp_path / "root"), home=str(tmp_path / "home"), approval_mode="yolo")
     (tmp_path / "root").mkdir()
