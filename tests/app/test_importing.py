@@ -134,6 +134,19 @@ def test_gemini_cli_s_settings_hold_without_its_file(machine: Machine) -> None:
     )  # fmt: skip
 
 
+def test_a_server_that_could_not_start_is_left_behind_with_the_reason(machine: Machine) -> None:
+    servers: dict[str, Any] = {
+        **{"good": {"command": "a"}, "none": None, "text": "npx b", "empty": {}, "a.b": {"command": "c"}},
+        **{"args": {"command": "a", "args": "-x"}, "late": {"command": "a", "timeout": "5s"}},
+    }
+    machine.write("home/.gemini/settings.json", {"mcpServers": servers})
+    (found,) = machine.take("gemini")
+    assert [taken.theirs for taken in found.taken] == ["good"]
+    left = {left.theirs: left.why for left in found.left if left.theirs.startswith("mcpServers.")}
+    assert left.keys() >= {f"mcpServers.{alias}" for alias in servers if alias != "good"}
+    assert "args" in left["mcpServers.args"]
+
+
 def test_what_is_set_already_stays_and_twice_is_once(machine: Machine) -> None:
     machine.write("home/.dogu/settings.json", '{\n  // mine\n  "model": { "name": "mine" }\n}\n')
     machine.write("home/.codex/config.toml", 'model = "theirs"\n')

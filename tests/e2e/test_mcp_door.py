@@ -332,6 +332,21 @@ def test_a_call_that_the_sdk_can_t_read_is_answered_all_the_same(program: Progra
     assert told in json.dumps(answer)
 
 
+def test_a_batch_and_a_line_that_begins_with_a_mark_of_its_encoding_are_answered(program: Program):
+    pings = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in (2, 3, 4)]
+    with start(program) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"\xef\xbb\xbf" + json.dumps(INITIALIZE).encode() + b"\n")
+        process.stdin.write(json.dumps(pings[:2]).encode() + b"\n[]\n" + json.dumps(pings[2]).encode() + b"\n")
+        process.stdin.flush()
+        answered: set[int] = set()
+        while not answered >= {1, 2, 3, 4}:
+            answered.add(json.loads(process.stdout.readline()).get("id"))
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
 async def test_only_the_protocol_reaches_standard_output_and_garbage_is_survived(program: Program):
     calls = [
         INITIALIZE,

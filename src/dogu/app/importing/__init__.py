@@ -12,10 +12,11 @@ from typing import Any, cast
 
 from dogu.app.importing.claude import read_claude
 from dogu.app.importing.codex import read_codex
-from dogu.app.importing.found import Found, Left, Taken, json_in, value_at
+from dogu.app.importing.found import Found, Left, Taken, as_object, json_in, value_at
 from dogu.app.options import Options
 from dogu.app.settings_files import edit_settings_file
 from dogu.language import told
+from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.settings.edit import with_entry
 from dogu.settings.json import parse_json_with_comments
 from dogu.settings.keys import KEYS, Combine, Key
@@ -36,9 +37,23 @@ def what_there_is(program: str, options: Options) -> list[Found]:
         target = os.path.join(folder, ".dogu", "settings.json")
         each = Found(os.path.join(folder, _SOURCES[program]), target, is_users=folder == home)
         _READERS[program](each, folder, home, options.absolute_root)
+        _leave_what_is_no_server(each)
         if each.taken or each.left or each.read_in_place:
             found.append(each)
     return found
+
+
+def _leave_what_is_no_server(found: Found) -> None:
+    """What dogu would leave out at every start isn't taken over."""
+    for taken in [taken for taken in found.taken if taken.kind == "server"]:
+        why = told("is no server's entry that dogu could use")
+        if (entry := as_object(taken.value)) and "." not in taken.theirs:
+            _, problems = read_entries({taken.theirs: entry})
+            if not problems:
+                continue
+            why = problems[0]
+        found.taken.remove(taken)
+        found.left.append(Left(f"mcpServers.{taken.theirs}", why))
 
 
 def take_over(found: Found) -> list[str]:
@@ -121,7 +136,7 @@ def _take_gemini_key(found: Found, key: Key, understood: Any, written: Mapping[s
         found.taken.extend(
             Taken("server" if key.name == "mcpServers" else "hook", name, f"{key.name}.{name}", entry)
             for name, entry in cast("dict[str, Any]", value).items()
-            if "." not in name
+            if "." not in name or key.name == "mcpServers"
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -72,12 +73,21 @@ async def _lines(descriptor: int, refuse: MemoryObjectSendStream[SessionMessage]
     """
     async with refuse:
         async for each in lines_of(descriptor):
-            line = each or b""
-            text = _readable(line)
-            if text:
-                yield text
-            elif line.strip():
-                _refuse(line, refuse)
+            for line in _messages(each or b""):
+                text = _readable(line)
+                if text:
+                    yield text
+                elif line.strip():
+                    _refuse(line, refuse)
+
+
+def _messages(line: bytes) -> list[bytes]:
+    """Return the messages of a line: one, or those of a batch, which the protocol had in 2025-03-26."""
+    line = line.removeprefix(codecs.BOM_UTF8)
+    if line.lstrip().startswith(b"["):
+        with suppress(ValueError, RecursionError):
+            return [json.dumps(each).encode() for each in json.loads(line)] or [line]
+    return [line]
 
 
 def _readable(line: bytes) -> str:
