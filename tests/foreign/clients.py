@@ -153,7 +153,7 @@ def neovim(program: Program, **more: str) -> subprocess.CompletedProcess[str]:
         cwd=program.root,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=200,
         check=False,
         stdin=subprocess.DEVNULL,
     )

@@ -4,7 +4,7 @@
 local env = vim.env
 vim.defer_fn(function()
   vim.cmd("cquit")
-end, 60000)
+end, 180000)
 for folder in vim.gsplit(env.DOGU_NVIM_PLUGINS, ":") do
   vim.opt.runtimepath:append(folder)
 end
@@ -20,7 +20,8 @@ require("codecompanion").setup({
           name = "dogu",
           formatted_name = "dogu",
           commands = { default = vim.json.decode(env.DOGU_NVIM_COMMAND) },
-          defaults = { auth_method = "gemini-api-key" },
+          -- An answer may take 20 s by default, which a busy machine needs to start a program.
+          defaults = { auth_method = "gemini-api-key", timeout = 120000 },
         })
       end,
     },
