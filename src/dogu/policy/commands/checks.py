@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from dogu.language import told
+from dogu.policy.commands.copies import copies
 from dogu.policy.commands.effects import Danger, Effect
 from dogu.policy.commands.patterns import is_a, pattern
 from dogu.policy.commands.reading import Reading
@@ -54,29 +55,27 @@ def _sets(builtin: str, index: int, word: Word, *, is_exported: bool) -> Iterato
         yield Danger(index, Effect.REACHES, told("it sets {names}, which can change what runs", names=name[1]))
 
 
-def _environment(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+def _environment(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """Variables that `env` and `sudo` set; the names of bash's functions are no names otherwise."""
-    program = next(
-        (word.text.rpartition("/")[2] for word in words[1:] if "=" not in word.text and word.text[:1] != "-"), ""
-    )
-    for index, word in enumerate(words[1:], 1):
-        if re.match(r"-[A-Za-z]*S|--sp", word.text) and words[0].text.endswith("env"):
+    first = reading.operands[0] if reading.operands else len(words)
+    behind = [word.text for word in words[first:]]
+    program = next((text.rpartition("/")[2] for text in behind if "=" not in text), "")
+    for index, word in enumerate(words[1:first], 1):
+        if re.match(r"-[A-Za-z0]*S|--sp", word.text) and words[0].text.endswith("env"):
             text = word.text + (words[index + 1].text if index + 1 < len(words) else "")
             if "=" in text.removeprefix("--split-string="):
                 yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=text[:30]))
-        match = re.match(r"([^-=][^=]*)=", word.prefix)
-        if match is None and not word.text.startswith("-") and "=" not in word.text:
+    for index, word in enumerate(words[first:], first):
+        match = re.match(r"([^=]+)=", word.prefix)
+        if match is None:
             return
-        if match is not None:
-            value = word.text[match.end() :] if word.is_plain else None
-            name = match[1]
-            if is_harmless_setting(name, value, program):
-                continue
-            is_ordinary = (
-                re.fullmatch(r"[A-Za-z_]\w*", name) and not is_shells_own(name) and not is_read_by_programs(name)
-            )
-            effect = Effect.WRITES if is_ordinary else Effect.RUNS
-            yield Danger(index, effect, told("it sets {names}, which can change what runs", names=name))
+        value = word.text[match.end() :] if word.is_plain else None
+        name = match[1]
+        if is_harmless_setting(name, value, program):
+            continue
+        is_ordinary = re.fullmatch(r"[A-Za-z_]\w*", name) and not is_shells_own(name) and not is_read_by_programs(name)
+        effect = Effect.WRITES if is_ordinary else Effect.RUNS
+        yield Danger(index, effect, told("it sets {names}, which can change what runs", names=name))
 
 
 def _may_run_from_subscript(text: str) -> bool:
@@ -120,24 +119,6 @@ def _set(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
         is_named = text.endswith("o") and name is not None and check_value("set_option", name) is not None
         if "k" in text or "B" in text or is_named:
             yield Danger(index, Effect.RUNS, told("it changes how the shell reads what follows"))
-
-
-def _copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """Copying or moving out of the workspace: the last operand is where to."""
-    makes_folders = any(name in ("-d", "--directory") for name, _, _ in reading.taken) and words[0].text == "install"
-    for index in reading.operands if makes_folders else reading.operands[1:][-1:]:
-        found = check_value("folder", words[index])
-        if found is not None:
-            yield Danger(index, *found)
-    if reading.operands and words[0].text.rpartition("/")[2] in ("mv", "gmv", "move"):
-        for index in reading.operands[:-1]:
-            if check_value("place", words[index]) is not None and words[index].value is not None:
-                yield Danger(
-                    index, Effect.WRITES, told("{path} lies outside of the workspace", path=words[index].text[:40])
-                )
-    for index in reading.operands if words[0].text.endswith("rsync") else ():
-        if check_value("local", words[index]) is not None:
-            yield Danger(index, Effect.REACHES, told("copies files to or from another machine"))
 
 
 _TAR_MAKES = frozenset(("-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate"))
@@ -236,7 +217,9 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """Commands of psql and mysql that run programs, load code or reach files; without any, standard input is read."""
     given = [(at, value) for name, at, value in reading.taken if name in ("-c", "--command", "-e", "--execute")]
     for at, value in given:
-        text = value.value if value is not None else None
+        text = (
+            re.sub(r"/\*(?!!).*?\*/", " ", value.value, flags=re.DOTALL) if value and value.value is not None else None
+        )
         runs_text = (
             text is not None and text.lstrip().startswith("\\") and "`" in text
         )  # psql runs it, as a shell would
@@ -337,6 +320,10 @@ def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
 
 def _writes_help(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What cmake and ctest tell of themselves is written to the file that is named behind."""
+    builds = any(name == "--build" for name, _, _ in reading.taken)
+    for at in reading.operands if builds else ():
+        if leads_outside(words[at]):
+            yield Danger(at, Effect.RUNS, told("{path} lies outside of the workspace", path=words[at].text[:40]))
     tells = any(re.match(r"--?(?:help|version|system-information)|-h$", name) for name, _, _ in reading.taken)
     for at in reading.operands if tells else ():
         yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
@@ -365,6 +352,8 @@ def _node(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What is sent: no command's output, and what `gh api` is given as fields."""
     yield from _asks(words, reading)
+    if reading.subcommand == "browse" and not {"-n", "--no-browser"} & {name for name, _, _ in reading.taken}:
+        yield Danger(1, Effect.RUNS, told("runs a program or code that no rule names"))
     if reading.subcommand != "api":
         return
     fields = [
@@ -403,7 +392,7 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "printf": _printf,
     "leaves": _leaves,
     "set": _set,
-    "copies": _copies,
+    "copies": copies,
     "tar": _tar,
     "unzip": _unzip,
     "git": _git,

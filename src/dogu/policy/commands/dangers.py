@@ -79,8 +79,7 @@ def redirect_danger(redirect: Redirect, around: Surroundings, *, has_tee: bool, 
     if target is not None and (target in _SAFE_TARGETS or re.fullmatch(r"/dev/fd/\d+", target)):
         return ""
     if redirect.operator in ("<", "<&"):
-        is_network = target is None or target.startswith(("/dev/tcp/", "/dev/udp/"))
-        return told("it reads from {target}", target=redirect.target.text) if is_network and target is not None else ""
+        return ""
     if (has_tee or around.may_edit) and redirect.operator in (">", ">>", "&>", "&>>", ">|"):
         if lists_packages and check_value("requirements", redirect.target, around) is None:
             return ""

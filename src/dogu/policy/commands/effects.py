@@ -51,16 +51,22 @@ class Surroundings:
 NOWHERE = Surroundings()
 
 
+def _as_it_is(word: Word) -> list[str] | None:
+    return [word.text]
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
     """What is known of a word that bash has yet to expand, and of where the command is run.
 
     `is_no_option`: it can't begin with a hyphen. `holds_output`: it may hold what a command prints, or what was read.
+    `spellings`: what it may be by the values that the text itself gives its variables; None when that can't be said.
     """
 
     is_no_option: Callable[[Word], bool]
     holds_output: Callable[[Word], bool]
     around: Surroundings = NOWHERE
+    spellings: Callable[[Word], list[str] | None] = _as_it_is
 
 
 @dataclass(frozen=True, slots=True)

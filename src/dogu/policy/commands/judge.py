@@ -20,7 +20,12 @@ from dogu.policy.commands.inner import DATA, Inner, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.shell_texts import SHELLS
-from dogu.policy.commands.standard_input import feeds_plain_words, names_tracked_files, text_on_standard_input
+from dogu.policy.commands.standard_input import (
+    feeds_plain_words,
+    input_reason,
+    names_tracked_files,
+    text_on_standard_input,
+)
 from dogu.policy.commands.text_checks import (
     circle_of_functions,
     is_still,
@@ -226,6 +231,8 @@ class _Judge:
             lists_packages = is_a("lists_packages", " ".join(word.text for word in command.words[:4]))
             has_tee = self._lists.names_any("tee")
             reason = redirect_danger(redirect, self._around, has_tee=has_tee, lists_packages=lists_packages)
+            if redirect.operator in ("<", "<&") and self._known.may_be_network(redirect.target):
+                reason = told("it reads from {target}", target=redirect.target.text)
             if reason:
                 self.note(Decision.ASK, reason)
 
@@ -278,21 +285,25 @@ class _Judge:
         if verdict is Decision.DENY and rule is None and self._needs_no_rule(name, words):
             verdict, reason = Decision.ALLOW, told("it does nothing by itself")
         name = name.rpartition("/")[2] or name
-        if name == "find":  # what it finds begins as the places do that it is told to look in
-            is_listed = any(word.value == "-files0-from" for word in words)  # a file says what they are
-            self._data_is_plain = not is_listed and (len(words) < 2 or bool(words[1].prefix))
-        if name == "xargs":
-            self._data_is_plain = feeds_plain_words(command, words)
-            self._data_is_tracked = names_tracked_files(command.piped_from)
+        self._note_data(name, words, command)
         if verdict is Decision.ALLOW and self._lists.restrict:
             found = (each for each in self._dangers(name, words, rule) if self._lists.leave_open(each, rule))
             danger = min(found, key=lambda each: each.index, default=None)
             if danger is not None:
                 verdict, reason = Decision.ASK, danger.reason
-            elif _reads_commands(name, command):
-                verdict, reason = Decision.ASK, told("takes its commands from standard input")
+            elif given := input_reason(name, words, command):
+                verdict, reason = Decision.ASK, given
         self._add(words, verdict, reason, rule)
         self._inner(name, words, command, depth, rule)
+
+    def _note_data(self, name: str, words: Sequence[Word], command: Command) -> None:
+        """Take note of what is known of the words that `find` and `xargs` hand on."""
+        if name == "find" and DATA not in words:  # what it finds begins as the places do that it is told to look in
+            is_listed = any(word.value == "-files0-from" for word in words)  # a file says what they are
+            self._data_is_plain = not is_listed and (len(words) < 2 or bool(words[1].prefix))
+        if name == "xargs":
+            self._data_is_plain = feeds_plain_words(command, words)
+            self._data_is_tracked = names_tracked_files(command.piped_from)
 
     def _needs_no_rule(self, name: str, words: Sequence[Word]) -> bool:
         """What only limits, counts or reads into a variable, and a project's own environment where Python may run."""
@@ -326,7 +337,8 @@ class _Judge:
         block = program_called(name)
         self._runs_the_project = block is not None and block.is_tool
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
-        for danger in dangers_of(name, words, Hints(self._is_no_option, self._holds_output, self._around), covered):
+        hints = Hints(self._is_no_option, self._holds_output, self._around, self._known.spellings)
+        for danger in dangers_of(name, words, hints, covered):
             # What is handed on to programs is nobody's where the text runs none.
             if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
                 yield danger
@@ -453,15 +465,6 @@ def _names_a_folder(option: str) -> bool:
     name = option.partition("=")[0]
     is_long = name.startswith("--") and len(name) > 3 and any(each.startswith(name) for each in _GOES_TO)
     return is_long or name in ("-execdir", "-okdir") or re.match(r"-[a-z0]*[CD](?!\d)", option) is not None
-
-
-def _reads_commands(name: str, command: Command) -> bool:
-    """Whether a program that reads commands is given any on its standard input."""
-    block = program_called(name)
-    if block is None or not block.takes_input:
-        return False
-    given = [each.target.value for each in command.redirects if each.operator in ("<", "<<", "<<<", "<&")]
-    return command.piped_from is not None or any(each != "/dev/null" for each in given)
 
 
 def _of_command(judged: JudgedCommand) -> str:

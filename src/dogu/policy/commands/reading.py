@@ -38,8 +38,9 @@ _LOOKS = frozenset(
 _ENDS = (";", "+")
 _OTHER_PROJECTS = frozenset(("other_project",))
 _OTHER_FILES = _OTHER_PROJECTS | {"makefile", "inside", "script"}
-_GOES_OUT = frozenset("url repository remote host package js_package py_package asked own_host database".split())
+_GOES_OUT = frozenset("url repository remote host package js_package py_package asked own_host database image".split())
 """Values that other machines get to see."""
+_NAMES_A_HOST = frozenset(("url", "asked", "image", "gh_repository", "gh_word"))
 _GIVE_CODE = frozenset(("sed", "awk", "python_code", "node_code"))
 
 
@@ -238,9 +239,17 @@ class Reading:
     def _takes_next(self, at: int, option: Option) -> Iterator[Danger]:
         """The next word is the value, of an option that needs one; some program of a block may read an option there."""
         value = self._next(option) if option.takes == "=" else None
-        if value is not None and len(self._program.names) > 1 and re.match(r"-[^\d]", value.prefix):
+        if value is not None and self._may_be_read_as_option(value):
             yield self._not_known(at, value.text)
         yield from self._taken(at, option, value)
+
+    def _may_be_read_as_option(self, value: Word) -> bool:
+        """Whether a value of its own looks like an option: many that don't read as getopt does take it for one."""
+        if self._program.style == "find":  # `-perm -u+x`
+            return False
+        if len(self._program.names) > 1:
+            return re.match(r"-[^\d]", value.prefix) is not None
+        return self._program.style in ("exact", "camel") and re.match(r"--?[A-Za-z]", value.prefix) is not None
 
     def _next(self, option: Option) -> Word | None:
         """The next word, as the option's value; a command's words up to their end, for `find -exec`."""
@@ -295,9 +304,23 @@ class Reading:
             return check_config(value, self._program.names)
         if kind in _GOES_OUT and self.hints.holds_output(value):
             return Effect.REACHES, told("it sends what a command prints")
+        if kind in _NAMES_A_HOST and value.value is None:
+            return self._wrong_with_spelled(kind, value)
         if kind == "go_flags" and value.value is None:
             value = self._with_words(value)
         return check_value(kind, value, self.hints.around)
+
+    def _wrong_with_spelled(self, kind: str, value: Word) -> Finding | None:
+        """The value by what the text gives its variables: `h=...; curl http://$h/`."""
+        spelled = self.hints.spellings(value)
+        found = [check_value(kind, Word.literal(text), self.hints.around) for text in spelled or ()]
+        if spelled is None:
+            found.append(check_value(kind, value, self.hints.around) or (Effect.REACHES, self._may_be_any(value)))
+        return next(filter(None, found), None)
+
+    @staticmethod
+    def _may_be_any(value: Word) -> str:
+        return told("{word} is no value that is known here", word=value.text[:40])
 
     def _with_words(self, value: Word) -> Word:
         """The value with a word for each substitution that prints one, as `$(git describe --tags)` does."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dogu.language import told
+from dogu.policy.commands.dangers import program_called
 from dogu.policy.commands.variables import prints_a_word
 from dogu.workspace.shell_syntax import Command, Word
 
@@ -32,6 +34,21 @@ def _printed(command: Command) -> str | None:
         return None if text.startswith("-") or "\\" in text else text
     is_plain = len(known) == 1 and not re.search(r"^-|%|\\(?!n)", known[0])
     return known[0].replace("\\n", "\n") if is_plain else None
+
+
+def input_reason(name: str, words: Sequence[Word], command: Command) -> str:
+    """Say why what a program is given on its standard input needs a question; '' when it doesn't."""
+    block = program_called(name)
+    if block is None or not (block.takes_input or block.sends_input):
+        return ""
+    given = [each for each in command.redirects if each.operator in ("<", "<<", "<<<", "<&", "<>")]
+    if block.takes_input:
+        takes = command.piped_from is not None or any(each.target.value != "/dev/null" for each in given)
+        return told("takes its commands from standard input") if takes else ""
+    sends = any(re.fullmatch(r"(?:-[A-Za-z]|--[\w-]+=)?-", word.text) for word in words[1:])
+    is_file = any(each.operator not in ("<<", "<<<") for each in given)
+    is_output = command.piped_from is not None and _printed(command.piped_from) is None
+    return told("it sends what a command prints") if sends and (is_file or is_output) else ""
 
 
 def feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from dogu.language import told
+from dogu.policy.commands.addresses import is_web_address
 from dogu.policy.commands.effects import NOWHERE, Effect, Surroundings
 from dogu.policy.commands.patterns import is_a, kind, pattern
 from dogu.policy.commands.scripts import is_harmless_awk, is_harmless_sed, without_arithmetic
@@ -139,9 +140,19 @@ def _script(word: Word) -> Finding | None:
 
 def _url(word: Word) -> Finding | None:
     known = word.value if word.value is not None else word.text if word.is_plain else word.prefix or "x"
-    if known.lower().startswith("file:") or not is_a("url", known):
+    if not is_web_address(known, is_whole=word.value is not None):
         return Effect.REACHES, told("{address} is no address of a web server", address=word.text[:40])
     return None
+
+
+def _asked(word: Word) -> Finding | None:
+    """A word of httpie: how it asks, a header, a part of the question, or where; none that sends or is a file."""
+    if is_a("asked", word.value):
+        return None
+    if re.match(r":\d|:/", word.text):  # this machine
+        return None
+    is_address = re.match(r"(?i)https?://|localhost|[\w-]+:\d", word.prefix or "") is not None
+    return _url(word) if is_address else (Effect.REACHES, _no_known_value(word))
 
 
 def _loopback(word: Word) -> Finding | None:
@@ -189,6 +200,20 @@ def _repository(word: Word) -> Finding | None:
     if _REMOTE_HELPER.match(word.text) or "://-" in word.text:
         return Effect.RUNS, told("the address names a program to run")
     return None
+
+
+def _remote(word: Word, around: Surroundings) -> Finding | None:
+    """Where git pushes to: a remote's usual name, and no folder that bears it, whose hooks would be run."""
+    if is_a("remote", word.value) and around.is_free(word.text) and around.is_free(f"{word.text}.git"):
+        return None
+    return Effect.REACHES, _no_known_value(word)
+
+
+def _image(word: Word) -> Finding | None:
+    """An image of a well-known registry, or of this machine."""
+    if is_a("image", word.value if word.value is not None else f"{word.prefix}x"):
+        return None
+    return Effect.REACHES, _no_known_value(word)
 
 
 def _sed(word: Word) -> Finding | None:
@@ -341,9 +366,11 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "inside": _inside,
     "other_project": _other_project,
     "url": _url,
+    "asked": _asked,
     "loopback": _loopback,
     "header": _header,
     "repository": _repository,
+    "image": _image,
     "query": _query,
     "sed": _sed,
     "awk": _awk,
@@ -377,6 +404,7 @@ _PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
     "unpacked": _unpacked,
     "cov_report": _cov_report,
     "git_folder": _git_folder,
+    "remote": _remote,
 }
 """Kinds that depend on where the command is run."""
 

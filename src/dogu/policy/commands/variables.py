@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from dogu.language import told
 from dogu.policy.commands.arithmetic import names_set
 from dogu.policy.commands.patterns import is_a, values_of
 from dogu.workspace.shell_syntax import Assignment, Command, CommandKind, Part, PartKind, Script, Word
+from dogu.workspace.shell_syntax.braces import expand_braces
 
 _READ_A_TEXT = frozenset(("eval", "source", "."))
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
@@ -21,6 +23,7 @@ _RUNS_OWN_CODE = frozenset(
 )
 _OWN_NUMBERS = frozenset(("?", "#", "$", "!"))
 _NUMBERS = frozenset((*_OWN_NUMBERS, "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "EPOCHSECONDS"))
+_MOST_SPELLINGS = 300
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SETS_BY_NAME = frozenset(
     "read mapfile readarray printf getopts declare typeset local export readonly let unset eval source . set".split()
@@ -125,6 +128,39 @@ class Known:
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
         return all(_begins_plainly(value, part.quoted) or _prints_plainly(value) for value in values)
 
+    def spellings(self, word: Word, depth: int = 3) -> list[str] | None:
+        """What a word may be by the values that the text gives its variables; `x` stands for what comes from elsewhere.
+
+        None when the text cuts and turns such values.
+        """
+        found = [""]
+        for part in word.parts:
+            texts = [part.text] if part.kind is PartKind.LITERAL else self._spelled(part, depth)
+            if texts is None or len(found) * len(texts) > _MOST_SPELLINGS:
+                return None
+            found = [begun + text for begun in found for text in texts]
+        return found
+
+    def may_be_network(self, path: Word) -> bool:
+        """Whether bash would open a connection: a path that the text puts together counts by what it becomes."""
+        spelled = self.spellings(path)
+        return spelled is None or any(re.match(r"/dev/(?:tcp|udp)/", text) for text in spelled)
+
+    def _spelled(self, part: Part, depth: int) -> list[str] | None:
+        given = self._values.get(part.text, []) if part.kind is PartKind.VARIABLE else []
+        default = re.fullmatch(r":?[-=+](.*)", part.operator, re.DOTALL)
+        cut = re.fullmatch(r"(%%?|##?)([^$`\\\"']*)", part.operator)
+        if part.operator and default is None and cut is None and part.text in self._values:
+            return None
+        texts = [default[1]] if default is not None else []
+        for value in given:
+            for each in expand_braces(value):
+                spelled = self.spellings(each, depth - 1) if depth else None
+                if spelled is None:
+                    return None
+                texts += [_cut(text, cut[1], cut[2]) for text in spelled] if cut is not None else spelled
+        return [*texts, *(() if given else ("x",))]
+
     def places_of(self, word: Word) -> list[Word]:
         """The values of the one variable that a quoted word is, where the text says how each of them begins."""
         parts = [each for each in word.parts if each.text]  # bash's quotes leave an empty text behind
@@ -163,6 +199,20 @@ class Known:
         if name == "cat":
             return len(command.words) == 1 and all(each.operator in ("<<", "<<<") for each in command.redirects)
         return name in ("echo", "printf") and not command.redirects
+
+
+def _cut(text: str, operator: str, pattern: str) -> str:
+    """What bash leaves of a text by `${NAME%PATTERN}` and its kin."""
+    ends = range(len(text) + 1)
+    if operator[0] == "%":
+        rests = (
+            text[:end] for end in (ends if operator == "%%" else reversed(ends)) if fnmatchcase(text[end:], pattern)
+        )
+    else:
+        rests = (
+            text[end:] for end in (reversed(ends) if operator == "##" else ends) if fnmatchcase(text[:end], pattern)
+        )
+    return next(rests, text)
 
 
 def _begins_plainly(value: Word, quoted: bool) -> bool:
