@@ -488,6 +488,37 @@ async def test_what_runs_later_is_compared(place: Place, text: str, told: list[s
     assert [path.removeprefix(root + "/") for path in changes(before, watch.snapshot())] == told
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo x > .git/hooks/pre-commit",
+        "mkdir evil; echo x > evil/pre-commit; rm -rf .git/hooks; ln -s ../evil .git/hooks",
+        "mkdir evil; echo x > evil/post-checkout; rm -rf .git/hooks; mv evil .git/hooks",
+        "mkdir -p .git/modules/m/hooks; echo x > .git/modules/m/hooks/pre-commit",
+        "mkdir -p .git/modules/a/b/hooks; echo x > .git/modules/a/b/hooks/pre-commit",
+    ],
+)
+async def test_a_hook_that_a_command_brings_in_any_way_is_gone_afterwards(place: Place, text: str) -> None:
+    watch = Watch([str(place.project)])
+    before = watch.snapshot()
+    watch.keep(before)
+    await place.run(Sandbox.detect(best=Step.NONE), text)
+    assert watch.put_back(before, watch.snapshot())
+    assert [*(place.project / ".git" / "hooks").glob("*"), *(place.project / ".git").glob("modules/**/hooks/*")] == []
+
+
+async def test_a_link_that_leads_to_hooks_leads_there_again(place: Place) -> None:
+    hooks = place.project / ".git" / "hooks"
+    hooks.rmdir()
+    hooks.symlink_to("../own")
+    watch = Watch([str(place.project)])
+    before = watch.snapshot()
+    watch.keep(before)
+    await place.run(Sandbox.detect(best=Step.NONE), "ln -sfn ../evil .git/hooks")
+    assert watch.put_back(before, watch.snapshot()) == [str(hooks)]
+    assert hooks.readlink() == Path("../own")
+
+
 @pytest.mark.parametrize("named", ["", ".", "nowhere", "/nowhere", "/etc/passwd"])
 def test_a_temporary_folder_that_is_none_is_the_systems(named: str) -> None:
     folder = private_folder(["/a"], {"TMPDIR": named})

@@ -16,9 +16,14 @@ MOST_BYTES = 1024 * 1024  # of one file; a longer one can't be put back
 
 
 def read(path: str, roots: Sequence[str]) -> bytes | None:
-    """Return the content of a plain file in one of the roots (absolute, real); None where it is none, or too long."""
+    """Return the content of a plain file in one of the roots (absolute, real), or where a link leads.
+
+    None where it is neither, or too long.
+    """
     try:
         with _folder_of(path, roots) as (folder, name):
+            if stat.S_ISLNK(fs.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                return os.fsencode(os.readlink(name, dir_fd=folder))
             descriptor = fs.open(name, os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC, dir_fd=folder)
             with open(descriptor, "rb") as file:
                 content = file.read(MOST_BYTES + 1)
@@ -41,10 +46,14 @@ def remove(path: str, roots: Sequence[str]) -> bool:
 
 
 def write(path: str, roots: Sequence[str], content: bytes, mode: int) -> bool:
-    """Put a new file with this content and mode in the place of whatever is there; whether that went."""
+    """Put a new file with this content and mode in the place of whatever is there, or a link; whether that went."""
     try:
         with _folder_of(path, roots) as (folder, name):
             temporary = f".dogu-{os.getpid()}-{name}"
+            if stat.S_ISLNK(mode):
+                os.symlink(os.fsdecode(content), temporary, dir_fd=folder)
+                fs.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                return True
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_NOFOLLOW | fs.O_CLOEXEC
             with open(fs.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:
                 file.write(content)

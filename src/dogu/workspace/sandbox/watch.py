@@ -94,7 +94,7 @@ class Watch:
         """Keep the content of what `put_back` may have to write, as it is at a snapshot; reads only what is new."""
         for path, signature in snapshot.items():
             known = self._contents.get(path)
-            if not stat.S_ISREG(signature[3]) or (known and known[0] == signature) or not is_put_back(path):
+            if stat.S_ISDIR(signature[3]) or (known and known[0] == signature) or not is_put_back(path):
                 continue
             content = putting_back.read(path, self._places)
             if content is not None:
@@ -120,6 +120,8 @@ class Watch:
         if before is None:
             is_folder_in_git = stat.S_ISDIR(after[3]) and _is_in_git(path)
             return not is_folder_in_git and putting_back.remove(path, self._places)
+        if stat.S_ISDIR(before[3]):  # what took the place of a folder
+            return putting_back.remove(path, self._places)
         known = self._contents.get(path)
         if known is None or known[0] != before:
             return False
@@ -216,6 +218,8 @@ def _fixed_in_git(repository: str) -> Iterator[str]:
                 yield from _fixed_in_git(path)
             elif is_folder:  # a submodule's name may hold slashes
                 waiting.append(path)
+                hooks = os.path.join(path, "hooks")  # of one that is yet to come, perhaps
+                yield from () if os.path.isfile(os.path.join(hooks, "HEAD")) else (hooks,)
 
 
 def _is_in_git(path: str) -> bool:
