@@ -69,7 +69,7 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
         ('{"id": "a", "prompt": "x", "ref": "main"}', "a ref, and no repo"),
         ('{"id": "a", "prompt": "x", "budget": {"max_turns": 0}}', "max_turns is from 1"),
         ('{"id": "a", "prompt": "x", "budget": {"timeout_s": -1}}', "timeout_s is from"),
-        ('{"id": "a", "prompt": "x", "image": "debian"}', "images aren't supported"),
+        ('{"id": "a", "prompt": "x", "image": "--privileged"}', "isn't the name of an image"),
     ],
 )
 def test_what_cant_be_run_is_told_with_its_place(tmp_path: Path, line: str, told: str) -> None:

@@ -16,13 +16,14 @@ from dogu.agent.session.record import read_record
 from dogu.app import Opened, Options, Start, agent_of, read_settings
 from dogu.app.conversation import budget_of
 from dogu.app.model_choice import open_model
-from dogu.app.sandboxed import command_surroundings, open_sandbox
 from dogu.app.sessions import check_record
 from dogu.contract import ToolError
 from dogu.fleet.aside import WorldError
+from dogu.fleet.commands import Commands, environment_of
+from dogu.fleet.container import Places, opened_machine
 from dogu.fleet.limits import FleetSpentError, LimitedModel, Limits
 from dogu.fleet.plan import Plan
-from dogu.fleet.rows import Checked, Reason, Row, errors_of
+from dogu.fleet.rows import Reason, Row, errors_of
 from dogu.fleet.tasks import Bounds, Task
 from dogu.fleet.world import Begun, World, make_world, write_files
 from dogu.language import told
@@ -32,12 +33,8 @@ from dogu.runtime.events import CallFinished
 from dogu.runtime.session_folder import StoredSession, read_facts
 from dogu.serve.defects import contained
 from dogu.serve.session_export import export_html
-from dogu.settings import Settings, SettingsError
-from dogu.workspace.process.command import ShellCommand
-from dogu.workspace.process.local import LocalProcesses
-from dogu.workspace.sandbox.ladder import Confined
+from dogu.settings import SettingsError
 
-_KEPT_OUTPUT_CHARS = 20_000
 _KEPT_TEXT_CHARS = 20_000
 _GO_ON = "You were cut short, and what you had running has ended. Look how far it is, and go on with the task above."
 _REASONS = {
@@ -127,14 +124,31 @@ class Attempts:
         if begun is not None:
             options = msgspec.structs.replace(options, resume=os.path.basename(begun.session))
             await to_thread.run_sync(found.go_on, begun)
-        start = Start(options, read_settings(options))
-        if task.setup and begun is None:
-            setup = await self._command(task.setup, world, start.settings)
-            found.row = msgspec.structs.replace(found.row, setup=setup)
-            if setup.exit_code != 0:
-                found.ended(Reason.SETUP, setup.error or f"exit code {setup.exit_code}")
+        settings = read_settings(options)
+        network = settings.sandbox.mode == "off"  # a container can't be held to a list of hosts
+        places = Places(world.root, world.home, world.borrowed, world.alias)
+        async with opened_machine(task.image, places, network=network) as machine:
+            if machine is not None:
+                options = msgspec.structs.replace(options, processes=machine.container)
+                settings = read_settings(options)
+            commands = Commands(settings, world, self._plan.check_timeout_s, machine)
+            if begun is None and not await self._is_set_up(task, commands, found):
                 return
-        await self._agent(start, bounds, found, world)
+            await self._agent(Start(options, settings), bounds, found, world)
+            await commands.quiet()
+            await self._judge(task, world, commands, found)
+
+    async def _is_set_up(self, task: Task, commands: Commands, found: _Found) -> bool:
+        if not task.setup:
+            return True
+        setup = await commands.set_up(task.setup)
+        found.row = msgspec.structs.replace(found.row, setup=setup)
+        if setup.exit_code != 0:
+            found.ended(Reason.SETUP, setup.error or f"exit code {setup.exit_code}")
+        return setup.exit_code == 0
+
+    async def _judge(self, task: Task, world: World, commands: Commands, found: _Found) -> None:
+        """Take out what was changed, and let the check look."""
         file = os.path.join(world.place, "patch.diff")
         try:
             await to_thread.run_sync(world.close)
@@ -144,7 +158,7 @@ class Attempts:
         patch = msgspec.structs.replace(patch, file=file.removeprefix(f"{self._folder}/"))
         found.row = msgspec.structs.replace(found.row, patch=patch)
         if task.check:
-            await self._check(task, world, start.settings, found)
+            await self._check(task, world, commands, found)
 
     async def _agent(self, start: Start, bounds: Bounds, found: _Found, world: World) -> None:
         """Have the agent work on it; whatever it comes to, what it did is in the world."""
@@ -166,36 +180,17 @@ class Attempts:
         if scope.cancelled_caught:
             found.ended(Reason.TIMEOUT, f"{bounds.timeout_s:g} s")
 
-    async def _check(self, task: Task, world: World, settings: Settings, found: _Found) -> None:
+    async def _check(self, task: Task, world: World, commands: Commands, found: _Found) -> None:
         """Let the check decide; a model that gave no answer may still have been done."""
         try:
             await to_thread.run_sync(write_files, world.root, task.check_files)
         except OSError as error:
             raise WorldError(f"{error.filename}: {error.strerror or error}") from error
-        outcome = await self._command(task.check, world, settings)
+        outcome = await commands.check(task.check)
         row = msgspec.structs.replace(found.row, check=outcome, passed=outcome.exit_code == 0)
         if outcome.error and row.reason is Reason.DONE:
             row = msgspec.structs.replace(row, reason=Reason.CHECK, message=outcome.error)
         found.row = row
-
-    async def _command(self, text: str, world: World, settings: Settings) -> Checked:
-        """Run a command of the task's author in the sandbox that the agent's commands have."""
-        async with LocalProcesses() as processes:
-            confined = await to_thread.run_sync(_confined, settings, world)
-            limit = self._plan.check_timeout_s
-            command = ShellCommand(
-                text,
-                world.root,
-                confined.environment,
-                timeout_s=limit,
-                idle_timeout_s=None,
-                confinement=confined.order,
-                kept_bytes=_KEPT_OUTPUT_CHARS,
-            )
-            result = await processes.run(command)
-        output = "\n".join(filter(None, (result.stdout, result.stderr)))
-        error = result.error or (f"signal {result.signal}" if result.signal is not None else "")
-        return Checked(result.exit_code, output[-_KEPT_OUTPUT_CHARS:], error)
 
     def _options(self, task: Task, world: World, bounds: Bounds) -> Options:
         plan = self._plan
@@ -216,7 +211,7 @@ class Attempts:
             commands=plan.commands,
             undoes=plan.commands not in (None, "keep"),  # its world is thrown away
             is_container=plan.is_container,
-            environment=_environment(world),
+            environment=environment_of(world),
             also_readable=(world.borrowed,) if world.borrowed else (),
             also_writable=(world.home,),
         )
@@ -319,7 +314,7 @@ class _Shares:
 def _begun(task: Task, place: str) -> Begun | None:
     """Find what an attempt that was cut short left, if its record is as it was written and has the prompt."""
     begun = Begun.left(task, place)
-    if begun is None:
+    if begun is None or task.image:  # what the container was is gone
         return None
     try:
         check_record(StoredSession(begun.session, read_facts(begun.session)), is_unverified=False)
@@ -345,15 +340,3 @@ def _write_page(folder: str, row: Row) -> None:
 def _cpu_s() -> float:
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-
-def _environment(world: World) -> dict[str, str]:
-    temporary = os.path.join(world.place, "tmp")
-    os.makedirs(temporary, mode=0o700, exist_ok=True)
-    return {"HOME": world.home, "TMPDIR": temporary}
-
-
-def _confined(settings: Settings, world: World) -> Confined:
-    surrounding = command_surroundings(settings, (world.root,), {**_environment(world), "CI": "1"})()
-    sandbox = open_sandbox(settings)
-    return Confined(None, surrounding) if sandbox is None else sandbox.confine((world.root,), surrounding)

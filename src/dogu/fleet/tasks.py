@@ -18,6 +18,7 @@ from dogu.workspace.small_file import open_regular_file
 from dogu.workspace.text import decode
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_IMAGE = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511})?")
 _LONGEST_LINE_BYTES = 64 * 1024 * 1024
 _PROMPT_FILES = (".md", ".txt", ".prompt")
 _FILE_MAPS = ("files", "check_files", "budget")
@@ -32,7 +33,8 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One task. It works in a clone of `repo` at `ref`, else in a copy of `folder`, else in an empty folder.
+    """One task. It works in a clone of `repo` at `ref`, else in a copy of `folder`, else of the folder that `image`
+    works in, else in an empty folder. With an image its commands run in containers of that.
 
     `files` (path to text) are written into it before `setup`; `check_files` after the agent is done, before `check`,
     so that the agent neither sees nor changes them. `setup` and `check` are command lines; `check` decides by its exit
@@ -88,8 +90,8 @@ def _problem(task: Task) -> str:
         return told("it names a repo and a folder: one of them")
     if task.ref and not task.repo:
         return told("it names a ref, and no repo")
-    if task.image:
-        return told("images aren't supported yet: name a repo or a folder")
+    if not _IMAGE.fullmatch(task.image):
+        return told("{image} isn't the name of an image", image=task.image)
     return _problem_of_texts(task) or bounds_problem(task.budget)
 
 

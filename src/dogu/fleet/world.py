@@ -17,6 +17,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dogu.fleet.aside import RAW, Aside, WorldError, run_git
+from dogu.fleet.container import copy_out
 from dogu.fleet.rows import Patch
 from dogu.fleet.tasks import Task
 from dogu.language import told
@@ -32,12 +33,14 @@ _ROOM_BYTES = 4 * 1024 * 1024
 class World(msgspec.Struct, frozen=True):
     """Where one attempt works: `root` is its folder, `home` its home; `base` is the tree before.
 
-    `borrowed` is the repository whose objects the clone reads, empty where it is none.
+    `borrowed` is the repository whose objects the clone reads, `alias` where the task's image has what is in `root`;
+    empty where there is none.
     """
 
     place: str
     base: str
     borrowed: str = ""
+    alias: str = ""
 
     @property
     def root(self) -> str:
@@ -146,18 +149,20 @@ def make_world(task: Task, place: str, fleet: str) -> World:
     Raises `WorldError`.
     """
     root = os.path.join(place, "work")
-    borrowed = commit = ""
+    borrowed = commit = alias = ""
     try:
         _remove(place)
         os.makedirs(os.path.join(place, "home"), mode=0o700)
         if task.repo:
             borrowed = _store_of(task.repo, task.ref, os.path.join(fleet, "repos"))
             commit = _clone(borrowed, root, task.ref)
+        elif task.image and not task.folder:
+            alias = copy_out(task.image, root)
         else:
             _copy(task.folder, root, fleet)
         write_files(root, task.files)
         base = Aside.make(_aside(place), root, borrowed).first_tree(commit, task.files)
-        return World(place, base, borrowed)
+        return World(place, base, borrowed, alias)
     except OSError as error:
         raise WorldError(f"{error.filename or root}: {error.strerror or error}") from error
 

@@ -33,7 +33,7 @@ _LONGEST_TEXT_CHARS = 30_000
 _JOINED = 'IFS=; set -- "$*"; IFS=$\' \\t\\n\'; eval "set --; $1"'
 
 
-def _shell_words(text: str) -> tuple[str, ...]:
+def shell_words(text: str) -> tuple[str, ...]:
     """Return the words behind `bash` that run a text; it calls itself `bash` wherever it lies."""
     if len(text) <= _LONGEST_TEXT_CHARS:
         return "-c", text, "bash"
@@ -48,7 +48,7 @@ def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
 
         return windows_order(command, is_live=is_live)
     heeding: tuple[str, ...] = ()
-    argv = command.argv or ("bash", *_shell_words(command.text))
+    argv = command.argv or ("bash", *shell_words(command.text))
     if command.confinement and "outer" in command.confinement:
         if not command.argv:  # started by its path
             argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:])
