@@ -13,6 +13,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -47,6 +48,7 @@ _FIXED = {
 _OURS_ALONE = {"GIT_CONFIG_GLOBAL": os.devnull}
 _LEFT_OUT = (b"could not open directory", b"Ignoring path")  # which git only warns of
 _LINK_MODE = "160000"
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git knows without having it
 
 
 class WorldError(Exception):
@@ -131,8 +133,10 @@ class Aside:
         if commit:
             self._git("read-tree", commit)
             self._add(os.fsencode(name) for name in given)
-        else:
+        elif os.listdir(self._root):
             self._add(self._found(""))  # there is no index yet
+        else:
+            return _EMPTY_TREE
         return self._git("write-tree").decode().strip()
 
     def patch(self, base: str, file: str) -> Changes:
@@ -140,15 +144,15 @@ class Aside:
 
         Raises `WorldError` where that can't be all of it.
         """
-        self._git("read-tree", base)
-        rows = _rows(self._git("ls-files", "-z", "--stage"))
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self._place, "index"))  # of what was there before
+        rows = _rows(self._git("ls-tree", "-r", "-z", "--full-tree", base))
         links = {path: what for path, what in rows.items() if what.startswith(_LINK_MODE)}
         wanted = {*rows, *self._found("", "--exclude-standard")} - links.keys()
         for path in links:
             wanted.update(self._found(os.fsdecode(path)) if self._is_folder(path) else ())
-        self._git("read-tree", "--empty")
         kept = [path for path in links if self._is_folder(path) and not _any_below(path, wanted)]
-        infos = b"".join(b"%s\t%s\0" % (_info(rows[path]), path) for path in kept)
+        infos = b"".join(b"%s\t%s\0" % (rows[path].encode(), path) for path in kept)
         if infos:
             self._git("update-index", "-z", "--index-info", given=infos)
         self._add(wanted)
@@ -220,14 +224,9 @@ class Aside:
 
 
 def _rows(listed: bytes) -> dict[bytes, str]:
-    """Read `git ls-files -z --stage`: by path the mode, the object and the stage."""
+    """Read `git ls-tree -z`: by path the mode, the type and the object."""
     rows = (row.partition(b"\t") for row in listed.split(b"\0") if row)
     return {path: what.decode() for what, _, path in rows}
-
-
-def _info(what: str) -> bytes:
-    mode, name, _stage = what.split()
-    return f"{mode} {name}".encode()
 
 
 def _any_below(folder: bytes, paths: set[bytes]) -> bool:

@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import sys
+from functools import cache
 
 PROXY_PORT = 3128  # of the empty network; no port of this machine
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
@@ -44,15 +45,23 @@ def enter() -> socket.socket:
 
 
 def works() -> bool:
-    """Try it out in a process of its own, about 25 ms: kernels and containers may forbid it."""
+    """Try it out in a process of its own, about 25 ms, until it has worked: kernels and containers may forbid it."""
+    try:
+        _try_out()
+    except OSError:
+        return False
+    return True
+
+
+@cache  # which keeps no failure
+def _try_out() -> None:
+    """Raise OSError where it doesn't work."""
     nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
     source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     argv = [sys.executable, "-I", "-S", "-c", _TRIAL.format(source)]
-    try:
-        pid = os.posix_spawn(sys.executable, argv, {}, file_actions=nothing)
-    except OSError:
-        return False
-    return os.waitpid(pid, 0)[1] == 0
+    pid = os.posix_spawn(sys.executable, argv, {}, file_actions=nothing)
+    if os.waitpid(pid, 0)[1] != 0:
+        raise OSError("unshare")
 
 
 def proxy_variables(through_loopback_too: bool) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 
@@ -44,15 +45,23 @@ def find_program(path: str) -> str | None:
 
 
 def works(program: str, *, network: bool, own_processes: bool) -> bool:
-    """Try it out, about 10 ms: a container may forbid what it needs."""
+    """Try it out, about 10 ms, until it has worked: a container may forbid what it needs."""
+    try:
+        _try_out(program, network=network, own_processes=own_processes)
+    except OSError:
+        return False
+    return True
+
+
+@cache  # which keeps no failure: what is too much for a machine now works later
+def _try_out(program: str, *, network: bool, own_processes: bool) -> None:
+    """Raise OSError where it doesn't work."""
     nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
     prefix = _prefix(program, network=network, own_processes=own_processes)
     argv = [*prefix, "--ro-bind", "/", "/", "--", "/bin/sh", "-c", "[ / -ef /proc/self/root ]"]
-    try:
-        pid = os.posix_spawn(program, argv, {}, file_actions=nothing)
-    except OSError:
-        return False
-    return os.waitpid(pid, 0)[1] == 0
+    pid = os.posix_spawn(program, argv, {}, file_actions=nothing)
+    if os.waitpid(pid, 0)[1] != 0:
+        raise OSError(program)
 
 
 def arguments(program: str, view: View) -> list[str]:
