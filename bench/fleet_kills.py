@@ -1,0 +1,125 @@
+"""What is lost when a fleet's driver is killed: `DOGU_KILLS` (200) kills with SIGKILL at random moments, each resumed.
+
+Fleets of eight tasks in turn, whose agents append a line to a file and wait, are killed and resumed until they are
+done. No row that was there before a kill may change, no task have two, each patch hold each line once; and of the
+model's answers none is asked for again that a finished task had. `DOGU_SEED` (19) chooses the moments.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.measure import row
+from dogu.fleet.rows import Row
+from dogu.fleet.store import Fleet
+from dogu.testing import FakeGemini, Turn, call
+from dogu.testing.fake_gemini import GeminiRequest
+
+_TASKS = 8
+_STEPS = 3
+_LONGEST_S = 6.0
+
+
+class Steps:
+    """Has each task write its lines, one a request; `asked` counts the requests of each task."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, int] = {}
+
+    def __call__(self, request: GeminiRequest) -> Turn:
+        name = next(part["text"] for part in request.contents[0]["parts"] if part.get("text", "").startswith("task-"))
+        self.asked[name] = self.asked.get(name, 0) + 1
+        done = sum("functionResponse" in part for content in request.contents for part in content["parts"])
+        if done >= _STEPS:
+            return Turn(text="done")
+        words = f"grep -qx {done} lines.txt 2>/dev/null || echo {done} >> lines.txt; sleep 0.2"
+        return Turn(calls=(call("run_shell_command", command=words),))
+
+
+def main() -> None:
+    """Kill, resume, and print what came of it."""
+    kills, chance = int(os.environ.get("DOGU_KILLS", "200")), random.Random(int(os.environ.get("DOGU_SEED", "19")))
+    done = fleets = continued = begun_again = 0
+    with tempfile.TemporaryDirectory() as base:
+        place = Path(os.path.realpath(base))
+        while done < kills:
+            fleets += 1
+            killed, rows = _fleet(place / str(fleets), chance, kills - done)
+            done += killed
+            continued += sum(each.continued for each in rows)
+            begun_again += sum(each.attempt > 1 for each in rows)
+    row(f"{done} kills of {fleets} fleets", f"nothing lost or repeated; {continued} of {begun_again} went on", "")
+
+
+def _fleet(folder: Path, chance: random.Random, kills: int) -> tuple[int, list[Row]]:
+    """Run one fleet to its end through at most so many kills; return how many there were."""
+    (folder / "home").mkdir(parents=True)
+    (folder / "t.jsonl").write_text(
+        "".join(
+            json.dumps(
+                {"id": f"t{number}", "prompt": f"task-{number}", "check": f"test $(wc -l < lines.txt) = {_STEPS}"}
+            )
+            + "\n"
+            for number in range(_TASKS)
+        )
+    )
+    killed = 0
+    with FakeGemini(steps := Steps()) as fake:
+        environment = {
+            **os.environ,
+            "HOME": str(folder / "home"),
+            "GEMINI_API_KEY": "key",
+            "GOOGLE_GEMINI_BASE_URL": fake.base_url,
+        }
+        seen: dict[str, tuple[float, int]] = {}
+        while True:
+            is_there = (folder / "out" / "fleet.sqlite").exists()
+            words = ["resume", "out"] if is_there else ["run", "t.jsonl", "--out", "out", "--jobs", "3"]
+            until_s = chance.uniform(0.1, _LONGEST_S) if killed < kills else None
+            status = _run([sys.executable, "-m", "dogu", "fleet", *words], folder, environment, until_s)
+            killed += status == -9
+            seen = _checked(folder, seen, steps)
+            if status not in (-9, 0):
+                raise AssertionError(f"status {status} in {folder}")
+            if status == 0:
+                break
+    with Fleet.open(str(folder / "out")) as fleet:
+        rows = list(fleet.rows())
+    assert sorted(each.id for each in rows) == [f"t{number}" for number in range(_TASKS)], "a row a task"
+    for each in rows:
+        patch = (folder / "out" / each.patch.file).read_text()
+        assert each.passed, each
+        assert [patch.count(f"\n+{number}\n") for number in range(_STEPS)] == [1] * _STEPS, patch
+    return killed, rows
+
+
+def _run(words: list[str], folder: Path, environment: dict[str, str], until_s: float | None) -> int:
+    with (folder / "said").open("ab") as said:
+        driver = subprocess.Popen(words, cwd=folder, env=environment, stdout=said, stderr=said)
+        try:
+            return driver.wait(until_s)
+        except subprocess.TimeoutExpired:
+            driver.kill()
+            return driver.wait()
+
+
+def _checked(folder: Path, seen: dict[str, tuple[float, int]], steps: Steps) -> dict[str, tuple[float, int]]:
+    """Hold that no row changed and no finished task was asked about; return what is finished now."""
+    if not (folder / "out" / "fleet.sqlite").exists():
+        return seen
+    with Fleet.open(str(folder / "out")) as fleet:
+        rows = {each.id: each for each in fleet.rows()}
+    for task_id, (finished, asked) in seen.items():
+        assert rows[task_id].finished == finished, task_id
+        assert steps.asked[f"task-{task_id[1:]}"] == asked, task_id
+    return {each.id: (each.finished, steps.asked[f"task-{each.id[1:]}"]) for each in rows.values()}
+
+
+if __name__ == "__main__":
+    main()
