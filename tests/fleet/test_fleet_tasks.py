@@ -9,11 +9,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from dogu.cli import main
 from dogu.contract import ToolError
 from dogu.fleet.driver import Driver, run
 from dogu.fleet.engine import Engine, Tasks
 from dogu.fleet.limits import SharedLimits
 from dogu.fleet.plan import Plan
+from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Bounds, Task, checked, read_tasks
 
@@ -57,6 +59,7 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
         ('{"id": "a", "prompt": "x"', "line 2: Input data was truncated"),
         ('{"id": "../a", "prompt": "x"}', "an id is letters, digits"),
         ('{"id": "first", "prompt": "x"}', "the id first is there twice"),
+        ('{"id": "First", "prompt": "x"}', "the id First is there twice"),
         ('{"id": "a", "prompt": " "}', "the prompt is empty"),
         ('{"id": "a", "prompt": "x", "files": {"../b": ""}}', "../b isn't a path inside"),
         ('{"id": "a", "prompt": "x", "files": {".git/config": ""}}', ".git/config isn't a path inside"),
@@ -78,6 +81,40 @@ def test_what_cant_be_run_is_told_with_its_place(tmp_path: Path, line: str, told
     with pytest.raises(ToolError) as caught:
         read(lines)
     assert told in caught.value.message
+
+
+def test_a_line_too_long_to_be_read_is_told_as_that(tmp_path: Path) -> None:
+    lines = tmp_path / "tasks.jsonl"
+    lines.write_bytes(b'{"id": "a", "prompt": "' + b"x" * (64 << 20) + b'"}\n')
+    with pytest.raises(ToolError, match="line 1: the line is longer than 67,108,864 bytes"):
+        read(lines)
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.csv"])
+def test_a_file_without_a_task_makes_no_fleet(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("id,prompt\n" if name.endswith("csv") else "\n\n")
+    with pytest.raises(ToolError, match="no tasks"):
+        Fleet.create(str(tmp_path / "out"), Plan(), checked(read_tasks(str(tmp_path / name))))
+    assert not (tmp_path / "out" / "fleet.sqlite").exists()
+
+
+def test_a_folder_that_cant_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for name in ("file", "file/out"):
+        with pytest.raises(ToolError, match="can't be written"):
+            Fleet.create(str(tmp_path / name), Plan(), [Task("a", "x")])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "traj"])
+def test_an_export_that_cant_be_written_is_told(tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Fleet.create(str(tmp_path / "out"), Plan(), [Task("a", "x")]).close()
+    with Fleet.open(str(tmp_path / "out")) as fleet:
+        fleet.next_task()
+        fleet.finish(Row("a", True, Reason.DONE))
+    (tmp_path / "file").write_text("x")
+    words = ["fleet", "export", str(tmp_path / "out"), "--format", form, "--output", str(tmp_path / "file" / "x")]
+    assert main(words) == 54
+    assert "can't be written: Not a directory" in capsys.readouterr().err
 
 
 def test_a_file_that_isnt_there_and_an_empty_folder_are_told(tmp_path: Path) -> None:

@@ -295,19 +295,28 @@ def _retry(options: Options, space: Namespace) -> int:
 
 def _export(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
-        if space.format in FOLDERS:
-            if not space.output:
-                raise _usage(told("It is a file a task: name a folder for them with --output."))
-            export_folder(fleet, space.output)
-        elif space.output:
-            with open(space.output, "wb") as file:
-                export(fleet, space.format, file.write)
-        else:
+        if space.format in FOLDERS and not space.output:
+            raise _usage(told("It is a file a task: name a folder for them with --output."))
+        if not space.output:
             export(fleet, space.format, sys.stdout.buffer.write)
             sys.stdout.buffer.flush()
             return 0
+        try:
+            _export_to(fleet, space.format, space.output)
+        except OSError as error:
+            words = "{path} can't be written: {why}"
+            why = error.strerror or str(error)
+            raise ToolError(ErrorKind.IO_ERROR, told(words, path=space.output, why=why)) from error
         sys.stderr.write(say("Written to {name}.", name=space.output) + "\n")
         return 0
+
+
+def _export_to(fleet: Fleet, form: str, path: str) -> None:
+    if form in FOLDERS:
+        export_folder(fleet, path)
+        return
+    with open(path, "wb") as file:
+        export(fleet, form, file.write)
 
 
 def _report(options: Options, space: Namespace) -> int:

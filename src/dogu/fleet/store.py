@@ -72,6 +72,18 @@ class Fleet:
     @classmethod
     def create(cls, folder: str, plan: Plan, tasks: Iterable[Task]) -> Fleet:
         """Make a fleet of the tasks. Raises `ToolError` where there is one already, or the folder holds other files."""
+        try:
+            cls._make(folder, plan, tasks)
+        except (OSError, sqlite3.Error) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise ToolError(
+                ErrorKind.IO_ERROR, told("{folder} can't be written: {why}", folder=folder, why=why)
+            ) from error
+        return cls.open(folder)
+
+    @staticmethod
+    def _make(folder: str, plan: Plan, tasks: Iterable[Task]) -> None:
+        """Write it beside its place, then put it there: all of its tasks, or no fleet."""
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if any(not name.startswith(_UNFINISHED) for name in os.listdir(folder)):
             message = told(
@@ -88,9 +100,9 @@ class Fleet:
             )
             encoder = msgspec.json.Encoder()
             rows = ((number, task.id, encoder.encode(task)) for number, task in enumerate(tasks, 1))
-            database.executemany("INSERT INTO tasks (number, id, task) VALUES (?, ?, ?)", rows)
-        fs.rename(beside, os.path.join(folder, _FILE))  # all of its tasks, or no fleet
-        return cls.open(folder)
+            if not database.executemany("INSERT INTO tasks (number, id, task) VALUES (?, ?, ?)", rows).rowcount:
+                raise ToolError(ErrorKind.INVALID_ARGUMENTS, told("There are no tasks."))
+        fs.rename(beside, os.path.join(folder, _FILE))
 
     @classmethod
     def open(cls, folder: str) -> Fleet:

@@ -73,11 +73,11 @@ def checked(tasks: Iterable[Task], base: str = "") -> Iterator[Task]:
     seen: set[str] = set()
     for number, task in enumerate(tasks, 1):
         problem = _problem(task)
-        if task.id in seen:
+        if task.id.lower() in seen:  # which is one folder to some systems
             problem = told("the id {id} is there twice", id=task.id)
         if problem:
             raise _refused(told("Task {number} ({id}): {problem}.", number=number, id=task.id, problem=problem))
-        seen.add(task.id)
+        seen.add(task.id.lower())
         yield msgspec.structs.replace(task, repo=_place(task.repo, base), folder=_local(task.folder, base))
 
 
@@ -145,6 +145,9 @@ def _local(path: str, base: str) -> str:
 def _from_lines(path: str) -> Iterator[Task]:
     with _opened(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE_BYTES), b""), 1):
+            if len(line) == _LONGEST_LINE_BYTES:
+                problem = told("the line is longer than {most:,} bytes", most=_LONGEST_LINE_BYTES)
+                raise _refused(told("{path}, line {line}: {problem}", path=path, line=number, problem=problem))
             text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if text.strip():
                 yield _task(path, number, lambda text=text: msgspec.json.decode(text, type=Task))
