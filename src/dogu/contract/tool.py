@@ -155,12 +155,6 @@ class Tool(ABC, Generic[ArgsT]):
         """Do it. Raises `ToolError` for what the model should hear."""
 
 
-@lru_cache(256)
-def _fields_of(args_type: type) -> Mapping[str, msgspec.structs.FieldInfo]:
-    """Return its fields by their names on the wire: to work them out takes as long as many a call."""
-    return {field.encode_name: field for field in msgspec.structs.fields(args_type)}
-
-
 def convert_arguments(
     tool: str,
     args_type: type,
