@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,27 @@ def test_many_tasks_are_queued_and_taken_in_order(tmp_path: Path) -> None:
     with made(tmp_path / "out", 20_000) as fleet:
         taken = [fleet.next_task() for _ in range(20)]
         assert [found[0].id for found in taken if found] == [f"t{number}" for number in range(20)]
+
+
+def test_a_fleet_that_nobody_may_write_can_be_looked_at_and_isnt_run(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-rm", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespace here")
+    with made(tmp_path / "o ?#%41") as fleet:
+        fleet.next_task()
+        fleet.finish(Row("t0", True, Reason.DONE))
+    words = f"{sys.executable} -m dogu fleet"
+    script = (
+        f"mount --bind 'o ?#%41' 'o ?#%41' && mount -o remount,ro,bind 'o ?#%41' || exit 99; "
+        f"{words} status 'o ?#%41' && {words} export 'o ?#%41' --format csv; {words} resume 'o ?#%41'; echo $?"
+    )
+    done = subprocess.run(
+        [unshare, "-rm", "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    if done.returncode == 99:
+        pytest.skip("no mounting here")
+    first, *_, row, status = done.stdout.splitlines()
+    assert first.startswith("3 tasks: 2 waiting, 0 begun, 1 passed")
+    assert row.startswith("t0,")
+    assert status == "54"
+    assert "can't be written: Read-only file system" in done.stderr

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from urllib.parse import quote
 
 import msgspec
 
@@ -106,14 +107,15 @@ class Fleet:
 
     @classmethod
     def open(cls, folder: str) -> Fleet:
-        """Open the fleet of a folder. Raises `ToolError` where there is none."""
+        """Open the fleet of a folder; it may be one that nobody can write. Raises `ToolError` where there is none."""
         path = os.path.join(folder, _FILE)
         if not os.path.isfile(path):
             message = told("{folder} holds no fleet: `dogu fleet run TASKS --out {folder}` begins one.", folder=folder)
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
         try:
             database = _connect(path)
-            database.execute("PRAGMA journal_mode = WAL")
+            if os.access(folder, os.W_OK):
+                database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
             message = told("{path} can't be read: {why}", path=path, why=str(error))
@@ -148,7 +150,11 @@ class Fleet:
         """Take the fleet for this process. Raises `ToolError` when another process drives it."""
         if self._lock is not None:
             return
-        lock = fs.open(os.path.join(self.folder, "driver.lock"), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+        try:
+            lock = fs.open(os.path.join(self.folder, "driver.lock"), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+        except OSError as error:
+            message = told("{folder} can't be written: {why}", folder=self.folder, why=error.strerror)
+            raise ToolError(ErrorKind.IO_ERROR, message) from error
         try:
             fs.flock(lock, fs.LOCK_EX | fs.LOCK_NB)
         except BlockingIOError:
@@ -298,7 +304,11 @@ def _await_workers(path: str, folder: str) -> None:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=30.0, check_same_thread=False)
+    address = f"file:{quote(os.path.abspath(path))}"
+    is_whole = not os.path.exists(f"{path}-wal") or not os.path.getsize(f"{path}-wal")
+    if not os.access(os.path.dirname(path), os.W_OK) and is_whole:  # where SQLite could make no log to read by
+        address += "?immutable=1"
+    return sqlite3.connect(address, timeout=30.0, check_same_thread=False, uri=True)
 
 
 def _marks(values: Sequence[str]) -> str:
