@@ -127,6 +127,12 @@ def test_calls_with_index_0_and_without_ids_are_calls_of_their_own() -> None:
     assert len({event.call_id for event in events if isinstance(event, FunctionCallEvent)}) == 2
 
 
+def test_pieces_of_calls_in_turn_with_one_index_and_ids_of_their_own_are_those_calls() -> None:
+    begun = (piece(0, "glob", '{"pat', id="1"), piece(0, "glob", '{"pattern":', id="2"))
+    events = read(*begun, piece(0, arguments='tern":"a"}', id="1"), piece(0, arguments='"b"}', id="2"))
+    assert calls_in(events) == [("glob", {"pattern": "a"}), ("glob", {"pattern": "b"})]
+
+
 def test_names_in_fragments_and_names_said_again_are_one_name() -> None:
     fragments = read(piece(0, "gl", id="1"), piece(0, "ob"), piece(0, arguments='{"pattern":"a"}'))
     again = read(piece(0, "glob", '{"pattern":', id="1"), piece(0, "glob", '"a"}', id="1"))

@@ -337,6 +337,8 @@ def test_a_name_said_again_at_the_end_is_no_second_call() -> None:
 def test_only_the_first_of_several_choices_is_the_answer() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}]}
     assert text_in(events_of(OpenAIAnswer(), [other, *CHAT])) == "hi"
+    second = {"candidates": [{"index": 1, "content": {"parts": [{"text": "B"}]}, "finishReason": "STOP"}]}
+    assert text_in(events_of(GeminiAnswer(), [second, *GEMINI, second])) == "hi"
 
 
 def thought_back(*deltas: dict[str, Any]) -> dict[str, Any]:

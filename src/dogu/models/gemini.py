@@ -139,7 +139,9 @@ class GeminiAnswer:
         if not chunk.candidates:
             return
         self._chunks += 1
-        candidate = chunk.candidates[0]
+        candidate = next((candidate for candidate in chunk.candidates if not candidate.index), None)
+        if candidate is None:
+            return
         for raw in (candidate.content and candidate.content.parts) or ():
             self._absorb_part(raw, pieces)
         self._finish = candidate.finish_reason or self._finish

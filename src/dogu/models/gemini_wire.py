@@ -90,6 +90,7 @@ class WireContent(msgspec.Struct):
 class WireCandidate(msgspec.Struct, rename="camel"):
     """An answer, or the next piece of it."""
 
+    index: int | None = None
     content: WireContent | None = None
     finish_reason: str | None = None
     finish_message: str | None = None

@@ -304,10 +304,11 @@ class OpenAIAnswer:
         return [Retrying(words, 0.0, 0, 0), ThoughtDelta(before)]
 
     def _growing(self, piece: dict[str, Any]) -> _GrowingCall:
-        """Find the call that a piece belongs to: by its index, else by its id, else the last one it can continue."""
+        """Find the call that a piece belongs to: by index and id, else one of them, else the last it continues."""
         index, call_id = piece.get("index"), str(piece.get("id") or "")
         name = _name_in(piece)
-        call = next((known for known in reversed(self._calls) if known.index == index), None)
+        at_index = [known for known in reversed(self._calls) if known.index == index]
+        call = next((known for known in at_index if call_id and known.id == call_id), at_index[0] if at_index else None)
         if index is None:
             by_id = next((known for known in self._calls if call_id and known.id == call_id), None)
             call = by_id or (None if call_id or name else call)
