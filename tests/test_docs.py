@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dogu.serve.exit_codes import ExitCode
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 RUNS = ("anyio.run(", "dogu.blocking.")
@@ -103,3 +105,10 @@ def test_the_site_takes_nothing_from_elsewhere() -> None:
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert re.search(r"^  font: false", settings, re.MULTILINE)
     assert "http" not in settings
+
+
+def test_the_page_of_scripts_tells_each_exit_status() -> None:
+    page = (ROOT / "docs/headless.md").read_text(encoding="utf-8")
+    rows = page.partition("## Exit statuses")[2].partition("##")[0]
+    told = [int(number) for row in re.findall(r"^\| ([\d, ]+) \|", rows, re.MULTILINE) for number in row.split(", ")]
+    assert sorted(told) == sorted(ExitCode)

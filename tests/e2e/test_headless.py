@@ -401,6 +401,16 @@ def test_what_every_request_begins_with_stays_small(program: Program):
     assert "ask_user" not in request.tool_names  # nobody is there
 
 
+def test_our_words_are_replaced_and_added_to_by_flags(program: Program):
+    with FakeGemini(["ok"]) as server:
+        words = ("--system-prompt", "Be a pirate.", "--append-system-prompt", "Say little.")
+        assert program.run("-p", "go", *words, environ=environ(server)).returncode == 0
+        (request,) = server.requests
+    assert request.system.startswith("Be a pirate.")
+    assert "Say little." in request.system
+    assert "You are dogu" not in request.system
+
+
 _SHAPE = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
 
 
