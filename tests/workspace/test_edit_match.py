@@ -1099,3 +1099,30 @@ def test_another_kind_of_escape_in_new_string_alone_is_no_guess() -> None:
     text = 'say("a")\nend\n'
     found = refusal(text, 'say(\\"a\\")\nend\n', 'say(\\"a\\")\nfind(\\"\\\\s\\")\nend\n')
     assert "can't be told" in found.reason
+
+
+def test_a_comment_left_out_behind_a_line_stays_there() -> None:
+    text = "def f():\n    one = 1  # the first\n    two = 2\n    three = 3\n"
+    old = "    one = 1\n    two = 2\n    three = 3\n"
+    found, edited = edit(text, old, old.replace("3", "4"))
+    assert found == text.replace("three = 3", "three = 4")
+    assert edited.forgiven == ("a comment left out",)
+    # Only where it stays, and never a part of a text in quotes.
+    assert refusal(text, old, old.replace("one = 1", "one = 5")).why is Why.UNCLEAR
+    quoted = text.replace("1  # the first", '"1  # the first"')
+    assert refusal(quoted, old.replace("1", '"1'), old.replace("1", '"1').replace("3", "4")).why is Why.NO_MATCH
+
+
+def test_a_comma_left_out_in_the_middle_of_a_list_stays() -> None:
+    text = '{\n  "name": "a",\n  "version": 1,\n  "last": 2\n}\n'
+    old = '{\n  "name": "a"\n  "version": 1,\n  "last": 2\n}\n'
+    assert after(text, old, old.replace("1,", "3,")) == text.replace("1,", "3,")
+    found = refusal(text, old, old.replace('  "version": 1,\n  "last": 2\n', ""))
+    assert "comma" in found.reason or found.why is Why.NO_MATCH
+
+
+def test_lines_without_the_depth_that_python_needs_are_refused() -> None:
+    text = "class A:\n    def f(self):\n        one()\n        two()\n"
+    found = match_edit(text, "one()\ntwo()\n", "one()\nif a:\ntwo()\n", path="x.py")
+    assert isinstance(found, Refusal)
+    assert "parsed" in found.reason

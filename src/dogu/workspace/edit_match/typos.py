@@ -21,6 +21,7 @@ from dogu.workspace.edit_match.normalise import fold
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why
 
 PARAPHRASE = sentence("a comment in other words")
+LEFT_OUT = sentence("a comment left out")
 _END_SIGN = sentence("a sign at the end of a line")
 
 _SHORTEST_WORD = 5
@@ -34,6 +35,7 @@ _WIDE = re.compile(r"[^\x00-\x7f]+")
 _BARE = re.compile("\\s*[^\\s@#<].*[\\w)\\]\"'`]$")  # no decorator, directive or tag: these end so
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)", re.IGNORECASE)
 _CONTRACTION = re.compile(r"['\u2019](s|re)\b")
+_COMMENT_BEHIND = re.compile(r"\s+(?:#|//|--|/\*.*\*/$|<!--.*-->$)\s?")
 _PREPROCESSOR = r"(?:\s*(?:include|define|undef|ifdef|ifndef|endif|elif|pragma)|if|else|line|!)\b"
 _COMMENT = re.compile(rf"\s*(?://|#(?!{_PREPROCESSOR})|--\s|<!--|;|%|/\*|\*(?:\s|/|$)|\"\"\"|''')")
 
@@ -53,7 +55,17 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
         return _END_SIGN
     if typing_error(ours, theirs, text):
         return sentence("a typing error")
+    if _is_without_comment(ours, theirs):
+        return LEFT_OUT
     return PARAPHRASE if _is_paraphrase(ours.strip(), theirs.strip()) else ""
+
+
+def _is_without_comment(ours: str, theirs: str) -> bool:
+    """Whether the file's line is the model's and a comment behind it, which begins outside of quotes."""
+    line, rest = ours.strip(), theirs.strip()
+    if not rest.startswith(line) or not _COMMENT_BEHIND.match(rest, len(line)):
+        return False
+    return word_chars(line) > 0 and not any(line.count(quote) % 2 for quote in "\"'`")
 
 
 def _names_another(ours: str, theirs: str, text: str) -> bool:
@@ -167,7 +179,7 @@ def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Out
     if _may_lack_signs(index, window, old, new):
         reason = "old_string lacks signs that the file has at the ends of lines; whether new lines do can't be told"
         return Refused(Why.UNCLEAR, STAGE, reason, spans)
-    forgiven = [pair.slip for pair in window.slips] + [sentence("a comment left out")] * bool(window.left_out)
+    forgiven = [pair.slip for pair in window.slips] + [LEFT_OUT] * bool(window.left_out)
     return Found(STAGE, spans, tuple(written), tuple(dict.fromkeys(forgiven)))
 
 
@@ -258,7 +270,7 @@ def _align(index: LineIndex, old: str, window: _Window) -> Place:
             aligned = align_folded(index.text, pair.line.text, start, end)
         units += [_moved(unit, pair.line.offset) for unit in aligned]
     words = [typing_error(pair.line.text, index.line(pair.number), index.text) for pair in slips.values()]
-    fixed = frozenset(unit for unit, pair in slips.items() if pair.slip == PARAPHRASE)
+    fixed = frozenset(unit for unit, pair in slips.items() if pair.slip in (PARAPHRASE, LEFT_OUT))
     return Place(index.text, old, units, frozenset(slips), fixed, tuple(word for word in words if word))
 
 

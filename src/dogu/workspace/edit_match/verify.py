@@ -35,6 +35,7 @@ _NEIGHBOURS = re.compile(r"(\S)([ \t]*)(?=(\S))")
 _LONG_LINE_CHARS = 5000
 _MARGIN_CHARS = 50
 _FEWEST_DOUBLED_CHARS = 6
+_CLOSERS = ("}", ")", "]")
 _QUOTES = str.maketrans('"`', "''")
 
 
@@ -269,7 +270,8 @@ def _check_commas(theirs: list[_Line], there: list[_Line], written: list[_Line])
     for line, below in pairwise(line.key for line in written):
         if (line, below) in neighbours or line not in lines or line in wanted:
             continue
-        if (line.removesuffix(",") if line.endswith(",") else f"{line},") in wanted:
+        goes_on = line.endswith(",") and not below.startswith(_CLOSERS)
+        if not goes_on and (line.removesuffix(",") if line.endswith(",") else f"{line},") in wanted:
             raise UncleanError(
                 "old_string is wrong about the comma at the end of a line that gets another one below it"
             )
@@ -376,7 +378,7 @@ def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
     """
     parse = _parser(path)
     if parse is _is_python:
-        return _is_python_block(old) and not _is_python_block(new)
+        return _is_python_block(old) and not _is_python_block(new) and not _lacks_depth(new)
     if parse is is_yaml_outline:
         return is_yaml_outline(dedent(old)) and not is_yaml_outline(dedent(new))
     return parse is not None and not parse(as_sent)
@@ -384,6 +386,17 @@ def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
 
 def _parser(path: str) -> Callable[[str], bool] | None:
     return _PARSERS.get(PurePath(path).suffix.lower())
+
+
+def _lacks_depth(text: str) -> bool:
+    """Whether a block of the text has no line that is deeper than its head."""
+    try:
+        ast.parse(dedent(text.strip("\n")))
+    except IndentationError as error:
+        return error.msg.startswith("expected an indented block")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    return False
 
 
 def _is_python_block(text: str) -> bool:
