@@ -1126,3 +1126,10 @@ def test_lines_without_the_depth_that_python_needs_are_refused() -> None:
     found = match_edit(text, "one()\ntwo()\n", "one()\nif a:\ntwo()\n", path="x.py")
     assert isinstance(found, Refusal)
     assert "parsed" in found.reason
+
+
+def test_a_name_in_another_letter_case_is_the_files_in_new_text_too() -> None:
+    text = "def f(fn):\n    with open(fn) as f:\n        return yaml.load(f)\n"
+    old = "def f(fn):\n    with open(fn) as f:\n        return Yaml.load(f)\n"
+    found = after(text, old, old.replace("(f)", "(f, Loader=Yaml.Loader)"))
+    assert found == text.replace("(f)", "(f, Loader=yaml.Loader)")

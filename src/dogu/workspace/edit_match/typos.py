@@ -269,9 +269,19 @@ def _align(index: LineIndex, old: str, window: _Window) -> Place:
         else:
             aligned = align_folded(index.text, pair.line.text, start, end)
         units += [_moved(unit, pair.line.offset) for unit in aligned]
-    words = [typing_error(pair.line.text, index.line(pair.number), index.text) for pair in slips.values()]
+    words = [word for pair in slips.values() for word in _slipped_words(pair, index)]
     fixed = frozenset(unit for unit, pair in slips.items() if pair.slip in (PARAPHRASE, LEFT_OUT))
-    return Place(index.text, old, units, frozenset(slips), fixed, tuple(word for word in words if word))
+    return Place(index.text, old, units, frozenset(slips), fixed, tuple(words))
+
+
+def _slipped_words(pair: _Pair, index: LineIndex) -> list[tuple[str, str]]:
+    """Return each word that the model has otherwise than the file, and the file's."""
+    line = index.line(pair.number)
+    if pair.line.text.casefold().split() != line.casefold().split():
+        error = typing_error(pair.line.text, line, index.text)
+        return [error] if error else []
+    both = zip(_WORDS.findall(pair.line.text), _WORDS.findall(line), strict=False)
+    return [(wrong, right) for wrong, right in both if wrong != right]
 
 
 def _moved(unit: Unit, by: int) -> Unit:
