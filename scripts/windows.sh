@@ -75,6 +75,20 @@ int wmain(void) {
 }
 C
     for each in pb pc pd; do cp "$here/probes/pa.exe" "$here/probes/$each.exe"; done
+    # One that stays: it begins itself again, apart from its console, its group and its job where it may, and sleeps.
+    compile -municode -o "$here/probes/stays.exe" - <<'C'
+#include <windows.h>
+int wmain(int count, wchar_t **words) {
+    STARTUPINFOW start = {sizeof start};
+    PROCESS_INFORMATION made;
+    wchar_t path[MAX_PATH], line[] = L"stays";
+    DWORD apart = DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP;
+    GetModuleFileNameW(0, path, MAX_PATH);
+    if (count > 1 && !CreateProcessW(path, line, 0, 0, 0, apart | CREATE_BREAKAWAY_FROM_JOB, 0, 0, &start, &made))
+        CreateProcessW(path, line, 0, 0, 0, apart, 0, 0, &start, &made);
+    Sleep(INFINITE);
+}
+C
 }
 
 runner() {
@@ -96,7 +110,7 @@ if ! [ -x "$here/winpy" ]; then
     packages
     runner
 fi
-[ -x "$here/probes/pd.exe" ] || probes
+[ -x "$here/probes/stays.exe" ] || probes
 export DOGU_TEST_PROBES="Z:$here/probes"
 # Links for the tests: Wine makes none itself.
 links=$here/links

@@ -6,15 +6,18 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
 from e2e.program import Program, program_in
-from e2e.screens import Tmux
 from processes import end_all_in
 
-Panes = Callable[..., Tmux]
+if TYPE_CHECKING:
+    from e2e.screens import Tmux
+
+Panes = Callable[..., "Tmux"]
 
 
 @pytest.fixture
@@ -46,6 +49,8 @@ def short_program(tmp_path: Path) -> Iterator[Program]:
 def panes() -> Iterator[Panes]:
     if shutil.which("tmux") is None:
         pytest.skip("tmux isn't installed (scripts/system_packages.sh)")
+    from e2e.screens import Tmux  # its pexpect isn't for Windows
+
     opened: list[Tmux] = []
 
     def start(program: Program, server: FakeGemini | None = None, *words: str, **more: object) -> Tmux:

@@ -326,6 +326,17 @@ async def test_keys_whose_meaning_for_a_shell_is_unknown_are_always_asked(
     assert talk.asked == []
 
 
+async def test_enter_an_interrupt_and_the_end_are_keys_for_a_shell_too(
+    tmp_path: Path, processes: LocalProcesses
+) -> None:
+    talk = Talk(tmp_path, processes)
+    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    assert "running" in await talk.type(pid, keys=["enter"])
+    assert "running" in await talk.type(pid, text="echo half", keys=["ctrl-c"])
+    assert "ended, exit code" in await talk.type(pid, keys=["end_of_file"])
+    assert talk.asked == []
+
+
 @pytest.mark.parametrize("text", ["^echo^rm\n", "echo !echo\n", "true; !ec\n", "echo a\n ^a^b\n"])
 async def test_what_a_shell_takes_from_its_history_is_always_asked(
     tmp_path: Path, processes: LocalProcesses, text: str

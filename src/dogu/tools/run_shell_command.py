@@ -28,7 +28,6 @@ from dogu.contract import (
 from dogu.workspace.layer.running import CommandRunner, How, Settled, check_talk
 from dogu.workspace.process.command import (
     DEFAULT_SHELL,
-    HAS_TERMINALS,
     IDLE_TIMEOUT_S,
     AskHost,
     Processes,
@@ -166,16 +165,15 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             words = words.replace("`command &` starts", "`Start-Process -NoNewWindow` starts")
         elif self.shell == "cmd":
             words = words.replace("`command &` starts", "`start /b command` starts")
-        words = words.replace("`bash -c`", _CALLED_BY[self.shell])
-        return words if HAS_TERMINALS else words.replace(" terminal, without `pty`", " terminal")
+        return words.replace("`bash -c`", _CALLED_BY[self.shell])
 
     def publish(self, schema: JsonObject) -> JsonObject:
-        """Say of the command which shell reads it. Windows has no terminals for commands."""
-        if self.shell == "bash" and HAS_TERMINALS:
+        """Say of the command which shell reads it."""
+        if self.shell == "bash":
             return schema
-        properties = {name: value for name, value in schema["properties"].items() if name != "pty" or HAS_TERMINALS}
-        properties["command"] = {**properties["command"], "description": _COMMAND_OF[self.shell]}
-        return {**schema, "properties": properties}
+        properties = schema["properties"]
+        command = {**properties["command"], "description": _COMMAND_OF[self.shell]}
+        return {**schema, "properties": {**properties, "command": command}}
 
     def validate_tool_params(self, raw: Mapping[str, Any]) -> RunShellCommandArgs:
         """Check the arguments; a command of nothing but spaces is none."""

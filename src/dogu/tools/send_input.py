@@ -20,6 +20,7 @@ from dogu.contract import (
 )
 from dogu.workspace.process.command import Until
 from dogu.workspace.process.interactive import ReadBy, read_by
+from dogu.workspace.system import IS_WINDOWS
 
 if TYPE_CHECKING:
     from dogu.workspace.process.jobs import Job, Jobs
@@ -109,8 +110,10 @@ class SendInput(Tool[SendInputArgs]):
         readers = await to_thread.run_sync(read_by, job.pids)
         typed = job.typed_line + data.replace("\r", "\n")
         unknown = bool(set(_NO_TEXT.findall(data)) - _KNOWN_TO_SHELLS or _HISTORY.search(typed))
-        command = _BROKEN_OFF.sub("\n", typed) if readers is ReadBy.SHELL else job.command
-        always_ask = readers is ReadBy.SHELL and unknown
+        line = _BROKEN_OFF.sub("\n", typed)
+        is_command = readers is ReadBy.SHELL and bool(line.strip())  # Enter alone, and leaving, run nothing
+        # Which of Windows' shells reads it isn't known.
+        always_ask = readers is ReadBy.SHELL and (unknown or (is_command and IS_WINDOWS))
         shown = _NO_TEXT.sub(lambda match: repr(match[0])[1:-1], data.replace("\r", "\n"))
         return Confirmation(
             told("Type this into {command}?", command=" ".join(job.command.split())[:100]),
@@ -119,7 +122,7 @@ class SendInput(Tool[SendInputArgs]):
             always_ask=always_ask,
             reasons=(told("what a shell makes of these keys can't be known"),) if always_ask else (),
             is_contained=job.is_contained,
-            command=_NO_TEXT.sub("", command) if readers is ReadBy.SHELL else command,
+            command=_NO_TEXT.sub("", line) if is_command else job.command,
         )
 
     async def execute(self, args: SendInputArgs, context: CallContext) -> ToolResult:

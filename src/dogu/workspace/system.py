@@ -71,6 +71,22 @@ def few_files_may_be_open() -> bool:
     return 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _LEAST_OPEN_FILES
 
 
+def window_size() -> tuple[int, int, int, int]:
+    """Return the rows, columns, width and height (in pixels) of standard output's terminal; 0 for what isn't told."""
+    if sys.platform == "win32":
+        return 0, 0, 0, 0
+    import fcntl
+    import struct
+    import termios
+
+    try:
+        said = fcntl.ioctl(sys.stdout.fileno(), termios.TIOCGWINSZ, bytes(8))
+    except (OSError, ValueError):
+        return 0, 0, 0, 0
+    rows, columns, wide, high = struct.unpack("HHHH", said)
+    return rows, columns, wide, high
+
+
 def path_of(descriptor: int) -> str:
     """Return the path of an open file or folder, as the kernel knows it; "" where it doesn't tell. For naming only."""
     if sys.platform == "win32":

@@ -11,14 +11,13 @@ import base64
 import io
 import os
 import re
-import struct
-import sys
 from collections.abc import Mapping
 from math import ceil
 from typing import TYPE_CHECKING
 
 from dogu.contract import Blob
 from dogu.serve.terminal.style import Style
+from dogu.workspace.system import window_size
 from dogu.workspace.text.media import dimensions, picture_words
 from dogu.workspace.visible import visible_line
 
@@ -95,14 +94,7 @@ def _shown(blob: Blob, cells: int, rows: int, protocol: str) -> str:
 
 def _cell_pixels() -> tuple[int, int]:
     """Return how large a cell is: as the terminal says, else rather too small, so that a picture fits in its rows."""
-    try:
-        import fcntl
-        import termios
-
-        said = fcntl.ioctl(sys.stdout.fileno(), termios.TIOCGWINSZ, bytes(8))
-    except (ImportError, OSError, ValueError):
-        said = bytes(8)
-    rows, columns, wide, high = struct.unpack("HHHH", said)
+    rows, columns, wide, high = window_size()
     return (wide // columns, high // rows) if wide and high and columns and rows else (_CELL_PIXELS - 1, 16)
 
 

@@ -21,6 +21,7 @@ import threading
 import time
 from typing import Any
 
+from dogu.workspace.launcher.descriptors import KEYS
 from dogu.workspace.launcher.job_folder import KEEP, SIZES, STOP, STREAMS, JobFolder
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.launcher.ring import OutputRing
@@ -34,6 +35,7 @@ from dogu.workspace.launcher.job_object import (  # noqa: E402  (it has nothing 
     press_break,
     resume,
 )
+from dogu.workspace.launcher.pseudo_console import PseudoConsole  # noqa: E402
 
 _GRACE_S = 2.0  # between Ctrl-Break and the end of the job
 _LINGER_S = 0.2
@@ -87,6 +89,7 @@ class Supervisor:
         self._told = False
         self._hears = True
         self._folder: _Folder | None = None
+        self._console = PseudoConsole(*order["terminal"]) if order.get("terminal") else None
         self._next_live = 0.0
 
     def run(self) -> None:
@@ -109,14 +112,33 @@ class Supervisor:
 
     def _start(self) -> None:
         order = self._order
-        given: list[int] = list(order["streams"] or ())
+        if self._console:
+            made = self._console.start(order["program"], order["line"], order["environment"], order["directory"])
+            self._process, thread, self._pid = made
+            outputs = {"stdout": self._console.output}
+        else:
+            thread, outputs = self._start_with_streams(list(order["streams"] or ()))
+        try:
+            self._job.take(self._process)
+        except OSError:
+            _winapi.TerminateProcess(self._process, 1)
+            raise
+        for stream, descriptor in outputs.items():
+            self._readers.append(self._thread(self._read, stream, descriptor))
+        self._thread(self._wait_for_it)
+        resume(thread)
+        _winapi.CloseHandle(thread)
+
+    def _start_with_streams(self, given: list[int]) -> tuple[int, dict[str, int]]:
+        """Start it, suspended, with the streams given, or with pipes; return its thread, and what to read of them."""
+        order = self._order
         pipes: dict[str, int] = {}
         if not given:
             source, feed = _winapi.CreatePipe(None, 0)
             given.append(source)
             for stream in STREAMS:
                 reader, writer = _winapi.CreatePipe(None, _PIPE_BYTES)
-                pipes[stream] = reader
+                pipes[stream] = msvcrt.open_osfhandle(reader, os.O_RDONLY)
                 given.append(writer)
             self._feed(feed, order["stdin"])
         for handle in given:
@@ -130,7 +152,7 @@ class Supervisor:
         )
         flags = _CREATE_SUSPENDED | _CREATE_NEW_PROCESS_GROUP | _CREATE_UNICODE_ENVIRONMENT
         try:
-            process, thread, self._pid, _ = _winapi.CreateProcess(
+            self._process, thread, self._pid, _ = _winapi.CreateProcess(
                 order["program"],
                 order["line"],
                 None,
@@ -144,17 +166,7 @@ class Supervisor:
         finally:
             for handle in given:
                 _winapi.CloseHandle(handle)
-        self._process = process
-        try:
-            self._job.take(process)
-        except OSError:
-            _winapi.TerminateProcess(process, 1)
-            raise
-        for stream, reader in pipes.items():
-            self._readers.append(self._thread(self._read, stream, msvcrt.open_osfhandle(reader, os.O_RDONLY)))
-        self._thread(self._wait_for_it)
-        resume(thread)
-        _winapi.CloseHandle(thread)
+        return thread, pipes
 
     def _thread(self, act: Any, *args: Any) -> threading.Thread:
         thread = threading.Thread(target=act, args=args, daemon=True)
@@ -201,7 +213,7 @@ class Supervisor:
 
     def _take(self, stream: str, data: bytes) -> bool:
         """Keep what was printed; whether it is the first that is to be shown live."""
-        self._draws = self._draws or _SCREEN.search(data) is not None
+        self._draws = self._draws or bool(not self._console and _SCREEN.search(data))
         self._rings[stream].write(data)
         if self._folder:
             self._folder.note_sizes(self._rings["stdout"].total_bytes, self._rings["stderr"].total_bytes)
@@ -243,6 +255,9 @@ class Supervisor:
             self._tell("status", **self._state())
         elif word == b"release":
             self._release("asked")
+        elif word.startswith(KEYS):
+            if self._console:
+                self._console.type(word[len(KEYS) :])
         elif word.startswith(b"folder\0"):
             self._move_into(os.fsdecode(word[len(b"folder\0") :]))
         else:
@@ -278,6 +293,8 @@ class Supervisor:
     def _turn(self, now: float) -> None:
         self._reap()
         is_alone = self._phase != "foreground" and not self._job.pids()
+        if is_alone and self._console:
+            self._console.close()
         if self._phase == "foreground":
             self._watch(now)
         if self._phase not in ("asking", "killing") and self._is_flood():
@@ -327,9 +344,15 @@ class Supervisor:
         self._reason = self._reason or reason
         if self._phase in ("asking", "killing"):
             return
-        is_asked = reason != "processes" and press_break(self._pid)
+        is_asked = reason != "processes" and self._is_asked_to_end()
         self._phase = "asking"
         self._phase_until = time.monotonic() + (self._order["grace_s"] if is_asked else 0.0)
+
+    def _is_asked_to_end(self) -> bool:
+        """Press Ctrl-Break, in a terminal Ctrl-C; False where that can't be."""
+        if self._console:
+            self._console.type(b"\x03")
+        return bool(self._console) or press_break(self._pid)
 
     def _press(self, now: float, is_alone: bool) -> None:
         if is_alone:

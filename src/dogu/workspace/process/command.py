@@ -15,8 +15,6 @@ IDLE_TIMEOUT_S = 300.0
 KEPT_BYTES = 1024 * 1024  # of a stream, in memory; the ring on disk holds more
 MAX_PROCESSES = 1000
 DEFAULT_SHELL = system.DEFAULT_SHELL
-HAS_TERMINALS = not system.IS_WINDOWS
-"""Whether commands can have a pseudo-terminal."""
 ROWS, COLUMNS = 30, 100  # of a command's terminal
 
 

@@ -10,13 +10,15 @@ from enum import Enum
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.process.waiting import compiled
+from dogu.workspace.system import IS_WINDOWS
 
 _SHELLS = frozenset(
     (
         *("ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "ksh93", "mksh", "nu", "oksh", "posh"),
-        *("pwsh", "rbash", "rksh", "sh", "tcsh", "xonsh", "yash", "zsh"),
+        *("cmd", "powershell", "pwsh", "rbash", "rksh", "sh", "tcsh", "xonsh", "yash", "zsh"),
     )
 )
+_SHELLS_OF_WINDOWS = frozenset(("cmd", "powershell", "pwsh"))
 _EDITORS = frozenset(
     (
         *("elvis", "helix", "hx", "jed", "jmacs", "joe", "kak", "mcedit", "mg", "micro", "nano", "ne", "nvi", "nvim"),
@@ -49,14 +51,21 @@ def needs_terminal(command: str) -> str:
         if len(part) > _LONGEST_PART_CHARS:  # shlex takes the square of a word's length
             continue
         try:
-            words = shlex.split(part, comments=True)
+            # There `\\` stands between folders.
+            words = shlex.split(part.replace("\\", "\\\\") if IS_WINDOWS else part, comments=True)
         except ValueError:  # a quote over a boundary
             return ""
         while words and re.fullmatch(r"\w+=.*|exec|command|env|time|nohup", words[0]):
             words = words[1:]
-        if words and _waits(os.path.basename(words[0]), words[1:]):
-            return os.path.basename(words[0])
+        if words and _waits(_called(words[0]), words[1:]):
+            return _called(words[0])
     return ""
+
+
+def _called(program: str) -> str:
+    """Return a program's name as the lists here have it."""
+    name = os.path.basename(program)
+    return name.lower().removesuffix(".exe") if IS_WINDOWS else name
 
 
 def _waits(program: str, words: list[str]) -> bool:
@@ -103,7 +112,7 @@ def read_by(pids: Iterable[int]) -> ReadBy:
             words, program = process.cmdline(), process.exe()
         except psutil.NoSuchProcess:
             continue
-        except psutil.Error:
+        except (psutil.Error, OSError):
             return ReadBy.SHELL
         if words and _may_read_commands(words, program):
             return ReadBy.SHELL
@@ -111,9 +120,13 @@ def read_by(pids: Iterable[int]) -> ReadBy:
 
 
 def _may_read_commands(words: list[str], program: str) -> bool:
-    names = {os.path.basename(words[0]).removeprefix("-"), os.path.basename(program)}
+    names = {_called(words[0]).removeprefix("-"), _called(program)}
     if names.isdisjoint(_SHELLS):
         return False
+    if not names.isdisjoint(_SHELLS_OF_WINDOWS):
+        options = [word.lower() for word in words[1:]]
+        first = next((word for word in options if word.startswith(("/c", "/k", "-encodedcommand", "-noe"))), "")
+        return not first.startswith(("/c", "-encodedcommand"))  # as commands are begun here; of others it isn't known
     first = words[1] if len(words) > 1 else ""
     has_text = first.startswith("-") and not first.startswith("--") and "c" in first  # -c, -lc: a command line
     is_script = bool(first) and first[0] not in "-+"
