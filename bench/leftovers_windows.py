@@ -63,7 +63,7 @@ def _one(base: Path, args: dict[str, object]) -> tuple[bool, int, float]:
     child.stdin.flush()
     began = time.monotonic()
     if random.random() < 0.8:  # from its first process on
-        while not _staying() and time.monotonic() - began < 30:
+        while not _staying() and time.monotonic() - began < 90:
             time.sleep(0.01)
         time.sleep(random.random() * 0.5)
     else:

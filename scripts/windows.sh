@@ -124,7 +124,8 @@ ln -sfn ../outside/secret.txt "$links/root/file.txt"
 ln -sfn sub "$links/root/own"
 export DOGU_TEST_LINKS="Z:$links"
 # What these can't pass there, and why: tests/on_windows.toml.
-[ $# -gt 0 ] || set -- tests/test_windows.py tests/windows tests/tools tests/workspace/{diff,ignore,text} tests/workspace/test_{windows_paths,edit_match}.py \
+[ $# -gt 0 ] || set -- tests/test_windows.py tests/windows tests/tools tests/e2e/test_documented_{file_tools,shell_tool,tool_api}.py \
+    tests/workspace/process/test_interactive.py tests/workspace/{diff,ignore,text} tests/workspace/test_{windows_paths,edit_match}.py \
     tests/workspace/test_{atomic_write,files,roots,walk,glob,snapshot,editor_files,environment,memory_file,private_file,protected,patch}.py \
     tests/runtime/journal tests/runtime/test_session_folder.py tests/runtime/test_executor.py tests/policy/commands/test_cmd_exe.py \
     tests/test_settings{,_edit,_gemini,_gemini_places,_hosts,_schema}.py tests/test_language.py

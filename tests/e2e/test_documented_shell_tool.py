@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from dogu.policy.verdict import CallFacts, Decision
 from e2e.documented import Documented, open_documented
 
 pytestmark = pytest.mark.anyio
+ON_WINDOWS = os.name == "nt"
+AND = "&" if ON_WINDOWS else ";"
+PYTHON = f'"{sys.executable}"'
 
 
 @pytest.fixture
@@ -50,6 +54,11 @@ NAMES = (
 )
 
 
+def here(bash: str, cmd: str) -> str:
+    """Return what says it to this system's shell."""
+    return cmd if ON_WINDOWS else bash
+
+
 class TestRunning:
     @pytest.mark.requirement("shell.purpose")
     @pytest.mark.requirement("shell.runs_command")
@@ -64,7 +73,7 @@ class TestRunning:
     @pytest.mark.requirement("api.builtin.shell")
     async def test_a_command_is_run_and_every_field_told(self, tools: Documented) -> None:
         (tools.root / "folder").mkdir()
-        command = "echo out; echo err >&2; exit 3"
+        command = here("echo out; echo err >&2; exit 3", "echo out& echo err>&2& exit 3")
         told = await fields(tools, command, description="Print and fail.", directory="folder")
         assert list(told) == list(NAMES)
         assert told["Command"] == command
@@ -89,7 +98,7 @@ class TestRunning:
 
     @pytest.mark.requirement("shell.description")
     async def test_the_description_is_shown_to_the_user(self, tools: Documented) -> None:
-        await fields(tools, "true", description="Do nothing at all.")
+        await fields(tools, here("true", "cd ."), description="Do nothing at all.")
         (question,) = tools.questions
         display = question.confirmation.display
         assert isinstance(display, CommandPreview)
@@ -100,16 +109,18 @@ class TestRunning:
     @pytest.mark.requirement("shell.directory.default")
     async def test_it_runs_in_the_root_or_a_directory_of_it(self, tools: Documented) -> None:
         (tools.root / "scripts").mkdir()
-        assert (await fields(tools, "pwd"))["Stdout"].strip() == str(tools.root)
-        assert (await fields(tools, "pwd", directory="scripts"))["Stdout"].strip() == tools.path("scripts")
-        kind, _ = await tools.error("run_shell_command", command="pwd", directory="..")
+        where = here("pwd", "cd")
+        assert Path((await fields(tools, where))["Stdout"].strip()) == tools.root
+        assert Path((await fields(tools, where, directory="scripts"))["Stdout"].strip()) == tools.root / "scripts"
+        kind, _ = await tools.error("run_shell_command", command=where, directory="..")
         assert kind == "outside_workspace"
 
     @pytest.mark.requirement("shell.subprocess")
     async def test_it_is_a_process_of_its_own(self, tools: Documented) -> None:
-        assert (await fields(tools, "echo $$"))["Stdout"].strip() != str(os.getpid())
+        told = await fields(tools, here("echo $$", f'{PYTHON} -c "import os; print(os.getpid())"'))
+        assert int(told["Stdout"]) != os.getpid()
         cwd = os.getcwd()
-        await fields(tools, "cd / && export CHANGED=1 && exit 0")
+        await fields(tools, here("cd / && export CHANGED=1 && exit 0", "cd \\ && set CHANGED=1&& exit 0"))
         assert (os.getcwd(), os.environ.get("CHANGED")) == (cwd, None)
 
     @pytest.mark.requirement("shell.result.signal")
@@ -123,22 +134,32 @@ class TestRunning:
     async def test_with_an_ampersand_it_returns_at_once_and_the_process_goes_on(self, tools: Documented) -> None:
         bin_folder = tools.root / "bin"
         bin_folder.mkdir()
+        serves = "import time; print('serving on 3000', flush=True); time.sleep(60)"
         os.chmod(tools.write("bin/npm", "#!/bin/sh\necho serving on 3000\nexec sleep 60\n"), 0o755)
-        with anyio.fail_after(20):
-            told = await fields(tools, f"PATH={bin_folder}:$PATH; npm run dev &", description="Start a server.")
-        pids = [int(pid) for pid in told["Background PIDs"].split(", ")]
-        await anyio.sleep(0.2)
-        assert ["sleep", "60"] in [psutil.Process(pid).cmdline() for pid in pids], "it goes on, by these very ids"
+        tools.write("bin/npm.cmd", f'@{PYTHON} -c "{serves}"\r\n')
+        on_path = here(f"PATH={bin_folder}:$PATH; ", f"set PATH={str(bin_folder).replace('/', os.sep)};%PATH%& ")
+        example = here("npm run dev &", "start /b npm run dev")
+        with anyio.fail_after(40):
+            told = await fields(tools, on_path + example, description="Start a server.")
+            pids = [int(pid) for pid in told["Background PIDs"].split(", ")]
+            seen = ""
+            while "serving on 3000" not in seen:
+                await anyio.sleep(0.1)
+                seen = await tools.text("background_jobs", pid=int(told["Process Group PGID"]))
+        assert "running" in seen
+        assert ON_WINDOWS or ["sleep", "60"] in [psutil.Process(pid).cmdline() for pid in pids], "by these very ids"
 
     @pytest.mark.requirement("shell.example.list")
     async def test_the_example_that_lists_files(self, tools: Documented) -> None:
         tools.write("a.txt")
-        assert "a.txt" in (await fields(tools, "ls -la"))["Stdout"]
+        assert "a.txt" in (await fields(tools, here("ls -la", "dir")))["Stdout"]
 
     @pytest.mark.requirement("shell.example.script")
     async def test_the_example_that_runs_a_script(self, tools: Documented) -> None:
         os.chmod(tools.write("scripts/my_script.sh", "#!/bin/bash\necho mine\n"), 0o755)
-        told = await fields(tools, "./my_script.sh", directory="scripts", description="Run my own script.")
+        tools.write("scripts/my_script.cmd", "@echo mine\r\n")
+        script = here("./my_script.sh", r".\my_script.cmd")
+        told = await fields(tools, script, directory="scripts", description="Run my own script.")
         assert told["Stdout"].strip() == "mine"
 
 
@@ -160,14 +181,22 @@ class TestNotes:
     @pytest.mark.requirement("shell.note.interactive")
     async def test_a_command_that_wants_input_does_not_hang(self, tools: Documented) -> None:
         with anyio.fail_after(20):
-            told = await fields(tools, "read answer; echo \"got '$answer' $?\"; test -t 0 || echo no terminal")
+            said = "print('got', repr(sys.stdin.read()), sys.stdin.isatty() or 'no terminal')"
+            reads = here(
+                "read answer; echo \"got '$answer' $?\"; test -t 0 || echo no terminal",
+                f'{PYTHON} -c "import sys; {said}"',
+            )
+            told = await fields(tools, reads)
         assert "got ''" in told["Stdout"]
         assert "no terminal" in told["Stdout"]
         assert "npm init -y" in tools.runtime.registry.get("run_shell_command").description
 
     @pytest.mark.requirement("shell.note.errors")
     async def test_the_fields_tell_whether_it_succeeded(self, tools: Documented) -> None:
-        good, bad = await fields(tools, "true"), await fields(tools, "ls /no/such/folder")
+        good, bad = (
+            await fields(tools, here("true", "cd .")),
+            await fields(tools, here("ls /no/such/folder", f"{PYTHON} /no/such/folder")),
+        )
         assert (good["Stderr"], good["Error"], good["Exit Code"]) == ("(empty)", "(none)", "0")
         assert "/no/such/folder" in bad["Stderr"]
         assert bad["Exit Code"] not in ("0", "(none)")
@@ -175,8 +204,9 @@ class TestNotes:
     @pytest.mark.requirement("shell.env.gemini_cli")
     async def test_gemini_cli_is_in_the_environment(self, tools: Documented, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("GEMINI_API_KEY", "secret")
-        told = await fields(tools, "sh -c 'echo $GEMINI_CLI $DOGU $GEMINI_API_KEY'")
-        assert told["Stdout"].strip() == "1 1"
+        asks = here("sh -c 'echo $GEMINI_CLI $DOGU $GEMINI_API_KEY'", 'cmd /c "echo %GEMINI_CLI% %DOGU%"')
+        assert (await fields(tools, asks))["Stdout"].strip() == "1 1"
+        assert "secret" not in (await fields(tools, here("env", "set")))["Stdout"]
 
 
 # Every example of the document: the settings, then the commands and whether they run.
@@ -206,8 +236,8 @@ EXAMPLES = {
             "git status && git log": True,
             "git status && rm -rf x": False,
             "git status || rm -rf x": False,
-            "git status; rm -rf x": False,
-            "git status; git log": True,
+            f"git status{AND} rm -rf x": False,
+            f"git status{AND} git log": True,
         },
     ),
 }

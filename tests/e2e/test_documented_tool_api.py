@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -226,7 +228,11 @@ class TestFlow:
         options = dogu.Options(root=str(tmp_path), home=str(tmp_path / "home"), approval_mode="yolo")
         async with dogu.open_runtime(options) as runtime:
             started = tmp_path / "started"
-            call_it = partial(runtime.call, "run_shell_command", command="touch started; sleep 60; touch done")
+            command = "touch started; sleep 60; touch done"
+            if os.name == "nt":
+                waits = "import time; open('started', 'w'); time.sleep(60); open('done', 'w')"
+                command = f'"{sys.executable}" -c "{waits}"'
+            call_it = partial(runtime.call, "run_shell_command", command=command)
             await cancelled_when(started.exists, call_it)
         assert not (tmp_path / "done").exists()
 
@@ -259,12 +265,24 @@ class TestCustomTools:
     )
     async def test_a_command_s_tools_are_found_and_run(self, tmp_path: Path, settings: dict[str, Any]) -> None:
         program = '#!/bin/sh\nif [ $# = 0 ]; then cat "${0%/*}/tools.json"; else echo "$1 got $(cat)"; fi\n'
+        of_windows = (
+            "import sys\n"
+            "if len(sys.argv) > 1: print(sys.argv[1], 'got', sys.stdin.read())\n"
+            "else: print(open(sys.path[0] + '/tools.json').read())\n"
+        )
+        batch = f'@"{sys.executable}" "%~dp0tools.py" %*\r\n'
+        called = "bin/tools" if os.name != "nt" else "bin/tools.cmd"
         parameters = {"type": "OBJECT", "properties": {"to": {"type": "STRING"}}, "required": ["to"]}
         declared = [{"name": "greet", "description": "Greet.", "parameters": parameters}]
         async with open_documented(
             tmp_path,
-            json.dumps(settings),
-            files={"bin/tools": program, "bin/tools.json": json.dumps(declared)},
+            json.dumps(settings).replace("bin/tools", called),
+            files={
+                "bin/tools": program,
+                "bin/tools.cmd": batch,
+                "bin/tools.py": of_windows,
+                "bin/tools.json": json.dumps(declared),
+            },
         ) as tools:
             assert "greet" in [declaration.name for declaration in tools.runtime.registry.declarations]
             assert await tools.text("greet", to="you") == 'greet got {"to": "you"}\n'
