@@ -50,7 +50,9 @@ SHELL_OPTIONS = ("/d", "/e:on", "/v:off", "/s", "/c")
 def command_line(command: ShellCommand) -> tuple[str | None, str]:
     """Return the program, None for the first of the words, and its whole command line. Raises `ToolError`."""
     if command.argv:
-        return _of_words(command.argv, command.environment)
+        place = command.directory
+        folder = place if isinstance(place, str) else path_of(place)
+        return _of_words(command.argv, command.environment, folder)
     if command.shell == "powershell":
         return _powershell(command)
     if command.shell == "bash":
@@ -122,9 +124,10 @@ def found_program(name: str, environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def _of_words(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[str | None, str]:
+def _of_words(argv: Sequence[str], environment: Mapping[str, str], folder: str) -> tuple[str | None, str]:
     """A program and its words. A batch file is read by cmd.exe, which must find no more in them than words."""
-    program = found_program(argv[0], environment)
+    name = os.path.join(folder, argv[0]) if os.path.dirname(argv[0]) else argv[0]
+    program = found_program(os.path.normpath(name), environment)
     if program is None:
         raise FileNotFoundError(2, os.strerror(2), argv[0])
     if not program.lower().endswith((".bat", ".cmd")):
@@ -334,7 +337,7 @@ async def started(launch: Launch, start: Start) -> TalkedTo:
 
 def _opened(launch: Launch, start: Start, streams: Sequence[int]) -> SupervisorLine:
     try:
-        program, line = _of_words(start.argv, start.environment)
+        program, line = _of_words(start.argv, start.environment, start.directory)
         order = {
             "program": program,
             "line": line,
