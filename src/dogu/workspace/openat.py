@@ -22,6 +22,7 @@ import msgspec
 
 from dogu.workspace import fs
 from dogu.workspace.system import IS_LINUX, IS_WINDOWS, path_of
+from dogu.workspace.true_names import true_name
 
 _SYS_OPENAT2 = 437
 _AT_FDCWD = -100
@@ -351,20 +352,6 @@ def _step(handle: int, part: str) -> int:
         close(handle)
 
 
-def _true_name(folder: int, name: str) -> str:
-    """Return a name as the folder has it; that of a new file as it is spelled."""
-    if name == ".":
-        return name
-    try:
-        opened = fs.open(name, fs.O_PATH | fs.O_NOFOLLOW, dir_fd=folder)
-    except OSError:
-        return name
-    try:
-        return os.path.basename(path_of(opened)) or name
-    finally:
-        close(opened)
-
-
 def _sync(handle: int) -> None:
     try:
         folder = fs.open(".", os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC, dir_fd=handle)
@@ -415,8 +402,7 @@ class _Walk:
         return self._place(".")
 
     def _place(self, name: str) -> Place:
-        if IS_WINDOWS:
-            name = _true_name(self._handle, name)  # a folder there knows neither case nor short names
+        name = true_name(self._handle, name)
         names = self._names if name == "." else [*self._names, name]
         handle, self._handle = self._handle, -1
         return Place(handle, name, self._absolute(names), tuple(self._made))
@@ -484,8 +470,8 @@ class _Walk:
                 raise
             self._todo.appendleft(part)
             return
+        self._names.append(os.path.basename(path_of(self._handle)) if IS_WINDOWS else true_name(old, part))
         close(old)
-        self._names.append(os.path.basename(path_of(self._handle)) if IS_WINDOWS else part)
 
     def _make(self, part: str) -> None:
         try:
