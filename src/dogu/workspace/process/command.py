@@ -72,6 +72,11 @@ class ShellCommand(msgspec.Struct, frozen=True):
     shell: str = DEFAULT_SHELL
 
     @property
+    def terminal(self) -> tuple[int, int] | None:
+        """The rows and columns of its pseudo-terminal; None without one."""
+        return (ROWS, COLUMNS) if self.has_terminal else None
+
+    @property
     def goes_on(self) -> bool:
         """Whether it may be left running in the background, though its text doesn't say so."""
         return self.has_terminal or self.until is not None or self.is_released_in_time

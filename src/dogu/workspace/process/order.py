@@ -9,7 +9,7 @@ from typing import Any
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.launcher import inside
 from dogu.workspace.launcher.descriptors import SHELLS
-from dogu.workspace.process.command import COLUMNS, ROWS, ShellCommand
+from dogu.workspace.process.command import ShellCommand
 
 
 def check_command(command: ShellCommand) -> None:
@@ -64,7 +64,7 @@ def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
         "max_processes": command.max_processes,
         "max_memory_bytes": command.max_memory_bytes,
         "live": is_live or command.until is not None,
-        "terminal": (ROWS, COLUMNS) if command.has_terminal else None,
+        "terminal": command.terminal,
         "is_deaf_to_keys": bool(heeding),
         "is_released_in_time": command.is_released_in_time,
         "watched": [os.fsencode(root) for root in command.watched],

@@ -27,7 +27,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.launcher import packets
 from dogu.workspace.launcher.packets import Packets
-from dogu.workspace.process.command import COLUMNS, MAX_PROCESSES, ROWS, ShellCommand
+from dogu.workspace.process.command import MAX_PROCESSES, ShellCommand
 from dogu.workspace.process.talked_to import Start, TalkedTo, until_running
 from dogu.workspace.process.wire import Launch, SupervisorLine
 from dogu.workspace.system import path_of
@@ -170,7 +170,7 @@ def windows_order(command: ShellCommand, *, is_live: bool) -> dict[str, Any]:
         "live": is_live or command.until is not None,
         "is_released_in_time": command.is_released_in_time,
         "grace_s": _GRACE_S,
-        "terminal": (ROWS, COLUMNS) if command.has_terminal else None,
+        "terminal": command.terminal,
     }
 
 
