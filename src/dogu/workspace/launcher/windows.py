@@ -35,7 +35,7 @@ from dogu.workspace.launcher.job_object import (  # noqa: E402  (it has nothing 
     press_break,
     resume,
 )
-from dogu.workspace.launcher.pseudo_console import PseudoConsole  # noqa: E402
+from dogu.workspace.launcher.pseudo_console import PseudoConsole  # noqa: E402  (nor has it)
 
 _GRACE_S = 2.0  # between Ctrl-Break and the end of the job
 _LINGER_S = 0.2
