@@ -35,7 +35,7 @@ for module, names in (
 _IMPORT_ALL = """
 import importlib, pkgutil, dogu
 for module in pkgutil.walk_packages(dogu.__path__, "dogu."):
-    if not module.name.endswith(("__main__", ".windows", ".windows_files", ".windows_handles", ".job_object", ".pseudo_console")):
+    if not module.name.endswith(("__main__", ".windows", ".windows_files", ".windows_handles", ".job_object")):
         importlib.import_module(module.name)
 """
 _CALLS: list[tuple[str, dict[str, Any], str]] = [

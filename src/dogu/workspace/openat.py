@@ -21,8 +21,8 @@ from typing import Any
 import msgspec
 
 from dogu.workspace import fs
+from dogu.workspace.names import true_name
 from dogu.workspace.system import IS_LINUX, IS_WINDOWS, path_of
-from dogu.workspace.true_names import true_name
 
 _SYS_OPENAT2 = 437
 _AT_FDCWD = -100

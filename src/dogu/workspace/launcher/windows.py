@@ -30,12 +30,12 @@ assert sys.platform == "win32"
 
 from dogu.workspace.launcher.job_object import (  # noqa: E402  (it has nothing for other systems)
     JobObject,
+    PseudoConsole,
     console_code_page,
     open_shared,
     press_break,
     resume,
 )
-from dogu.workspace.launcher.pseudo_console import PseudoConsole  # noqa: E402  (nor has it)
 
 _GRACE_S = 2.0  # between Ctrl-Break and the end of the job
 _LINGER_S = 0.2
