@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from dogu.agent.events import Event, sum_usage
+from dogu.agent.events import Compacted, Event, PromptGiven, TurnEnded, sum_usage
 from dogu.contract.content import text_of
 from dogu.contract.display import Display, FileDiff, PatchDiff
-from dogu.models.events import Finished, FinishReason, Retrying, TextDelta, Usage
+from dogu.models.events import (
+    Finished,
+    FinishReason,
+    FunctionCallEvent,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    Usage,
+)
 from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallFinished, CallStarted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.exit_codes import REFUSED
 from dogu.serve.run_rows import (
     CallRow,
@@ -64,15 +72,28 @@ class Tally:
                 self.usage = sum_usage(self.usage, event)
             case Finished(reason=reason):
                 self.requests += 1
-                if reason is not FinishReason.LENGTH:  # else the next answer goes on with this text
-                    self._texts.append(self._text)
-                    self._text = ""
+                self._end_text(reason)
             case CallStarted(call=call):
                 self._begun[call.call_id] = time.monotonic()
             case CallFinished(call=call, result=result):
                 self._add(ToolAnswer(call, result))
+            case (
+                ThoughtDelta()
+                | FunctionCallEvent()
+                | CallOutput()
+                | Noted()
+                | PromptGiven()
+                | Compacted()
+                | TurnEnded()
+            ):
+                pass  # what these say is counted by the others, or isn't of the run's row
             case _:
-                pass
+                assert_never(event)
+
+    def _end_text(self, reason: FinishReason) -> None:
+        if reason is not FinishReason.LENGTH:  # else the next answer goes on with this text
+            self._texts.append(self._text)
+            self._text = ""
 
     def _add(self, answer: ToolAnswer) -> None:
         self.answers.append(answer)

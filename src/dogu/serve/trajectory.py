@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_never
 
-from dogu.agent.events import PromptGiven, RecordedEvent, TurnFailed, sum_usage
+from dogu.agent.events import (
+    AskedEvent,
+    Compacted,
+    PromptGiven,
+    SessionEvent,
+    StateEvent,
+    TurnEnded,
+    TurnFailed,
+    sum_usage,
+)
 from dogu.agent.session.record import Recorded
 from dogu.contract.content import text_of
-from dogu.models.events import Finished, Retrying, TextDelta, ThoughtDelta, Usage
-from dogu.runtime.events import CallFinished, CallStarted
+from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, Retrying, TextDelta, ThoughtDelta, Usage
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted, Within
 from dogu.version import __version__
 
 _VERSION = "ATIF-v1.4"
@@ -69,14 +78,15 @@ class _Steps:
         if self._is_answered and isinstance(event, TextDelta | ThoughtDelta | Usage | Retrying):
             self.end()  # what its calls gave led to another request
         self._time = datetime.fromtimestamp(recorded.time_s, UTC).isoformat(timespec="milliseconds")
-        self._event(event)
+        if isinstance(event, PromptGiven | TurnFailed):
+            self.end()
+            is_prompt = isinstance(event, PromptGiven)
+            self._add("user" if is_prompt else "system", text_of(event.content) if is_prompt else event.message)
+        elif not isinstance(event, AskedEvent | SessionEvent | StateEvent | Within):  # no step of the agent's
+            self._event(event)
 
-    def _event(self, event: RecordedEvent) -> None:
+    def _event(self, event: ModelEvent | CallEvent | Compacted | TurnEnded) -> None:
         match event:
-            case PromptGiven() | TurnFailed():
-                self.end()
-                is_prompt = isinstance(event, PromptGiven)
-                self._add("user" if is_prompt else "system", text_of(event.content) if is_prompt else event.message)
             case TextDelta(text=text):
                 self._text += text
             case ThoughtDelta(text=text):
@@ -86,11 +96,16 @@ class _Steps:
             case Usage():
                 self._usage = event
                 self.usage = sum_usage(self.usage, event)
-            case _:
-                self._is_answered = self._is_answered or isinstance(event, Finished)
+            case Finished():
+                self._is_answered = True
+            case CallStarted() | CallFinished():
                 self._call_event(event)
+            case FunctionCallEvent() | CallOutput() | Noted() | Compacted() | TurnEnded():
+                pass  # the calls and texts of a step say it
+            case _:
+                assert_never(event)
 
-    def _call_event(self, event: RecordedEvent) -> None:
+    def _call_event(self, event: CallStarted | CallFinished) -> None:
         match event:
             case CallStarted(call=call) if not call.parent:
                 arguments = dict(call.args or {})
@@ -98,7 +113,7 @@ class _Steps:
             case CallFinished(call=call, result=result) if not call.parent:
                 self._results.append({"source_call_id": call.call_id, "content": text_of(result.llm_content)})
             case _:
-                pass
+                pass  # a helper's own: its call says what came of it
 
     def end(self, why_empty: str = "") -> None:
         """Close the agent's step that is open; where there is none at all, say why."""

@@ -215,6 +215,7 @@ class LiveRenderer(Renderer):
         size = self._frames.get_size()
         size_probes = self._frames.size_probes
         self._frames.flush()
+        # A frame on top of one that wasn't taken would only queue: a slow line then shows minutes of old frames.
         if self._frames.is_behind and not is_done:
             self.is_held = True  # until that is written
             return
@@ -230,6 +231,7 @@ class LiveRenderer(Renderer):
             elif self._due or self._is_stale or self._is_to_shrink(layout, size):
                 self.erase()
             self._is_stale = False
+            # Where the lower part stood, which comes below it then: so only what is finished scrolls off.
             printed = self.write_due()
             super().render(app, layout, is_done)
             if self._last_screen is not None and not is_done:
@@ -251,6 +253,7 @@ class LiveRenderer(Renderer):
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Erase the lower part, where it is now: a terminal that became narrower may have wrapped its lines."""
+        # prompt_toolkit goes up as many rows as it drew. Wrapped anew these are more, and the upper ones would stay.
         if self._last_screen is not None and self._has_new_width(self._frames.get_size()):
             self._cursor_pos = self._reflowed(self._last_screen, self._cursor_pos, self._frames.get_size().columns)
         super().erase(leave_alternate_screen)
@@ -310,6 +313,7 @@ class LiveRenderer(Renderer):
             return False
         if self._has_new_width(size):
             return True
+        # prompt_toolkit never draws fewer rows than the last time, so what is to become lower is erased first.
         wanted = layout.container.preferred_height(size.columns, size.rows).preferred
         return min(wanted, size.rows) < self._last_screen.height
 

@@ -29,6 +29,7 @@ class Change(NamedTuple):
 
 def changed_ranges(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[Change]:
     """Return what changed between two lists of lines (0-based indexes), in order; between two changes all is equal."""
+    # As numbers, because the search compares each line many times, and two long ones may differ at their ends only.
     numbers: dict[str, int] = {}
     old = [numbers.setdefault(line, len(numbers)) for line in old_lines]
     new = [numbers.setdefault(line, len(numbers)) for line in new_lines]
@@ -100,6 +101,7 @@ def _regions_with_context(old: str, new: str, context: int) -> list[Change]:
         new_start = region.new_start - (region.old_start - old_start)
         old_end = _lines_on(old, region.old_end, context)
         new_end = region.new_end + (old_end - region.old_end)
+        # A line is in one hunk only: `patch` refuses hunks that overlap.
         if regions and old_start <= regions[-1].old_end:
             old_start, new_start = regions[-1].old_start, regions[-1].new_start
             regions.pop()
@@ -178,6 +180,7 @@ def differing_regions(old: str, new: str) -> list[Change]:
     Lines end at `\n`. One region from the first difference to the last; a large one is split where the texts are found
     to run together again, so that edits far apart in a large file cost what they are, not what lies between.
     """
+    # By comparing memory: an edit of a file of 100 MB touches a few lines, and splitting it would cost seconds.
     start = _line_start(old, _common_prefix(old, new, 0, 0))
     tail = _common_suffix(old, new, start)
     old_end, new_end = len(old) - tail, len(new) - tail

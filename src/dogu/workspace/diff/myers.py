@@ -44,6 +44,7 @@ class _Search:
     def pairs(self) -> list[tuple[int, int]]:
         """Pair equal elements."""
         found: list[tuple[int, int]] = []
+        # A stack, not a recursion: two unlike files of many lines are cut more often than Python may call itself.
         boxes = [(0, len(self._old), 0, len(self._new))]
         old, new = self._old, self._new
         while boxes:
@@ -57,6 +58,7 @@ class _Search:
             if left == right or top == bottom:
                 continue
             split = self._middle(left, right, top, bottom)
+            # Without one nothing in the box is paired: all of it counts as changed, which is never wrong.
             if split:
                 boxes += [(left, split[0], top, split[1]), (split[0], right, split[1], bottom)]
         return found
@@ -64,6 +66,8 @@ class _Search:
     def _middle(self, left: int, right: int, top: int, bottom: int) -> tuple[int, int] | None:
         """Find a point a shortest script passes through; past the cost bound the best so far, None without budget."""
         forward, backward, offset = self._forward, self._backward, self._offset
+        # A path of D steps ends on a diagonal of the parity of D. So that of the box says which of the two searches can
+        # close the gap; in the other's turn there is nothing to look for.
         down, up = left - top + offset, right - bottom + offset
         forward_low = forward_high = down
         backward_low = backward_high = up
@@ -95,6 +99,7 @@ class _Search:
         old, new, forward, offset = self._old, self._new, self._forward, self._offset
         right, bottom = ends
         for diagonal in range(diagonals[1], diagonals[0] - 1, -2):
+            # Of the two ways onto a diagonal the one that got further: whatever the shorter reaches, this reaches too.
             before, after = forward[diagonal - 1], forward[diagonal + 1]
             x = before + 1 if before >= after else after
             y = x - diagonal + offset
@@ -138,6 +143,7 @@ class _Search:
 def _widened(reach: list[int], low: int, high: int, lowest: int, highest: int, beyond: int) -> tuple[int, int]:
     """Open one more diagonal on each side, or close one where the box ends."""
     if low > lowest:
+        # The neighbour that nobody has reached loses every comparison, so that no step asks whether it is there.
         low -= 1
         reach[low - 1] = beyond
     else:

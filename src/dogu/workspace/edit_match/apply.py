@@ -58,6 +58,7 @@ class _Weaver:
         self.characters = CharacterMap(place)
         self.pads_lines = self.at.pads_lines()
         self.terms = terms_of(self.at, self.new, lost_head=self.lost_head)
+        # Compared as `new` has them, not as they were sent: a line that the model garbled alike in both is no change.
         self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
         ours = self._keys(range(len(self.rows)))
         self.same = {j: i for i, j in shared_lines(ours, [fold(line) for line in self.new])}
@@ -82,12 +83,14 @@ class _Weaver:
     def changes(self) -> list[Replacement]:
         """Return the replacements for each stretch of lines that differs between `old` and `new`."""
         out: list[Replacement] = []
+        # Models drop blanks at the end of lines, so these alone are a change only where `old` had them right.
         ours, theirs = [line.rstrip() for line in self.old], [line.rstrip() for line in self.new]
         for tag, i1, i2, j1, j2 in opcodes(ours, theirs):
             if tag == "equal":
                 pairs = zip(range(i1, i2), range(j1, j2), strict=True)
                 singly = [(i, j) for i, j in pairs if self._changes_trailing_blanks(i, j)]
             elif i2 - i1 == j2 - j1:
+                # As many as before: each takes one's place, so that a line that can't be written spoils no other.
                 singly = list(zip(range(i1, i2), range(j1, j2), strict=True))
             else:
                 out += self._hunk(range(i1, i2), range(j1, j2))
@@ -122,6 +125,7 @@ class _Weaver:
             if len(self.rows) > 1:
                 raise UncleanError("part of a line is deleted together with other lines")
             return [Replacement(start, end, "")]
+        # Whole lines go with a newline, else an empty line stays; the last line of a file goes with the one before it.
         if end < len(self.place.text):
             return [Replacement(start, end + 1, "")]
         return [Replacement(max(start - 1, 0), end, "")]
@@ -201,6 +205,7 @@ class _Weaver:
         shared = shared_lines(self._keys(old), [fold(self.new[j]) for j in new])
         if len(old) == len(new) and all(i == j for i, j in shared):
             return list(zip(new, old, strict=True))
+        # What is shared within the hunk wins: the same words may stand further away at another depth.
         partner = self.same | {new.start + j: old.start + i for i, j in shared}
         return [(j, partner.get(j)) for j in new]
 
@@ -273,6 +278,7 @@ class _Weaver:
         token = _token_of(row)
         old = [(m.start(), m.end()) for m in token.finditer(row.text.rstrip(), len(indent_of(row.text)))]
         new = [m[0] for m in token.finditer(body)]
+        # Aligning costs time in the product of both: in a minified file one line is the whole file.
         if max(len(old), len(new)) > _MOST_TOKENS:
             raise UncleanError("a long line that differs from old_string changes")
         begins = {unit.old_start: unit.start for unit in row.units}

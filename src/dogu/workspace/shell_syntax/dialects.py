@@ -49,6 +49,7 @@ def check_word(word: Word) -> None:
     first = word.parts[0] if word.parts else None
     if first is not None and _is_bare(first) and first.text[:1] == "=" and word.text not in ("=", "=="):
         raise UnprovenError(told("zsh reads a word that begins with = as a program's path"))
+    # A quoted part is a sign that is nobody's operator: what is around it isn't joined to a brace that nobody wrote.
     bare = "".join(part.text if _is_bare(part) else "\0" for part in word.parts)
     inside = bare.partition("{")[2]
     if "," in inside or ".." in inside:
