@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,24 @@ async def said(opened: Opened, text: str) -> str:
     answer = await opened.slash.run(text)
     assert isinstance(answer, Said)
     return answer.text
+
+
+@contextmanager
+def locked(file: Path) -> Generator[None]:
+    """Have another program hold a lock on an empty file."""
+    lock = f"import fcntl, sys; f = open({str(file)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
+    words = [sys.executable, "-c", lock]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        yield
+        other.communicate(b"\n")
+
+
+async def test_what_another_program_locks_in_the_home_has_nothing_to_do_with_a_memory(tmp_path: Path):
+    async with remembering(tmp_path, remember("The person likes tabs.")) as (opened, _, file):
+        with locked(tmp_path / "home" / ".lock"):
+            assert f"restored: {file}" in await said(opened, "undo")
 
 
 async def test_undo_takes_a_memory_back_and_the_model_forgets_it(tmp_path: Path):
