@@ -13,8 +13,8 @@ from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
 
 if TYPE_CHECKING:
-    from dogu.policy.commands.judge import ParsedText
     from dogu.policy.file_rules import Judged
+    from dogu.policy.parsed_text import ParsedText
 
 _MOST_NAMED = 20  # rules that a refusal names
 _KINDS = {
@@ -30,7 +30,7 @@ _KINDS = {
 
 def decide(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> Verdict:
     """Judge the call: first the gate (the restrictions, and the command itself), then rules and mode."""
-    text = _parsed(facts)
+    text = parsed(facts)
     judged = gate_of(facts, rules, text, mode)
     if judged.gate is Decision.DENY:
         commands = tuple(judged.commands)
@@ -149,11 +149,13 @@ def _are_contained_allowed(rules: Rules) -> bool:
     return any(rule.tool == CONTAINED_COMMANDS and rule.words is None for rule in rules.allowed)
 
 
-def _parsed(facts: CallFacts) -> ParsedText | None:
+def parsed(facts: CallFacts) -> ParsedText | None:
     """The call's text for bash, to be parsed once; None for other calls."""
     if facts.command is None or facts.shell != "bash":
         return None
-    from dogu.policy.commands.judge import ParsedText
+    if facts.text is not None and facts.text.text == facts.command:
+        return facts.text
+    from dogu.policy.parsed_text import ParsedText
 
     return ParsedText(facts.command)
 
@@ -162,7 +164,7 @@ def judge_text(
     facts: CallFacts,
     core: tuple[Rule, ...] | None,
     exclude: tuple[Rule, ...],
-    parsed: ParsedText | None = None,
+    read: ParsedText | None = None,
     *,
     may_edit: bool = False,
 ) -> Judgement:
@@ -175,4 +177,4 @@ def judge_text(
     from dogu.policy.commands.effects import Surroundings
     from dogu.policy.commands.judge import judge_command
 
-    return judge_command(parsed or text, core, exclude, Surroundings(facts.place, may_edit))
+    return judge_command(read or text, core, exclude, Surroundings(facts.place, may_edit))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.contract.tool_names import CONTAINED_COMMANDS
-from dogu.policy.decide import decide, refusal
+from dogu.policy.decide import decide, parsed, refusal
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rule import KEPT, Rule
 from dogu.policy.rules import Rules
@@ -42,6 +42,10 @@ class Policy:
     def rules(self) -> Rules:
         """The rules in force, remembered ones among them."""
         return self._rules
+
+    def with_text(self, facts: CallFacts) -> CallFacts:
+        """Add to the facts what will be read in the command: once, however often it is judged."""
+        return msgspec.structs.replace(facts, text=parsed(facts))
 
     def decide(self, facts: CallFacts) -> Verdict:
         """Judge one call."""

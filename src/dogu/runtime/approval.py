@@ -63,7 +63,7 @@ class Approval:
 
         Raises `ToolError`: REFUSED by a rule, DECLINED by the user, NOBODY_TO_ASK where a question finds nobody.
         """
-        facts = _facts(tool, args, asks)
+        facts = self.policy.with_text(_facts(tool, args, asks))
         judged_by = self.policy.rules, self.policy.mode
         verdict = self.policy.decide(facts)
         # In plan mode a command may yet turn out to be held by the sandbox, which its question says.

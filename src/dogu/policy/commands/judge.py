@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from dogu.language import joined, told
 from dogu.policy.commands.arithmetic import names_set, second_order_danger
@@ -44,6 +43,7 @@ from dogu.policy.commands.variables import (
     name_reason,
 )
 from dogu.policy.commands.wrappers import inner_commands
+from dogu.policy.parsed_text import ParsedText
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest
 from dogu.workspace.shell_syntax import (
@@ -76,21 +76,6 @@ _GOES_TO = (
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 _ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
-
-
-class ParsedText:
-    """A shell text that is parsed once, however often it is judged."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def script(self) -> Script | NotBashError | UnprovenError:
-        """What bash would read, or why that can't be said."""
-        try:
-            return parse(self.text, Dialect.BASH)
-        except (NotBashError, UnprovenError) as error:
-            return error
 
 
 def judge_command(
