@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # the last line of defence: a defect is told, not dumped
         if isinstance(error, OSError) and _is_of_output(error):
             return _tell_output_lost(error)
-        if _wants_dump():
+        if os.environ.get("DOGU_DEBUG"):
             raise
         return _tell_defect(error, is_last=argv is None)
     finally:
@@ -72,10 +72,6 @@ def _tell_output_lost(error: OSError) -> int:
     message = say("Standard output can't be written: {reason}.", reason=error.strerror)
     sys.stderr.write(f"{message}\n")
     return 74
-
-
-def _wants_dump() -> bool:
-    return bool(os.environ.get("DOGU_DEBUG"))
 
 
 def _tell_defect(error: Exception, *, is_last: bool = False) -> int:

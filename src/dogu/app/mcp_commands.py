@@ -163,14 +163,11 @@ def _state_of(server: McpServer, servers: McpServers) -> ServerState:
         notes=tuple(
             note
             for note in servers.notes
-            if _is_of(note, alias) and not (server.problem and server.problem.splitlines()[0] in note)
+            if note.startswith(f"MCP server {alias}:")
+            and not (server.problem and server.problem.splitlines()[0] in note)
         ),
         descriptions={tool.name: tool.description for tool in servers.tools_of(alias)},
     )
-
-
-def _is_of(note: str, alias: str) -> bool:
-    return note.startswith(f"MCP server {alias}:")
 
 
 def _advice(server: McpServer) -> str:

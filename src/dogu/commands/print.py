@@ -109,7 +109,14 @@ async def _answer(options: Options, asked: Asked, headless: HeadlessRun) -> int:
     settings = read_settings(options)
     model = open_model(settings.model)
     if model.name == "offline" and options.model != "offline":
-        headless.refused(ExitCode.NO_CREDENTIALS, _no_model(), "auth")
+        headless.refused(
+            ExitCode.NO_CREDENTIALS,
+            say(
+                "No model is connected. Set GEMINI_API_KEY, or name a local model in ~/.dogu/settings.json "
+                "(\"model\"), or try the one that works without a network: dogu --model offline -p 'list files'"
+            ),
+            "auth",
+        )
         return headless.code
     tools = () if shape is None else (shape,)
     code, is_asked = ExitCode.DONE, False
@@ -173,13 +180,6 @@ async def _content(opened: Opened, prompt: str) -> Content | Said:
         return await opened.read_prompt(prompt)
     answer = await opened.slash.run(prompt.strip()[1:])
     return answer if isinstance(answer, Said) else answer.content
-
-
-def _no_model() -> str:
-    return say(
-        "No model is connected. Set GEMINI_API_KEY, or name a local model in ~/.dogu/settings.json "
-        "(\"model\"), or try the one that works without a network: dogu --model offline -p 'list files'"
-    )
 
 
 async def _prompt(space: Namespace, *, reads_input: bool) -> str:

@@ -209,7 +209,9 @@ class _Style:
         self._item = "," if self._newline or re.search(r'[\]}"0-9],"', text[:2000]) else ", "
         self._key = ":" if re.search(r'"[a-z_]+":["\[{0-9]', text[:2000]) else ": "
         self._ascii = text.isascii() and _NON_ASCII_ESCAPE.search(text) is not None
-        self._as_list = not cells or any(isinstance(_source(cell), list) for cell in cells)
+        self._as_list = not cells or any(
+            "source" in cell.members and isinstance(cell.members["source"].value, list) for cell in cells
+        )
 
     @property
     def gap(self) -> str:
@@ -318,10 +320,6 @@ def _expect(text: str, at: int, character: str) -> int:
 def _after_blanks(text: str, at: int) -> int:
     found = _BLANKS.match(text, at)
     return found.end() if found else at
-
-
-def _source(cell: Cell) -> object:
-    return cell.members["source"].value if "source" in cell.members else None
 
 
 def _lines(source: str) -> list[str]:

@@ -206,7 +206,7 @@ def _put_right(note: str, descriptor: int, roots: Roots) -> Recovered | None:
         _unlink_if_there(note)
         return None
     path = os.fsdecode(header.path)
-    if not _is_within(path, roots):
+    if not any(path.startswith(root.rstrip("/") + "/") for root in roots.all):
         return None
     if not header.in_place:
         found = _remove_temporary(path, roots)
@@ -219,10 +219,6 @@ def _put_right(note: str, descriptor: int, roots: Roots) -> Recovered | None:
         found = Recovered(path, told("restored after an interrupted write"))
     _unlink_if_there(note)
     return found
-
-
-def _is_within(path: str, roots: Roots) -> bool:
-    return any(path.startswith(root.rstrip("/") + "/") for root in roots.all)
 
 
 def _remove_temporary(path: str, roots: Roots) -> Recovered | None:

@@ -100,7 +100,7 @@ class Roots:
         descriptor = self._open(located, _READ)
         if openat.is_regular(descriptor):
             return descriptor
-        is_directory = _is_directory(descriptor)
+        is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
         openat.close(descriptor)
         raise explain(OSError(errno.EISDIR if is_directory else errno.ENXIO, ""), located)
 
@@ -282,10 +282,6 @@ def _real(path: str, strict: bool = False) -> str:
 def slashed(path: str) -> str:
     """Return a path as paths are spelled throughout: on Windows too with `/`."""
     return path.replace("\\", "/") if IS_WINDOWS else path
-
-
-def _is_directory(descriptor: int) -> bool:
-    return stat.S_ISDIR(os.fstat(descriptor).st_mode)
 
 
 def _shown(path: str) -> str:

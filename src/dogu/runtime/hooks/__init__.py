@@ -90,7 +90,7 @@ class Hooks:
                 asks.append(told("the hook {name} asks: {reason}", name=hook.name, reason=answer.reason))
             if answer.new_input is not None:
                 args = _changed(tool, args, answer)
-                shown = _shown(args)
+                shown = json.dumps(args, ensure_ascii=False).encode("utf-8", "replace").decode()
                 emit(Noted(told("The hook {name} changed the call's arguments: {args}", name=hook.name, args=shown)))
                 context.append(f"The user's hook {hook.name} changed the arguments of this call to {shown}")
             if answer.context:
@@ -211,10 +211,6 @@ def _changed(tool: AnyTool, args: Mapping[str, Any], answer: HookAnswer) -> dict
         if ours not in wanted or value != args.get(ours):
             wanted[ours] = value
     return wanted if answer.is_whole_input else {**args, **wanted}
-
-
-def _shown(args: Mapping[str, Any]) -> str:
-    return json.dumps(args, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _refuse(hook: Hook, answer: HookAnswer) -> None:

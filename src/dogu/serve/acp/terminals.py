@@ -67,7 +67,18 @@ class ClientTerminals:
         finally:
             with anyio.move_on_after(_END_TAKES_S, shield=True):
                 await self._end(terminal, seen)
-        return _result(seen, error, time.monotonic() - started)
+        return ProcessResult(
+            strip_escapes(seen.output.replace("\r\n", "\n")),
+            "",
+            exit_code=seen.exit_code,
+            signal=seen.signal,
+            pgid=0,
+            error=error,
+            timed_out=bool(error),
+            truncated=seen.truncated,
+            output_bytes=len(seen.output.encode("utf-8", "replace")),
+            duration_s=time.monotonic() - started,
+        )
 
     async def _create(self, command: ShellCommand) -> str:
         directory = command.directory
@@ -168,18 +179,3 @@ def _signal_number(name: object) -> int | None:
     text = str(name or "").upper()
     known = {each.name: each.value for each in signal.Signals}
     return known.get(text) or known.get(f"SIG{text}")
-
-
-def _result(seen: _Seen, error: str, duration_s: float) -> ProcessResult:
-    return ProcessResult(
-        strip_escapes(seen.output.replace("\r\n", "\n")),
-        "",
-        exit_code=seen.exit_code,
-        signal=seen.signal,
-        pgid=0,
-        error=error,
-        timed_out=bool(error),
-        truncated=seen.truncated,
-        output_bytes=len(seen.output.encode("utf-8", "replace")),
-        duration_s=duration_s,
-    )

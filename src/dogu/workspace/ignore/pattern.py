@@ -107,7 +107,7 @@ def _bracket(glob: str, at: int) -> tuple[Token, int]:
         if at >= len(glob):
             raise NeverMatchesError
         if glob[at] == "]" and not first:
-            return Token("class", ("^" if negated else "") + _joined(parts)), at + 1
+            return Token("class", ("^" if negated else "") + "".join(parts)), at + 1
         first = False
         part, previous, at = _class_item(glob, at, previous)
         parts.append(part)
@@ -141,10 +141,6 @@ def _posix_class(glob: str, at: int) -> tuple[str, str, int]:
     if name not in _CLASSES:
         raise NeverMatchesError
     return _CLASSES[name], "", end + 1
-
-
-def _joined(parts: list[str]) -> str:
-    return "".join(parts)
 
 
 def _escaped(character: str) -> str:

@@ -201,7 +201,11 @@ class Settling:
         return await _in_thread(self._commands.keep_merged, self._layers, merged)
 
     def _merged(self, changes: Sequence[StagedChange]) -> list[Merged]:
-        found = (self.bases.merged(change) for change in changes if not _is_gone(change))
+        found = (
+            self.bases.merged(change)
+            for change in changes
+            if os.path.isfile(change.path) and os.path.isfile(change.source)
+        )
         return [each for each in found if each is not None]
 
     def _diff(self, merged: Merged) -> FileDiff:
@@ -266,10 +270,6 @@ def _chosen(changes: Sequence[StagedChange], paths: Collection[str]) -> list[Sta
         for change in changes
         if change.path in needed
     ]
-
-
-def _is_gone(change: StagedChange) -> bool:
-    return not (os.path.isfile(change.path) and os.path.isfile(change.source))
 
 
 def _above(path: str) -> Generator[str]:

@@ -67,12 +67,8 @@ def arguments(
 
     add("allow file-write*", "WRITABLE", writable)
     add("deny file-read* file-write*", "HIDDEN", [path for path in hidden if path not in writable])
-    within = [path for path in writable if _is_in_any(path, hidden)]
+    within = [path for path in writable if any(path.startswith(folder.rstrip("/") + "/") for folder in hidden)]
     add("allow file-read* file-write*", "WITHIN", within)
     add("deny file-write*", "FIXED", read_only)
     add("deny network-outbound file-write*", "SOCKET", sockets)
     return [PROGRAM, "-p", "".join(rules), *parameters, "--"]
-
-
-def _is_in_any(path: str, folders: Sequence[str]) -> bool:
-    return any(path.startswith(folder.rstrip("/") + "/") for folder in folders)

@@ -153,7 +153,7 @@ class SearchRun:
         if nominated is not None:
             result.engine = nominated.program
             result.notes += nominated.notes
-            paths: Iterable[str] = _not_excluded(nominated.paths)
+            paths: Iterable[str] = (path for path in nominated.paths if DEFAULT_EXCLUDED.isdisjoint(path.split("/")))
         else:
             paths = _walked(folder, walked)
         secret: list[str] = []
@@ -258,10 +258,6 @@ def _included(query: SearchQuery, paths: Iterable[str]) -> Iterable[str]:
     wanted = not query.include.startswith("!")
     include = PathFilter([query.include.removeprefix("!")], case_sensitive=True)
     return (path for path in paths if include.matches(path) == wanted)
-
-
-def _not_excluded(paths: Iterable[str]) -> Iterable[str]:
-    return (path for path in paths if DEFAULT_EXCLUDED.isdisjoint(path.split("/")))
 
 
 def _walked(folder: _Folder, counts: WalkCounts) -> Iterable[str]:

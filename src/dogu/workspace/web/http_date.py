@@ -12,11 +12,7 @@ def seconds_until(text: str) -> float | None:
     0 when it is past, None when it is none.
     """
     try:
-        until = _moment(text)
+        until = datetime.fromisoformat(text) if text[:4].isdigit() else parsedate_to_datetime(text)
         return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
     except (ValueError, OverflowError):
         return None
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text) if text[:4].isdigit() else parsedate_to_datetime(text)

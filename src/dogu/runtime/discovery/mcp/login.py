@@ -45,14 +45,10 @@ async def log_in(entry: ServerEntry, host: Host, show: ShowAddress, tell: Callab
         failure = failure_in(error)
         if failure is None:
             raise
-        raise _failed(entry, failure) from error
-
-
-def _failed(entry: ServerEntry, error: BaseException) -> ToolError:
-    return ToolError(
-        ErrorKind.REMOTE_FAILED,
-        told("The MCP server {alias} gave no login: {reason}.", alias=entry.alias, reason=reason_of(error)),
-    )
+        raise ToolError(
+            ErrorKind.REMOTE_FAILED,
+            told("The MCP server {alias} gave no login: {reason}.", alias=entry.alias, reason=reason_of(failure)),
+        ) from error
 
 
 def _ignore(_what: str) -> None:

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, cast
+from typing import cast
 
 import anyio
 import httpx2
@@ -178,7 +178,7 @@ class Connection:
 
     def _changes_told(self) -> list[str]:
         said = self._session.server_capabilities
-        return [what for what in _KINDS if _tells_changes(getattr(said, what, None))]
+        return [what for what in _KINDS if getattr(getattr(said, what, None), "list_changed", None)]
 
     def _learn_headers(self, tool: object) -> bool:
         """Learn which arguments a tool of 2026-07-28 wants as HTTP headers; False for a tool that may not be used.
@@ -276,10 +276,6 @@ def failure_in(error: BaseException) -> Exception | None:
         return None
     found = [failure_in(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions]
     return None if None in found else found[0]
-
-
-def _tells_changes(capability: Any) -> bool:
-    return bool(getattr(capability, "list_changed", None))
 
 
 def _found(program: Start) -> Start:
