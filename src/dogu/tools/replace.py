@@ -12,7 +12,7 @@ from anyio import to_thread
 from dogu.contract import CallContext, Confirmation, ErrorKind, JsonObject, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
-    from dogu.workspace.edit_match import Edits, Refusal, Repair, RepairRequest
+    from dogu.workspace.edit_match import Edits, Refusal, Repair
     from dogu.workspace.files import Files
     from dogu.workspace.roots import Roots
     from dogu.workspace.text.change import TextChange
@@ -147,19 +147,21 @@ class Replace(Tool[ReplaceArgs]):
         if args.edits and planned.refusal.why is not Why.OVERLAP:
             which = f"Edit {planned.at + 1} of {len(args.edits)} has no place, so none was made. "
             raise ToolError(error.kind, which + error.message)
-        repaired = None if args.edits else await self._repaired(path, args, planned)
+        repaired = None if args.edits else await self._repaired(path, args, planned, error.message)
         if repaired is None:
             raise error
         return repaired
 
-    async def _repaired(self, path: str, args: ReplaceArgs, planned: _Unplaced) -> TextChange | None:
+    async def _repaired(self, path: str, args: ReplaceArgs, planned: _Unplaced, reason: str) -> TextChange | None:
         """Have a model put the strings right; None when it can't, or mayn't."""
-        from dogu.workspace.edit_match import refuse_repair
+        from dogu.workspace.edit_match import RepairRequest, Why, refuse_repair, region_around
         from dogu.workspace.text.change import stale_error
 
-        if self._repair is None or not _is_repairable(planned.refusal):
+        refusal = planned.refusal
+        if self._repair is None or refusal.why not in (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS):
             return None
-        request = _request(path, planned.text, args, planned.refusal)
+        region = region_around(planned.text, refusal.lines)
+        request = RepairRequest(path, region, args.old_string, args.new_string, reason, refusal.nearest)
         answer = await self._repair(request)
         if answer is None or refuse_repair(request, *answer):
             return None
@@ -276,12 +278,6 @@ def _refuse_mixed(raw: Mapping[str, Any]) -> None:
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"Invalid arguments for replace: {reason}")
 
 
-def _is_repairable(refusal: Refusal) -> bool:
-    from dogu.workspace.edit_match import Why
-
-    return refusal.why in (Why.NO_MATCH, Why.UNCLEAR, Why.AMBIGUOUS)
-
-
 def _refuse_new_strays(text: str, edit: Edits) -> None:
     """Refuse half characters that the file doesn't hold: written, they would be bytes that are no text."""
     for character in {character for piece in edit.replacements for character in piece.body}:
@@ -291,14 +287,6 @@ def _refuse_new_strays(text: str, edit: Edits) -> None:
                 "which is no character. Send the character itself."
             )
             raise ToolError(ErrorKind.UNENCODABLE, message)
-
-
-def _request(path: str, text: str, args: ReplaceArgs, found: Refusal) -> RepairRequest:
-    from dogu.workspace.edit_match import RepairRequest, refusal_error, region_around
-
-    reason = refusal_error(path, found, args.expected_replacements).message
-    region = region_around(text, found.lines)
-    return RepairRequest(path, region, args.old_string, args.new_string, reason, found.nearest)
 
 
 def _first_line(text: str) -> str:
