@@ -27,8 +27,9 @@ LOCALE = TESTS.parent / "src" / "dogu" / "locale"
 # What `--fast` leaves out: what starts programs, asks the kernel much, or is a long table. The rest costs 1 s of 10.
 SLOW = frozenset(
     """
-    conformance e2e agent/extensions policy/commands runtime/discovery runtime/hooks workspace/launcher
+    conformance e2e foreign agent/extensions policy/commands runtime/discovery runtime/hooks workspace/launcher
     workspace/process workspace/sandbox
+    fleet/test_arena.py fleet/test_fleet_faults.py fleet/test_fleet_runs.py
     test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_examples.py
     test_examples_extensions.py test_preloaded.py test_processes.py test_requirements.py test_startup.py
     tools/test_background_jobs.py tools/test_bombs.py tools/test_races.py tools/test_run_shell_command.py
