@@ -18,6 +18,7 @@ from dogu.policy.remembered import RememberedRules
 from dogu.policy.rules import Rules
 from dogu.policy.verdict import CallFacts
 from dogu.workspace.nearby import Nearby
+from policy.cases import commands
 
 _READ = CallFacts("read_file", Kind.READ)
 _EDIT = CallFacts("replace", Kind.EDIT)
@@ -312,6 +313,14 @@ def test_a_refusal_says_what_may_run_instead() -> None:
         "Refused: ls: ls is not among the commands allowed. Nothing was run. Don't try it in another spelling. "
         "What may run: git, npm test."
     )
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules.from_lists(["run_shell_command(git)"])])
+def test_every_reason_is_a_clause_of_which_one_function_makes_the_sentence(rules: Rules) -> None:
+    for command in (*commands("asked.txt")[::25], *commands("under_lists.txt")[::25]):
+        verdict = decide(shell(command), rules, ApprovalMode.DEFAULT)
+        for reason in (verdict.reason, *(judged.reason for judged in verdict.commands)):
+            assert not reason.endswith((".", "!", "?", ":")), (command, reason)
 
 
 def test_a_command_that_bash_cannot_read_is_to_be_mended_not_given_up() -> None:
