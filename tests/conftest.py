@@ -29,7 +29,8 @@ SLOW = frozenset(
     """
     conformance e2e foreign agent/extensions policy/commands runtime/discovery runtime/hooks workspace/launcher
     workspace/process workspace/sandbox
-    fleet/test_arena.py fleet/test_fleet_faults.py fleet/test_fleet_runs.py
+    fleet/test_arena.py fleet/test_fleet_faults.py fleet/test_fleet_runs.py fleet/test_fleet_worlds.py
+    runtime/journal/test_commit.py runtime/journal/test_killed.py runtime/journal/test_owners.py
     test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_examples.py
     test_examples_extensions.py test_preloaded.py test_processes.py test_requirements.py test_startup.py
     tools/test_background_jobs.py tools/test_bombs.py tools/test_races.py tools/test_run_shell_command.py
