@@ -17,6 +17,7 @@ from dogu.language import LANGUAGES, PSEUDO, language_of_locale, say, speak
 from dogu.settings import SettingsError, SettingsFiles
 from dogu.settings.gemini_places import add_env_file
 from dogu.workspace.columns import padded
+from dogu.workspace.visible import guard_terminal
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -104,8 +105,6 @@ def _tell_as_json(words: list[str], kind: str, why: str) -> None:
 def _guard_terminal() -> None:
     """Have nothing obeyed of what a command prints of a model's, a file's or a program's words."""
     if sys.stdout.isatty() or sys.stderr.isatty():
-        from dogu.workspace.visible import guard_terminal
-
         guard_terminal()
 
 

@@ -19,6 +19,7 @@ from dogu.settings.gemini_places import read_env_file
 from dogu.settings.json import JsonError, parse_json_with_comments
 from dogu.settings.layers import Layer, read_layer
 from dogu.settings.problems import Origin, SettingsError, SettingsWarning
+from dogu.workspace.patterns import compile_pattern
 from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 4_000_000
@@ -79,8 +80,6 @@ def find_extensions(
 def _is_let_in(installed: Mapping[str, Any], limits: Limits) -> bool:
     """Whether the settings let in what comes from there, as in Gemini CLI: named sources go before all else."""
     if limits.sources is not None:
-        from dogu.workspace.patterns import compile_pattern
-
         source = str(installed.get("source", ""))
         patterns = [compile_pattern(each) for each in limits.sources]
         return any(pattern is not None and pattern.search(source) for pattern in patterns)

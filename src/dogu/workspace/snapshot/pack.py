@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 from dogu.workspace import fs
@@ -49,8 +50,6 @@ class Pack:
         unwanted, self._unwanted = self._unwanted, []
         if not IS_LINUX or not unwanted:
             return
-        import ctypes
-
         fallocate = ctypes.CDLL(None, use_errno=True).fallocate
         fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
         self.flush()
