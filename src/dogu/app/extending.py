@@ -109,9 +109,7 @@ class Extras(msgspec.Struct, frozen=True):
 
     def notifying(self, confirm: Confirm) -> Confirm:
         """Return a `confirm` that tells the hooks of questions, if some want to be told."""
-        from dogu.runtime.hooks.config import Moment
-
-        if self.hooks is None or all(hook.moment is not Moment.NOTIFICATION for hook in self.hooks.hooks):
+        if self.hooks is None:
             return confirm
         from dogu.runtime.hooks import notifying
 

@@ -252,7 +252,12 @@ def _with_context(result: ToolResult, context: Sequence[str]) -> ToolResult:
 
 
 def notifying(confirm: Confirm, hooks: Hooks) -> Confirm:
-    """Return a `confirm` that runs the hooks beside each question; 2 s after the answer they are ended."""
+    """Return a `confirm` that runs the hooks beside each question; 2 s after the answer they are ended.
+
+    Where no hook wants to be told, it is the same one.
+    """
+    if all(hook.moment is not Moment.NOTIFICATION for hook in hooks.hooks):
+        return confirm
 
     async def notify(question: Question) -> None:
         details = {"type": "exec", "tool_name": question.call.name, "title": question.description}
