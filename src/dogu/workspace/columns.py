@@ -68,6 +68,11 @@ def breaks(line: str, cells: int, measure: Callable[[str], int] = width) -> list
     return offsets
 
 
+def widest_part(text: str, measure: Callable[[str], int] = width) -> int:
+    """Return how wide the longest part of a text is that isn't to be broken, such as a word."""
+    return max((measure(chunk.rstrip(" ")) for chunk in _chunks(text)), default=0)
+
+
 def _stretches(keys: list[int]) -> Iterator[tuple[int, int]]:
     """Cut a list where its value changes; give the half-open stretches."""
     start = 0

@@ -88,6 +88,11 @@ def breaks(line: str, cells: int) -> list[int]:
     return columns.breaks(line, cells, width_of)
 
 
+def widest_part(text: str) -> int:
+    """Return how wide the longest part of a text is that isn't to be broken, such as a word."""
+    return columns.widest_part(text, width_of)
+
+
 def hanging(text: str, cells: int, indent: str = "  ") -> str:
     """Return plain text broken between words; each piece but the first of a line has `indent` before it."""
     return "\n".join(columns.hanging(line, cells, indent, width_of) for line in text.split("\n"))

@@ -9,18 +9,17 @@ from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.containers import Lines
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownContext, MarkdownElement, Paragraph, TableElement
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownContext, MarkdownElement, Paragraph
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
 from dogu.serve.terminal.cells import breaks, hung, width_of
 from dogu.serve.terminal.draw import language_lines
 from dogu.serve.terminal.style import Style
+from dogu.serve.terminal.tables import Table
 from dogu.workspace.visible import make_visible
 
 _LOOKS = {
@@ -106,17 +105,6 @@ def _ready(painted: str) -> Text:
     return Text.from_ansi(painted, no_wrap=True, overflow="ignore", end="\n")
 
 
-class _PlainTable(TableElement):
-    """A table whose lines every terminal has."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for found in super().__rich_console__(console, options):
-            if isinstance(found, Table):
-                found.expand = False
-                found.box = box.ASCII2 if console.legacy_windows else box.SIMPLE_HEAD
-            yield found
-
-
 class _Markdown(Markdown):
     """Markdown of which nothing is left out: HTML, addresses of links and reference definitions can be seen."""
 
@@ -126,7 +114,7 @@ class _Markdown(Markdown):
         "heading_open": _PlainHeading,
         "fence": _PlainCode,
         "code_block": _PlainCode,
-        "table_open": _PlainTable,
+        "table_open": Table,
     }
 
     def __init__(self, markup: str, look: Style, *, continues: bool) -> None:

@@ -19,7 +19,7 @@ _MOST_CODE_LINES = 40
 _MOST_LIST_LINES = 60
 _MOST_TABLE_LINES = 42  # with the two of its head
 _FEWEST_TABLE_LINES = 14
-_MOST_TABLE_CELLS = 150  # what a table takes to be drawn goes by its cells
+_MOST_TABLE_CELLS = 100  # what a table takes to be drawn goes by its cells
 _MOST_TEXT_LINES = 120
 _RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
@@ -114,7 +114,7 @@ class Blocks:
     def _cut(self) -> list[Block]:
         """Take what is so long already that drawing it whole would keep keys waiting; a table's head is said again."""
         is_table = len(self._lines) > 1 and "|" in self._lines[0] and _RULE.fullmatch(self._lines[1]) is not None
-        fitting = _MOST_TABLE_CELLS // max(1, self._lines[0].count("|")) if is_table else _MOST_TEXT_LINES
+        fitting = _MOST_TABLE_CELLS // max(1, self._lines[0].count("|") - 1) if is_table else _MOST_TEXT_LINES
         most = max(_FEWEST_TABLE_LINES, min(_MOST_TABLE_LINES, fitting)) if is_table else fitting
         if len(self._lines) < most or self._is_list():
             return []
