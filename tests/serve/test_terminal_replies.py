@@ -12,6 +12,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
+from dogu.serve.terminal import replies
 from dogu.serve.terminal.replies import ReplyInput
 from dogu.serve.terminal.size_probes import SizeProbes
 
@@ -78,6 +79,25 @@ def test_no_reply_is_typed_wherever_a_read_cuts_it(line: Line, reply: str):
             line.send(part.encode("latin-1").decode("utf-8", "surrogateescape"))
     line.send("c", pauses=True)
     assert line.typed == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("reply", [each for each in REPLIES if each[1] in "P]"])
+def test_a_reply_whose_rest_comes_late_is_not_typed(line: Line, reply: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replies, "_GOES_ON_WITHIN_S", 0.0)
+    sent = reply.encode("utf-8", "surrogateescape").decode("latin-1")
+    for cut in range(3, len(sent)):
+        for part in (sent[:cut], sent[cut:]):
+            line.send(part.encode("latin-1").decode("utf-8", "surrogateescape"), pauses=True)
+    assert line.typed == []
+
+
+def test_the_end_of_a_reply_that_was_given_up_is_no_key(line: Line):
+    line.send("\x1bP1$r0m", pauses=True)
+    line.send("\x03")
+    line.send("\x1b\\", pauses=True)
+    line.send("\\")
+    assert line.typed[-2:] == ["c-c", "\\"]
+    assert line.typed.count("escape") <= 1
 
 
 def test_a_reply_tells_the_background(line: Line):

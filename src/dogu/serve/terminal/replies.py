@@ -32,7 +32,8 @@ _BACKGROUND = re.compile("11;rgb:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA
 _BEGUN = "\x1b[PX\\]^_]([^\x00-\x1f\x9c\udc9c]*)"
 _STRING = re.compile(f"{_BEGUN}(?:\x1b\\\\|[\x07\x9c\udc9c])")
 _STRING_BEGUN = re.compile(f"(?:{_BEGUN})?\x1b?\\Z")
-_SURELY_STRING = re.compile("\x1b(?:P[0-9;]*[!$+<=>?{|]|\\][0-9]+;|_G)")
+_SURELY_STRING = re.compile("\x1b(?:P[0-9!$+<=>?{|]|\\][0-9]|_G)")
+_LATE_END = re.compile("(?<!\x1b)\x1b\\\\")  # ST, of a string that was given up; Alt and \ means nothing here
 _GOES_ON_WITHIN_S = 1.0
 _MOST_HELD_CHARS = 4_096
 _NEW_LINE = re.compile("\x1b\\[(?:13;[2-8]u|27;[2-8];13~)")  # Enter held with Shift, Alt or Ctrl, where they are told
@@ -87,13 +88,13 @@ class _Reader(PosixStdinReader):
         """Read what was typed."""
         before, self._read_at = self._read_at, time.monotonic()
         read = self._ended(super().read(count), self._read_at - before)
-        if self._begun and self._read_at - before > _GOES_ON_WITHIN_S:
+        if self._read_at - before > _GOES_ON_WITHIN_S and not _STRING.match(self._begun + read):
             self._begun = ""  # a reply that lost its end
         text, self._begun = self._begun + read, ""
         if "\x1b" not in text:
             return self._as_paste(text)
         text = _NEW_LINE.sub("\x1b\r", text)
-        text = _STRING.sub(self._told, text)
+        text = _LATE_END.sub("", _STRING.sub(self._told, text))
         listens = self._probes.listens
         text = ANSWER.sub(self._sighted, text) if listens else text
         begun = _STRING_BEGUN.search(text)
