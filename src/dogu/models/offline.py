@@ -36,6 +36,7 @@ def say(language: str, key: str, **values: object) -> str:
 
 
 _CONNECT = """
+- dogu: /connect
 - Gemini: export GEMINI_API_KEY=...  (aistudio.google.com/apikey)
 - Ollama, llama.cpp, vLLM: ~/.dogu/settings.json
   {{"model": {{"provider": "openai_compatible", "baseUrl": "http://localhost:11434/v1", "name": "qwen3-coder"}}}}"""
@@ -45,23 +46,23 @@ _SENTENCES: Mapping[str, Mapping[str, str]] = {
         "en": "I am the offline model: no network, and only plain requests. I understand:\n"
         "- list files in src\n- read README.md\n- find *.py\n- search for TODO in src\n"
         '- replace "old" with "new" in src/a.py\n- write "text" to notes.txt\n- run ls -la\n'
-        "For anything else connect a real model:\n" + _CONNECT,
+        "\nFor anything else connect a real model:\n" + _CONNECT,
         "ja": "オフラインモデルです。ネットワークを使わず、簡単な依頼だけが分かります:\n"
         "- src のファイル一覧\n- README.md を読んで\n- *.py を探して\n- src で TODO を検索して\n"
         "- src/a.py の「old」を「new」に置き換えて\n- notes.txt に「text」と書いて\n- ls -la を実行して\n"
-        "それ以外は本物のモデルを接続してください:\n" + _CONNECT,
+        "\nそれ以外は本物のモデルを接続してください:\n" + _CONNECT,
         "ko": "오프라인 모델입니다. 네트워크 없이 간단한 요청만 이해합니다:\n"
         "- src 파일 목록\n- README.md 읽어줘\n- *.py 찾아줘\n- src에서 TODO 검색해줘\n"
         '- src/a.py에서 "old"를 "new"로 바꿔줘\n- notes.txt에 "text" 작성해줘\n- ls -la 실행해줘\n'
-        "그 밖의 요청은 실제 모델을 연결해 주세요:\n" + _CONNECT,
+        "\n그 밖의 요청은 실제 모델을 연결해 주세요:\n" + _CONNECT,
         "zh-CN": "我是离线模型：不联网，只懂简单的请求：\n"
         "- 列出 src 的文件\n- 读取 README.md\n- 查找 *.py\n- 在 src 中搜索 TODO\n"
         "- 把 src/a.py 中的“old”替换为“new”\n- 把“text”写入 notes.txt\n- 运行 ls -la\n"
-        "其他请求请连接真正的模型：\n" + _CONNECT,
+        "\n其他请求请连接真正的模型：\n" + _CONNECT,
         "zh-TW": "我是離線模型：不連網，只懂簡單的請求：\n"
         "- 列出 src 的檔案\n- 讀取 README.md\n- 尋找 *.py\n- 在 src 中搜尋 TODO\n"
         "- 把 src/a.py 中的「old」替換為「new」\n- 把「text」寫入 notes.txt\n- 執行 ls -la\n"
-        "其他請求請連接真正的模型：\n" + _CONNECT,
+        "\n其他請求請連接真正的模型：\n" + _CONNECT,
     },
     "read": {
         "en": "This is in {what}:",
