@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say, told
 from dogu.runtime.questions import Declined, Elicitation, Given
-from dogu.tools.ask_user import UserAnswer, UserQuestion, nobody_answers
+from dogu.tools.ask_user import YES_OR_NO, UserAnswer, UserQuestion, nobody_answers
 
 Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
 
@@ -57,8 +57,10 @@ class UserAsked:
 def _field(question: UserQuestion) -> dict[str, Any]:
     if not question.options:
         return _text_field(question)
+    is_plain = question.options == YES_OR_NO  # then its words are ours, and said in the user's language
     options = [
-        {"const": label, "title": f"{label}: {meaning}" if meaning else label} for label, meaning in question.options
+        {"const": label, "title": say(label) if is_plain else f"{label}: {meaning}" if meaning else label}
+        for label, meaning in question.options
     ]
     options.append({"const": _OWN_WORDS, "title": say("In your own words")})
     about = {"title": question.header or say("Answer"), "description": question.text}

@@ -34,6 +34,9 @@ class UserAnswer(msgspec.Struct, frozen=True):
     text: str = ""
 
 
+YES_OR_NO = (("Yes", ""), ("No", ""))
+"""The options of a question that is answered so."""
+
 AskTheUser: TypeAlias = Callable[[Sequence[UserQuestion]], Awaitable[Sequence[UserAnswer]]]
 
 
@@ -133,5 +136,5 @@ def _adapted(question: Any) -> Any:
     fields = cast("dict[str, Any]", question)
     adapted = {"multi_select" if name == "multiSelect" else name: value for name, value in fields.items()}
     if adapted.pop("type", "") == "yesno" and not adapted.get("options"):
-        adapted["options"] = [{"label": "Yes"}, {"label": "No"}]
+        adapted["options"] = [{"label": label} for label, _ in YES_OR_NO]
     return adapted

@@ -72,6 +72,9 @@ async def _ask(screen: Screen, name: str, schema: Mapping[str, Any], *, is_requi
         if text is None:
             return None
         text = text.strip()
+        if screen.is_live:  # elsewhere the terminal has shown it
+            shown = visible_line(text or str(default)) or say("(nothing)")
+            screen.print(screen.style.paint(indented(shown, screen.columns), "dim"))
         if not text and (default != "" or not is_required):
             return default
         try:

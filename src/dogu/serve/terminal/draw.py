@@ -19,7 +19,7 @@ import msgspec
 
 from dogu.contract.display import CommandPreview, Display, FileDiff, PatchDiff, TerminalOutput, TodoList
 from dogu.language import said, say
-from dogu.serve.terminal.cells import hung, wrapped
+from dogu.serve.terminal.cells import hanging, hung, wrapped
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible, visible_line
 
@@ -283,6 +283,7 @@ def draw(display: Display, style: Style, columns: int = 0, *, whole: bool = Fals
         case TodoList():
             marks = {"completed": "✔", "in_progress": "▶", "pending": "·", "cancelled": "✘"}
             lines = [f"{marks[todo.status]} {make_visible(todo.text, keep='')}" for todo in display.todos]
+            lines = [row for line in lines for row in (hanging(line, columns).split("\n") if columns else [line])]
     return "\n".join(lines if whole else folded([_short(line, style) for line in lines], style, most))
 
 

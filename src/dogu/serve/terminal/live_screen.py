@@ -40,7 +40,7 @@ from prompt_toolkit.styles import Style as DrawnStyle
 
 from dogu.language import say
 from dogu.serve.terminal.asking import Asking
-from dogu.serve.terminal.cells import fit, indented, width_of
+from dogu.serve.terminal.cells import fit, hanging, indented, width_of
 from dogu.serve.terminal.choices import Menu
 from dogu.serve.terminal.completion import InputCompleter, completion_lines, may_complete
 from dogu.serve.terminal.input_keys import InputKeys
@@ -263,12 +263,12 @@ class LiveScreen:
         """Show below what keys do, until the next key."""
         rows = key_rows(self._keys)
         widest = max(width_of(key) for key, _ in rows) + 2
-        room = self.columns - widest - 3
-        if room < _NARROWEST_WORDS:
-            self._panel = [fit(f"  {key}  {words}", self.columns - 1) for key, words in rows]
-        else:
-            self._panel = [f"  {key}{' ' * (widest - width_of(key))}{fit(words, room)}" for key, words in rows]
+        is_narrow = self.columns - widest - 3 < _NARROWEST_WORDS
+        lines = [f"  {key}{'  ' if is_narrow else ' ' * (widest - width_of(key))}{words}" for key, words in rows]
+        indent = " " * (4 if is_narrow else widest + 2)
+        whole = [row for line in lines for row in hanging(line, self.columns - 1, indent).split("\n")]
         most = max(1, self.rows - 2)
+        self._panel = whole if len(whole) <= most else [fit(line, self.columns - 1) for line in lines]
         if len(self._panel) > most:
             more = say("… {count} more (/keys)", count=len(self._panel) - most + 1)
             self._panel[most - 1 :] = [fit(f"  {more}", self.columns - 1)]
