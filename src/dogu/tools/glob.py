@@ -63,7 +63,7 @@ class Glob(Tool[GlobArgs]):
         """The pattern, and where."""
         if not args.path:
             return f"'{args.pattern}'"
-        return told("'{pattern}' within {folder}", pattern=args.pattern, folder=args.path)
+        return told("'{pattern}' within {folder}", pattern=args.pattern, folder=self._roots.relative(args.path))
 
     async def execute(self, args: GlobArgs, context: CallContext) -> ToolResult:
         """Find them in a thread that ends when the call is cancelled."""

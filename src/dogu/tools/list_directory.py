@@ -59,8 +59,8 @@ class ListDirectory(Tool[ListDirectoryArgs]):
         return {**cast("dict[str, Any]", options), **rest}
 
     def get_description(self, args: ListDirectoryArgs) -> str:
-        """The directory."""
-        return args.path
+        """The directory, relative to its root."""
+        return self._roots.relative(args.path)
 
     async def execute(self, args: ListDirectoryArgs, context: CallContext) -> ToolResult:
         """List it in a thread."""

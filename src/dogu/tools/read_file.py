@@ -83,12 +83,13 @@ class ReadFile(Tool[ReadFileArgs]):
     def get_description(self, args: ReadFileArgs) -> str:
         """The path, and the lines asked for."""
         if args.offset is None and args.limit is None:
-            return args.path
+            return self._roots.relative(args.path)
         from dogu.workspace.file_view import DEFAULT_LIMIT_LINES
 
         first = (args.offset or 0) + 1
         last = first - 1 + (args.limit or DEFAULT_LIMIT_LINES)
-        return told("{path} (lines {first}-{last})", path=args.path, first=first, last=last)
+        where = self._roots.relative(args.path)
+        return told("{path} (lines {first}-{last})", path=where, first=first, last=last)
 
     async def should_confirm_execute(self, args: ReadFileArgs) -> Confirmation | None:
         """Ask, in every mode, before a file that may hold secrets is shown to the model."""

@@ -37,7 +37,7 @@ class Draft:
         image = _image_at(text)
         if image is not None:
             return self.picture(image)
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         if lines <= _MOST_LINES and len(text) <= _MOST_CHARS:
             return text
         self._pasted += 1
