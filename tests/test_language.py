@@ -113,10 +113,20 @@ def test_messages_put_together_are_still_said(japanese: Callable[[dict[str, str]
     japanese({"No.": "いいえ。", "Stop.": "停止。"})
     no, stop = sentence("No."), sentence("Stop.")
     assert joined(" {} ", [no, "a.py", stop]) == "No. {} a.py {} Stop."
-    assert say(joined(" {} ", [no, "a.py", stop])) == "いいえ。 {} a.py {} 停止。"
-    assert say("a.py: " + no + " " + stop) == "a.py: いいえ。 停止。"
+    assert say(joined(" {} ", [no, "a.py", stop])) == "いいえ。{} a.py {} 停止。"
+    assert say("a.py: " + no + " " + stop) == "a.py: いいえ。停止。"
     assert joined(", ", ["a", "b"]) == "a, b"
     assert type(joined(", ", ["a", "b"])) is str
+
+
+def test_no_blank_follows_a_full_width_mark_where_parts_meet(japanese: Callable[[dict[str, str]], None]) -> None:
+    japanese(
+        {"Slow.{said}": "遅いです。{said}", "It says: {text}": "サーバー: {text}", "{a!r}: {b:03}": "{a!r}： {b:03}"}
+    )
+    more = " " + told("It says: {text}", text="a。 b")
+    assert say("Slow.{said}", said=more) == "遅いです。サーバー: a。 b"
+    assert say("Slow.{said}", said=" ") == "遅いです。 "
+    assert say("{a!r}: {b:03}", a="x", b=7) == "'x'：007"
 
 
 def test_an_error_keeps_what_it_was_told(japanese: Callable[[dict[str, str]], None]) -> None:

@@ -19,6 +19,7 @@ PSEUDO = "pseudo"  # every known sentence in ⟦brackets⟧ with accents: what h
 
 _CATALOGS = os.path.join(os.path.dirname(__file__), "locale")
 _IDEOGRAPHIC = ("ja", "zh-CN", "zh-TW")  # they part the words of a list with 、
+_FULL_WIDTH_ENDS = tuple("。！？：；）」』")
 _VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
@@ -102,7 +103,24 @@ def said(text: str) -> str:
 
 def _formed(template: str, values: Mapping[str, object] | None) -> str:
     text = _translate(template)
-    return text.format(**{name: _said_value(value) for name, value in values.items()}) if values else text
+    if not values:
+        return text
+    words = {name: _said_value(value) for name, value in values.items()}
+    return _closed_up(text, words) if _spoken in _IDEOGRAPHIC else text.format(**words)
+
+
+def _closed_up(template: str, words: Mapping[str, object]) -> str:
+    """Fill in a template without the blank between two parts of which the first ends in a full-width mark."""
+    from string import Formatter
+
+    text = ""
+    for literal, field, form, conversion in Formatter().parse(template):
+        looks = f"!{conversion}" * bool(conversion) + f":{form}" * bool(form)
+        value = f"{{{field}{looks}}}".format(**words) if field is not None else ""
+        for piece in (literal, value):
+            is_closed = bool(piece.strip(" ")) and text.rstrip(" ").endswith(_FULL_WIDTH_ENDS)
+            text = text.rstrip(" ") + piece.lstrip(" ") if is_closed else text + piece
+    return text
 
 
 def _said_value(value: object) -> object:

@@ -43,6 +43,11 @@ _TOOLS = tuple(
     for tool in vars(import_module(module.name)).values()
     if isinstance(named := getattr(tool, "display_name", None), str)
 )
+_MISTAKES = (
+    *("/undo", "/redo", "/rewind 9", "/jobs stop 1", "/open 7", "/settings no.such 1", "/settings ui.theme wild"),
+    *("/resume nothing", "/rename", "/export /", "/copy", "/trust x", "/add-dir nowhere", "/mcp none", "/agents 3"),
+    *("/skills x", "/memory x", "/theme wild", "/diff", "/hooks", "/clear x", "/model no such model", "/compress"),
+)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b[=>]")
 
 
@@ -171,6 +176,10 @@ def test_a_turn_in_the_terminal_with_a_diff_and_an_error(program: Program, local
 
         try:
             until("›")
+            for wish in _MISTAKES:
+                child.send(f"{wish}\r")
+                until("›")
+                until("›")
             child.send("⟦Change it.⟧\r")
             until(r"\(s\)")
             child.send("y")
@@ -185,7 +194,7 @@ def test_a_turn_in_the_terminal_with_a_diff_and_an_error(program: Program, local
         finally:
             child.close(force=True)
     text = _ESCAPES.sub("", "".join(seen)).replace("\r", "")
-    assert untranslated(text, "Esc Esc", *_TOOLS) == []
+    assert untranslated(text, "Esc Esc", *_MISTAKES, *_TOOLS) == []
 
 
 def test_the_root_that_is_none(program: Program, locale: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 
@@ -112,6 +113,7 @@ def test_what_was_tried_again_is_one_line_and_a_repeated_beginning_is_printed_on
         show.event(TextDelta("First paragraph.\n\nSecond"))
         show.event(Retrying("Overloaded.", 2.0, attempt, 5))
         assert "Overloaded." in show.live_lines(80, 20)[-2]
+        assert "…" not in "".join(show.live_lines(30, 20)[:-1])
     show.event(TextDelta("First paragraph.\n\nSecond, whole.\n"))
     show.end()
     text = "\n".join(printed)
@@ -135,6 +137,21 @@ def test_what_was_declined_is_said_in_the_call_s_own_line():
     show.event(CallStarted(call, "WriteFile", "a.txt"))
     show.event(CallFinished(call, "WriteFile", declined))
     assert printed == ["■ WriteFile  a.txt · declined, nothing was written"]
+
+
+def test_what_never_ran_is_named_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    declined = ToolResult.failed(ToolError(ErrorKind.DECLINED, "The user declined this call."))
+    printed: list[str] = []
+    show = Show(PLAIN, lambda: 200, printed.append)
+    for args in ({"file_path": str(tmp_path / "a" / "b.txt")}, {"command": "python3 - <<E\nprint(1)\nE"}):
+        show.event(CallFinished(ToolCall("1", "t", args), "T", declined))
+    assert printed == ["■ T  a/b.txt · declined", "■ T  python3 - <<E … · declined"]
+
+
+def test_a_plan_is_broken_between_words():
+    plan = TodoList((Todo("A step with a long description of it", "pending"), Todo("二番目", "completed")))
+    assert draw(plan, PLAIN, 24, whole=True) == "· A step with a long\n  description of it\n✔ 二番目"
 
 
 XTERM_16 = (

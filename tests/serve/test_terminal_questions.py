@@ -442,11 +442,13 @@ async def test_a_server_s_form_is_filled_in_field_by_field():
         "note": {"type": "string"},
     }
     screen = ScriptedScreen("y", "山田", "many", "42", "1", "2", "")
+    screen.is_live = True
     elicitation = Elicitation("The server s asks", "Who are\x1b[2J you?", fields, ("name", "age", "sure", "color"))
     given = await TerminalConfirm(screen).elicit(elicitation)
     assert given == Given({"name": "山田", "age": 42, "sure": True, "color": "blue"})
     assert "\x1b" not in screen.text
     assert "A number is wanted here." in screen.text
+    assert {"  山田", "  many", "  42", "  (nothing)"} <= {*screen.printed}, "what was typed stays on the screen"
 
 
 async def test_a_server_s_form_can_be_declined_and_closed():

@@ -124,6 +124,7 @@ class _Left(Struct, frozen=True):
 
 async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
     """Converse in one session."""
+    from dogu.serve.terminal.cells import wrapped
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
     from dogu.serve.terminal.opening import ScreenOptions, open_screen
@@ -176,7 +177,7 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
         session_id, has_record = opened.session_id, bool(opened.agent.history.contents)
     if conversation.next is None:
         if has_record:
-            print(say("To go on with this session: dogu --resume {id}", id=session_id))
+            print(wrapped(say("To go on with this session: dogu --resume {id}", id=session_id), screen.columns))
         return _Left(status)
     if conversation.next.clears and screen.is_live:
         print(_CLEAR, end="", flush=True)

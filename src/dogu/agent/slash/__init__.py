@@ -13,7 +13,7 @@ import msgspec
 
 from dogu.contract.content import Blob, Content
 from dogu.contract.display import FileDiff
-from dogu.language import say
+from dogu.language import said, say
 from dogu.runtime.calls import ToolAnswer
 
 
@@ -179,7 +179,8 @@ class SlashCommands:
         rest = text.strip().removeprefix(name).strip()
         if rest and not command.arguments:
             return Said(say("/{name} takes nothing behind it: {rest}", name=name, rest=rest), is_failure=True)
-        return await command.run(rest)
+        answer = await command.run(rest)
+        return msgspec.structs.replace(answer, text=said(answer.text)) if isinstance(answer, Said) else answer
 
     @property
     def _commands(self) -> dict[str, SlashCommand]:

@@ -5,6 +5,7 @@ What was folded can be opened: by number, within a bound on memory.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -295,9 +296,12 @@ class Calls:
 
 
 def _subject(args: Mapping[str, Any] | None) -> str:
-    """Return what a call that never ran was about: no tool has described it."""
+    """Return what a call that never ran was about, in a line: no tool has described it."""
     given = [value for name in _SUBJECTS if isinstance(value := (args or {}).get(name), str)]
-    return visible_line(" ".join(given[0].split())[:_MOST_SUBJECT_CHARS]) if given else ""
+    first, _, more = (given[0].strip() if given else "").partition("\n")
+    words = " ".join(first.removeprefix(os.getcwd() + os.sep).split())
+    is_whole = not more and len(words) <= _MOST_SUBJECT_CHARS
+    return visible_line(words if is_whole else words[:_MOST_SUBJECT_CHARS] + " …")
 
 
 def _declined_words(asked: Display | None) -> str:

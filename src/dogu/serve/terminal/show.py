@@ -133,8 +133,8 @@ class Show:
         spinner = "" if running else f"{self._style.paint(SPINNER[tick % len(SPINNER)], 'cyan')} "
         words = " · ".join([self._doing(), elapsed_words(time.monotonic() - self._began), say("Esc cancels")])
         if self._retried is not None and self._waits:
-            told = self._retried.note
-            running.append(self._style.paint(fit(make_visible(told, keep=""), columns - 1), "yellow"))
+            told = wrapped(make_visible(say(self._retried.note), keep=""), columns - 1)
+            running += [self._style.paint(line, "yellow") for line in told.split("\n")]
         return [*lines, *running, spinner + self._style.paint(fit(words, columns - 3), "dim")]
 
     def plan_lines(self, columns: int) -> list[str]:
