@@ -32,7 +32,7 @@ from dogu.agent.system_prompt import Instructions
 from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
-from dogu.language import told
+from dogu.language import sentence, told
 from dogu.models.contents import model_content
 from dogu.models.events import (
     Finished,
@@ -199,7 +199,7 @@ class _Turn:
             end = await self._after_calls(calls) if calls else self._after_text(finished)
             if end is not None:
                 return end
-        words = "Stopped after {limit} requests to the model in one turn, the limit that --max-turns sets."
+        words = sentence("Stopped after {limit} requests to the model in one turn, the limit that --max-turns sets.")
         return self._end(EndReason.STEP_LIMIT, told(words, limit=limit))
 
     async def _after_calls(self, calls: Sequence[ToolCall]) -> TurnEnd | None:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from dogu.extras import install_command
-from dogu.language import told
+from dogu.language import sentence, told
 from dogu.runtime.runtime import Runtime
 from dogu.settings import Settings
 from dogu.workspace.environment import command_environment
@@ -47,7 +47,7 @@ async def mcp_servers(
         yield None
         return
     if find_spec("mcp") is None:
-        message = "MCP servers are configured, and the package mcp isn't installed: {command}"
+        message = sentence("MCP servers are configured, and the package mcp isn't installed: {command}")
         base.start.notes.add(told(message, command=install_command("mcp")))
         yield None
         return

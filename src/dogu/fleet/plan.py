@@ -6,7 +6,7 @@ import msgspec
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.fleet.tasks import Bounds, bounds_problem
-from dogu.language import told
+from dogu.language import sentence, told
 
 _NUMBERS = {
     "jobs": (1, 10_000),
@@ -54,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
         for name, (least, most) in _NUMBERS.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
-                words = "{name} is from {least:g} to {most:g}, not {value}"
+                words = sentence("{name} is from {least:g} to {most:g}, not {value}")
                 problem = problem or told(words, name=name, least=least, most=most, value=value)
         if problem:
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, problem)

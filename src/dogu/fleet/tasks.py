@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
-from dogu.language import told
+from dogu.language import sentence, told
 from dogu.workspace.small_file import open_regular_file
 from dogu.workspace.text import decode
 
@@ -119,7 +119,7 @@ def bounds_problem(bounds: Bounds) -> str:
         ("timeout_s", bounds.timeout_s, 0.001, 1e7),
     ):
         if value is not None and not least <= value <= most:
-            words = "{name} is from {least:g} to {most:g}, not {value}"
+            words = sentence("{name} is from {least:g} to {most:g}, not {value}")
             return told(words, name=name, least=least, most=most, value=value)
     return ""
 

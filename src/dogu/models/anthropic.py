@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.language import joined, told
+from dogu.language import joined, sentence, told
 from dogu.models.addresses import ANTHROPIC, ANTHROPIC_VERSION, endpoint
 from dogu.models.answer_shape import CLAUDE, AnswerShape
 from dogu.models.call_arguments import read_arguments
@@ -442,7 +442,9 @@ class MessagesWire:
         if budget < 1_024:
             if self._budget() and not self._has_told:
                 self._has_told = True
-                words = "model.maxOutputTokens leaves no room to think (--effort {effort}): the model answers without."
+                words = sentence(
+                    "model.maxOutputTokens leaves no room to think (--effort {effort}): the model answers without."
+                )
                 self._tools.tell(told(words, effort=effort))
             return {}
         if not self._may_think(history):

@@ -99,7 +99,7 @@ def ending_of(finish: str, detail: str = "") -> tuple[FinishReason, str]:
         case _Kind.PAUSE:
             return FinishReason.PAUSE, ""
         case None:
-            words = "The model ended for a reason that this version doesn't know: {finish}."
+            words = sentence("The model ended for a reason that this version doesn't know: {finish}.")
             return FinishReason.OTHER, told(words, finish=line_of(finish))
         case kind:
             raise _no_answer(kind, _word(finish), f" ({line_of(detail)})" if detail else "")

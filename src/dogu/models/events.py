@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from dogu.language import told
+from dogu.language import sentence, told
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -56,9 +56,9 @@ class Retrying(msgspec.Struct, frozen=True):
             return self.reason
         delay = f"{self.delay_s:.0f}"
         if self.of:
-            words = "Trying again in {delay} s ({attempt} of {of}): {reason}"
+            words = sentence("Trying again in {delay} s ({attempt} of {of}): {reason}")
             return told(words, reason=self.reason, delay=delay, attempt=self.attempt, of=self.of)
-        words = "Trying again in {delay} s (tried {attempt} times so far): {reason}"
+        words = sentence("Trying again in {delay} s (tried {attempt} times so far): {reason}")
         return told(words, reason=self.reason, delay=delay, attempt=self.attempt)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from dogu.contract.declaration import FunctionDeclaration
-from dogu.language import joined, told
+from dogu.language import joined, sentence, told
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.contents import Kept, RawContent
 from dogu.models.events import FunctionCallEvent
@@ -253,7 +253,7 @@ class Tools:
             if name in self._names:
                 continue
             if has_cut:
-                words = "The parameters of {name} are too many: the model isn't told all of them."
+                words = sentence("The parameters of {name} are too many: the model isn't told all of them.")
                 self._problems.append(told(words, name=declaration.name))
             self._names[name] = declaration.name
             self._schemas[declaration.name] = parameters
