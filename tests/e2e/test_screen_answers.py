@@ -188,20 +188,17 @@ The end.
 › calls
 
 I look at it.
-● ReadFile  /tmp/dogu-project/設定/読み
-  込み.py
+● ReadFile  設定/読み込み.py
   Read 9 lines from 設定/読み込み.py
-✗ Edit  /tmp/dogu-project/設定/読み込
-  み.py
+✗ Edit  設定/読み込み.py
   Failed to edit, 0 occurrences found
   for old_string in /tmp/dogu-project/設
   定/読み込み.py. Nothing was written.
   Read the file and send old_string
   exactly as it is there.
 ✗ ReadFile
-  /tmp/dogu-project/a/folder/with/a/
-  long/name/that/is/not/there/
-  missing.txt
+  a/folder/with/a/long/name/that/is/not/
+  there/missing.txt
   File not found:
   /tmp/dogu-project/a/folder/with/a/
   long/name/that/is/not/there/
@@ -228,14 +225,12 @@ Over.
 › calls
 
 I look at it.
-● ReadFile  /tmp/dogu-project/設定/読み込み.py
-  Read 9 lines from 設定/読み込み.py
-✗ Edit  /tmp/dogu-project/設定/読み込み.py
+● ReadFile  設定/読み込み.py · Read 9 lines from 設定/読み込み.py
+✗ Edit  設定/読み込み.py
   Failed to edit, 0 occurrences found for old_string in /tmp/dogu-project/設定/
   読み込み.py. Nothing was written. Read the file and send old_string exactly as
   it is there.
-✗ ReadFile
-  /tmp/dogu-project/a/folder/with/a/long/name/that/is/not/there/missing.txt
+✗ ReadFile  a/folder/with/a/long/name/that/is/not/there/missing.txt
   File not found:
   /tmp/dogu-project/a/folder/with/a/long/name/that/is/not/there/missing.txt.
   Check the name with glob or list_directory.
@@ -258,10 +253,10 @@ Over.
 › calls
 
 I look at it.
-● ReadFile  /tmp/dogu-project/設定/読み込み.py · Read 9 lines from 設定/読み込み.py
-✗ Edit  /tmp/dogu-project/設定/読み込み.py
+● ReadFile  設定/読み込み.py · Read 9 lines from 設定/読み込み.py
+✗ Edit  設定/読み込み.py
   Failed to edit, 0 occurrences found for old_string in /tmp/dogu-project/設定/読み込み.py. Nothing was written. Read the file and send old_string exactly as it is there.
-✗ ReadFile  /tmp/dogu-project/a/folder/with/a/long/name/that/is/not/there/missing.txt
+✗ ReadFile  a/folder/with/a/long/name/that/is/not/there/missing.txt
   File not found: /tmp/dogu-project/a/folder/with/a/long/name/that/is/not/there/missing.txt. Check the name with glob or list_directory.
 ● Shell  seq 1 30; echo 最後の行 >&2; exit 3 (Count)  (/open 2)
   … 25 lines above

@@ -257,7 +257,7 @@ No sandbox: it can change and reach whatever you can.
 ? Create 0.txt?
 1 +0
   No.
-■ WriteFile  /tmp/dogu-project/0.txt · declined, nothing was written
+■ WriteFile  0.txt · declined, nothing was written
 
 ? Create 1.txt?
 1 +1
@@ -301,7 +301,7 @@ Over.
 ? Create 0.txt?
 1 +0
   No.
-■ WriteFile  /tmp/dogu-project/0.txt
+■ WriteFile  0.txt
   · declined, nothing was written
 
 ? Create 1.txt?
@@ -351,7 +351,7 @@ Over.
 ? Create 0.txt?
 1 +0
   No.
-■ WriteFile  /tmp/dogu-project/0.txt · declined, nothing was written
+■ WriteFile  0.txt · declined, nothing was written
 
 ? Create 1.txt?
 1 +1
