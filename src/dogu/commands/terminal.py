@@ -172,8 +172,7 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
             keys=ui.keys,
         )
         conversation = Conversation(talk, screen, confirm, warm_up=opened_screen.warm_up)
-        problems = settings_problems(ui.keys, ui.status_line)
-        status = await conversation.run(prompt, [*opened.greeting(), *problems])
+        status = await conversation.run(prompt, [*opened.greeting(), *settings_problems(ui.keys, ui.status_line)])
         session_id, has_record = opened.session_id, bool(opened.agent.history.contents)
     if conversation.next is None:
         if has_record:
