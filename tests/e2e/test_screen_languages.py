@@ -58,7 +58,7 @@ def test_a_turn_and_the_help(short_program: Program, panes: Panes, language: str
 › go
 
 I begin.
-✗ ReadFile  /tmp/dogu-project/없다.txt
+✗ ReadFile  없다.txt
   File not found:
   /tmp/dogu-project/없다.txt. Check the
   name with glob or list_directory.
@@ -67,8 +67,8 @@ I begin.
 1 +一
 2 +二
   No.
-■ WriteFile  /tmp/dogu-project/新し
-  い.txt · declined, nothing was written
+■ WriteFile  新しい.txt
+  · declined, nothing was written
 
 ? Run this command?
 seq 30; exit 3
@@ -212,16 +212,14 @@ Approval mode: auto_edit
 › go
 
 I begin.
-✗ ReadFile  /tmp/dogu-project/없다.txt
-   （/open 1）
+✗ ReadFile  없다.txt  （/open 1）
   見つかりません。 (not_found)
 
 ? 新しい.txt を作成しますか？
 1 +一
 2 +二
   いいえ。
-■ WriteFile  /tmp/dogu-project/新し
-  い.txt
+■ WriteFile  新しい.txt
   · 拒否しました。何も書き込んでいません
 
 ? このコマンドを実行しますか？
@@ -359,16 +357,15 @@ Over.
 › go
 
 I begin.
-✗ ReadFile  /tmp/dogu-project/없다.txt
-   (/open 1)
+✗ ReadFile  없다.txt  (/open 1)
   찾을 수 없습니다. (not_found)
 
 ? 생성할까요? 新しい.txt
 1 +一
 2 +二
   아니요.
-■ WriteFile  /tmp/dogu-project/新し
-  い.txt · 거부됨, 아무것도 쓰지 않음
+■ WriteFile  新しい.txt
+  · 거부됨, 아무것도 쓰지 않음
 
 ? 이 명령을 실행할까요?
 seq 30; exit 3
@@ -502,14 +499,14 @@ Over.
 › go
 
 I begin.
-✗ ReadFile  /tmp/dogu-project/없다.txt  （/open 1）
+✗ ReadFile  없다.txt  （/open 1）
   未找到。 (not_found)
 
 ? 创建 新しい.txt？
 1 +一
 2 +二
   否。
-■ WriteFile  /tmp/dogu-project/新しい.txt · 已拒绝，没有写入任何内容
+■ WriteFile  新しい.txt · 已拒绝，没有写入任何内容
 
 ? 运行此命令吗？
 seq 30; exit 3
@@ -583,14 +580,14 @@ Over.
 › go
 
 I begin.
-✗ ReadFile  /tmp/dogu-project/없다.txt  （/open 1）
+✗ ReadFile  없다.txt  （/open 1）
   找不到。 (not_found)
 
 ? 要建立 新しい.txt 嗎？
 1 +一
 2 +二
   否。
-■ WriteFile  /tmp/dogu-project/新しい.txt · 已拒絕，沒有寫入任何內容
+■ WriteFile  新しい.txt · 已拒絕，沒有寫入任何內容
 
 ? 要執行這個指令嗎？
 seq 30; exit 3
