@@ -10,6 +10,8 @@ from anyio import to_thread
 from dogu.contract import CallContext, Confirmation, ErrorKind, Kind, Tool, ToolError, ToolResult, told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dogu.workspace.files import Files
     from dogu.workspace.line_tags import LineEdit
     from dogu.workspace.roots import Roots
@@ -82,13 +84,13 @@ class EditLines(Tool[EditLinesArgs]):
         return ToolResult(proposal.told, proposal.display)
 
     def _propose(self, args: EditLinesArgs) -> TextChange:
-        from dogu.workspace.line_tags import lines_of, receipt_of, replacements_of
+        from dogu.workspace.line_tags import lines_of, number_of, receipt_of, replacements_of
         from dogu.workspace.text.change import base_of, change_text, read_text
 
         path = self._roots.locate(args.file_path)
         content, text = read_text(self._files, path)
         lines = lines_of(text.text)
-        edits = [_placed(change, lines) for change in args.edits]
+        edits = [_placed(change, lambda tag: number_of(tag, lines)) for change in args.edits]
         data = text.splice(replacements_of(text.text, lines, edits))
         if data == content.data:
             raise ToolError(ErrorKind.NO_CHANGE, f"No change: the lines of {path} read so already.")
@@ -98,17 +100,15 @@ class EditLines(Tool[EditLinesArgs]):
         return msgspec.structs.replace(change, told=done)
 
 
-def _placed(change: LineChange, lines: list[str]) -> LineEdit:
-    from dogu.workspace.line_tags import number_of
-
+def _placed(change: LineChange, number_of: Callable[[str], int]) -> LineEdit:
     if bool(change.first) == bool(change.after):
         message = "Invalid arguments for edit_lines: each edit needs either first (and last) or after."
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
     if change.after:
-        number = 0 if change.after.strip() == "0" else number_of(change.after, lines)
+        number = 0 if change.after.strip() == "0" else number_of(change.after)
         return number + 1, number, change.text
-    first = number_of(change.first, lines)
-    last = number_of(change.last, lines) if change.last else first
+    first = number_of(change.first)
+    last = number_of(change.last) if change.last else first
     if last < first:
         message = f"Invalid arguments for edit_lines: last ({change.last}) is before first ({change.first})."
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)

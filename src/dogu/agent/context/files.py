@@ -192,11 +192,10 @@ class ContextFiles:
             return None
 
     def _is_ignored(self, folder: str) -> bool:
-        from dogu.workspace.ignore import DEFAULT_EXCLUDED
-        from dogu.workspace.ignore.lookup import why_ignored
+        from dogu.workspace.ignore.lookup import is_left_out
 
         try:
-            return not DEFAULT_EXCLUDED.isdisjoint(folder.split("/")) or bool(why_ignored(self._project, folder))
+            return is_left_out(self._project, folder)
         except ToolError:
             return True
 

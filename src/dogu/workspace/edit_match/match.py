@@ -30,7 +30,6 @@ from dogu.workspace.edit_match.result import (
     lie_apart,
     spliced,
 )
-from dogu.workspace.edit_match.typos import find_near
 from dogu.workspace.edit_match.unescape import (
     ESCAPE_STAGES,
     JSON_STAGE,
@@ -237,6 +236,8 @@ class _Matcher:
         return find_elided(self._folded, *wanted)
 
     def _near(self, wanted: Wanted) -> Outcome:
+        from dogu.workspace.edit_match.typos import find_near  # with it comes rapidfuzz, which few edits need
+
         return find_near(LineIndex(self._folded), *wanted)
 
     def _inexact(self, wanted: Wanted) -> Outcome:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rapidfuzz.distance import OSA, Indel
+
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit, align_folded, word_chars
 from dogu.workspace.edit_match.apply import split_lines, weave
@@ -80,8 +82,6 @@ def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:
 
     The file's word has five letters or more, and the model's is nowhere in the file.
     """
-    from rapidfuzz.distance import OSA
-
     if _WORDS.sub("", fold(ours)) != _WORDS.sub("", fold(theirs)):
         return None
     one, other = _WORDS.findall(ours), _WORDS.findall(theirs)
@@ -106,8 +106,6 @@ def is_whole_comment(line: str) -> bool:
 
 
 def _is_paraphrase(ours: str, theirs: str) -> bool:
-    from rapidfuzz.distance import Indel
-
     if _COMMENT.match(ours) and _COMMENT.match(theirs):
         return Indel.normalized_similarity(ours, theirs) >= _LEAST_ALIKE_COMMENT
     if len(ours.split()) > _FEWEST_WORDS and _plain_words(ours) == _plain_words(theirs):
@@ -234,8 +232,6 @@ def _is_likely(window: _Window) -> bool:
 
 def _stands_out(index: LineIndex, lines: Sequence[_Line], window: _Window, starts: Sequence[int]) -> bool:
     """Whether every other likely place differs far more than this one."""
-    from rapidfuzz.distance import Indel
-
     whole = "\n".join(line.key for line in lines)
     first, last = window.pairs[0].number, window.pairs[-1].number
     own = Indel.distance(whole, "\n".join(index.keys[first : last + 1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from dogu.workspace.ignore import FolderRules, Ignore
+from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 from dogu.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ def why_ignored(roots: Roots, path: str) -> Reason:
     """
     located = roots.locate(path)
     return _why(roots, located) or _why(roots, roots.real(located))
+
+
+def is_left_out(roots: Roots, path: str) -> bool:
+    """Whether a path inside the roots is no part of the work: ignored, or in a folder that tools put there.
+
+    Raises `ToolError` as `why_ignored`.
+    """
+    return not DEFAULT_EXCLUDED.isdisjoint(path.split("/")) or bool(why_ignored(roots, path))
 
 
 def hidden_from_models(roots: Roots, path: str) -> Reason:
