@@ -8,7 +8,6 @@ from dogu.app import Options
 from dogu.app.acp import AcpSessions
 from dogu.commands.running import run_async
 from dogu.language import say
-from dogu.serve.acp.door import serve_acp
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,6 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Serve the agent to an editor over the Agent Client Protocol."""
+    from dogu.serve.acp.door import serve_acp  # which needs the package acp; help and completion don't
 
     async def serve() -> int:
         return await serve_acp(AcpSessions(options), uses_client_terminals=space.client_terminal)

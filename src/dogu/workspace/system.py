@@ -8,8 +8,14 @@ Standard library only: the launcher asks too.
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from enum import Enum
+
+if sys.platform != "win32":
+    import fcntl
+    import resource
+    import termios
 
 
 class System(Enum):
@@ -57,8 +63,6 @@ def no_file_may_grow() -> bool:
     """Whether a limit of this process leaves no file of any use (`ulimit -f`)."""
     if sys.platform == "win32":
         return False
-    import resource
-
     return 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < _LEAST_FILE_BYTES
 
 
@@ -66,8 +70,6 @@ def few_files_may_be_open() -> bool:
     """Whether the limit of this process leaves too few open files for what it starts (`ulimit -n`)."""
     if sys.platform == "win32":
         return False
-    import resource
-
     return 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _LEAST_OPEN_FILES
 
 
@@ -75,10 +77,6 @@ def window_size() -> tuple[int, int, int, int]:
     """Return the rows, columns, width and height (in pixels) of standard output's terminal; 0 for what isn't told."""
     if sys.platform == "win32":
         return 0, 0, 0, 0
-    import fcntl
-    import struct
-    import termios
-
     try:
         said = fcntl.ioctl(sys.stdout.fileno(), termios.TIOCGWINSZ, bytes(8))
     except (OSError, ValueError):
@@ -96,8 +94,6 @@ def path_of(descriptor: int) -> str:
     try:
         if not IS_MAC:
             return os.readlink(f"/proc/self/fd/{descriptor}")
-        import fcntl
-
         return os.fsdecode(fcntl.fcntl(descriptor, _GET_PATH, bytes(_LONGEST_PATH_BYTES)).rstrip(b"\0"))
     except OSError:
         return ""

@@ -32,7 +32,9 @@ pytestmark = pytest.mark.anyio
 @contextmanager
 def locked_file_in(folder: Path) -> Generator[None]:
     """Have another program hold a lock on an empty file."""
-    lock = "import fcntl, sys; f = open('guard', 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+    lock = (
+        "import fcntl, sys; f = open('guard', 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+    )
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", lock], cwd=folder, stdin=pipe, stdout=pipe) as other:
         assert other.stdin is not None

@@ -96,6 +96,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         "mkdir n; echo 1 > n/f; mv n m; mv m k; echo 2 >> k/f",
         "mv d e; sed -i s/f/F/ e/f; chmod 700 e/g; rm e/x",
         "mv a b; mv b a; mv a c; echo x > a",
+        "mkdir n; mv a n/; mkdir -p d; mv d n/; mv n/d/f .; touch -c nothing",
         "tar cf t.tar d; mkdir o; tar xf t.tar -C o; rm -rf d; mv o/d .; rmdir o",
         "cd d && echo x > ../up && ln -s ../a l && echo z >> l && cp -a . ../d2",
         "git init -q; git add -A; git -c user.name=a -c user.email=b commit -qm one; git gc -q; rm d/f; git stash -q || true",
@@ -143,6 +144,24 @@ async def test_what_somebody_else_writes_meanwhile_is_left(place: Place):
     assert (place.root / "ours").read_text() == "1\n"
     assert (place.root / "both").read_text() == "theirs\n2\n"
     assert not (place.root / "go").exists()
+
+
+async def test_a_save_long_after_the_command_s_own_write_is_somebody_else_s(place: Place):
+    place.fill({"a": "1\n", "b": "1\n"})
+
+    async def somebody() -> None:
+        await appears(place.root / "go")
+        await anyio.sleep(2.2)
+        for name in ("a", "b"):
+            with (place.root / name).open("a") as file:
+                file.write("theirs\n")
+        (place.root / "went").touch()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(somebody)
+        await place.run("echo 2 >> a; echo 2 >> b; : > go; until [ -e went ]; do sleep 0.02; done; echo 3 >> b")
+    assert place.left() == dict.fromkeys(("a", "b", "went"), "unsure")
+    assert (place.root / "a").read_text() == "1\n2\ntheirs\n"
 
 
 async def test_what_another_program_does_for_the_command_stays_unknown(place: Place):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
 _REST = 10  # after a look in vain, for so many times as long as it took
+_OWN_NS = 2_000_000_000  # what changes a file longer after the command's last call to do so isn't taken for its own
 
 
 class UnwatchedError(Exception):
@@ -219,13 +220,13 @@ class ChangeWatch:
 
 class _Authorship:
     """Tells which changes a command made: those that it is known to have written, of what the look before it saw, to
-    what the look after it sees. Anything between that isn't its own leaves another stamp or inode, but for another's
-    write into a file that the command has open as well."""
+    what the look after it sees. Anything between that isn't its own leaves another stamp or inode, or comes long after
+    the command's last call; but for another's write into the same file in the two seconds behind that."""
 
     def __init__(self, written: Written, changes: Sequence[TreeChange]) -> None:
         self._paths = written.paths
         self._moves = [(os.path.join(old, ""), os.path.join(new, "")) for old, new in written.moves]
-        self._first = {stamp for stamp, _ in written.paths.values()}
+        self._first = {first for first, _, _ in written.paths.values()}
         self._before = {_stamp(change.before) for change in changes}
         self._after = {_stamp(change.after) for change in changes}
 
@@ -239,12 +240,16 @@ class _Authorship:
             own = self._paths.get(change.path)
             is_from_before = stamp == own[0] if own and own[0] else stamp in self._first or stamp in self._after
         else:
-            came = {_stamp(change.after), *(first for first, _ in known)} & self._before
-            is_from_before = any(not first for first, _ in known) or (is_moved and bool(came))
+            came = {_stamp(change.after), *(first for first, _, _ in known)} & self._before
+            is_from_before = any(not first for first, _, _ in known) or (is_moved and bool(came))
         if change.after is None:
             is_left = any(change.path.startswith(old) for old, _ in self._moves)
-            return is_from_before and (is_left or any(inode == 0 for _, inode in known[:1]))
-        is_now = any(inode in (-1, change.after.stamp[2]) for _, inode in known)
+            return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
+        _, last_ns, inode = change.after.stamp
+        is_now = any(
+            now in (-1, inode) and (last_ns <= at_ns + _OWN_NS or change.after.kind == "folder")
+            for _, now, at_ns in known
+        )
         return is_from_before and (is_now or (is_moved and _stamp(change.after) in self._before))
 
     def _names(self, path: str) -> list[str]:

@@ -13,6 +13,7 @@ import os
 import socket
 import stat
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -24,13 +25,14 @@ _OPENAT2 = 437
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH = 1, 2, 8
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
-_EXCHANGE = 2
+_NO_REPLACE, _EXCHANGE = 1, 2
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 _MOST_PATHS = 100_000
 _PACKET_BYTES = 60_000
-GONE, NEW = 0, -1  # instead of an inode
+GONE, NEW, FOREIGN = 0, -1, -2  # instead of an inode: nothing, one that isn't known yet, somebody else's since
+_OWN_NS = 2_000_000_000  # what changes a file longer after the call isn't taken for the command's
 
-_Item = TypeVar("_Item", tuple[bytes, "Stamp", int], tuple[bytes, bytes])
+_Item = TypeVar("_Item", tuple[bytes, "Stamp", int, int], tuple[bytes, bytes])
 Stamp = tuple[int, int, int] | tuple[()]
 """What a path held: mtime and ctime in ns, inode; of a folder only the inode counts, the times are 0. () is nothing."""
 
@@ -45,8 +47,9 @@ class _Call(NamedTuple):
     flags: int | None = None
 
 
-_OPEN, _OPENAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True)
-_MAKE, _MAKEAT = _Call("change", None, 0), _Call("change", 0, 1)
+_OPEN, _OPENAT = _Call("open", None, 0, follows=True), _Call("open", 0, 1, follows=True)
+_MAKE, _MAKEAT = _Call("make", None, 0), _Call("make", 0, 1)
+_SET_LINK = _Call("change", None, 0)
 _REMOVE, _REMOVEAT = _Call("remove", None, 0), _Call("remove", 0, 1)
 _RENAME, _RENAMEAT = _Call("rename", None, 0), _Call("rename", 0, 1, flags=4)
 _SET, _SETAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True, flags=3)
@@ -57,18 +60,18 @@ _CALLS: dict[str, dict[int, _Call]] = {
         **{82: _RENAME, 264: _Call("rename", 0, 1), 316: _RENAMEAT},
         **{87: _REMOVE, 84: _REMOVE, 263: _REMOVEAT},
         **{83: _MAKE, 258: _MAKEAT, 133: _MAKE, 259: _MAKEAT},  # mkdir, mknod
-        **{86: _Call("link", None, 0), 265: _Call("link", 0, 1), 88: _Call("change", None, 1)},
-        266: _Call("change", 1, 2),  # symlinkat
+        **{86: _Call("link", None, 0), 265: _Call("link", 0, 1), 88: _Call("make", None, 1)},
+        266: _Call("make", 1, 2),  # symlinkat
         **{90: _SET, 268: _Call("change", 0, 1, follows=True), 452: _SETAT},  # chmod
-        **{92: _SET, 94: _MAKE, 260: _SETAT4},  # chown
+        **{92: _SET, 94: _SET_LINK, 260: _SETAT4},  # chown
         **{132: _SET, 235: _SET, 261: _Call("change", 0, 1, follows=True), 280: _SETAT},  # utimes
-        **{188: _SET, 189: _MAKE, 197: _SET, 198: _MAKE},  # xattrs
+        **{188: _SET, 189: _SET_LINK, 197: _SET, 198: _SET_LINK},  # xattrs
     },
     "aarch64": {
         **{56: _OPENAT, 437: _OPENAT, 45: _SET, 38: _Call("rename", 0, 1), 276: _RENAMEAT, 35: _REMOVEAT},
-        **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("change", 1, 2)},
+        **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("make", 1, 2)},
         **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 54: _SETAT4, 88: _SETAT},
-        **{5: _SET, 6: _MAKE, 14: _SET, 15: _MAKE},
+        **{5: _SET, 6: _SET_LINK, 14: _SET, 15: _SET_LINK},
     },
 }
 # Told only if an argument has any of these bits: opens that write, times that are set by a path. What is done to an
@@ -94,8 +97,9 @@ class Writes(Notices):
         super().__init__()
         self._calls = _CALLS[os.uname().machine]
         self._roots = [(root.rstrip(b"/"), os.open(root, _PLACE | os.O_DIRECTORY)) for root in roots]
-        self._noted: dict[bytes, tuple[Stamp, int]] = {}
+        self._noted: dict[bytes, tuple[Stamp, int, int]] = {}
         self._moves: list[tuple[bytes, bytes]] = []
+        self._made: list[bytes] = []
         self._is_over = False
 
     def decide(self, notice: Notice) -> None:
@@ -107,27 +111,31 @@ class Writes(Notices):
         path = self._resolved(path_of(notice, call.folder, call.path), follows=call.follows and not flags & _NO_FOLLOW)
         stamp = _stamp(path)
         if call.does in ("rename", "link"):
-            places = (None, 1) if call.folder is None else (2, 3)
-            target = self._resolved(path_of(notice, *places), follows=False)
-            if not self.still_waits(notice):
-                return
-            there, number = _stamp(target), stamp[2] if stamp else GONE
-            self._note(target, there, number)
-            if call.does == "link":
-                self._note(path, stamp, number)
-            else:
-                self._note_moved(path, target, stamp, there if flags & _EXCHANGE else ())
+            self._decide_on_two(notice, call, path, stamp, flags)
         elif call.does == "remove":
             if self.still_waits(notice) and not _is_full(path, stamp):  # git tries each folder
                 self._note(path, stamp, GONE)
-        elif self.still_waits(notice):
+        elif (call.does != "make" if stamp else call.does != "change") and self.still_waits(notice):
             self._note(path, stamp, stamp[2] if stamp else NEW)
+            if not stamp:
+                self._made.append(path)
+
+    def answer(self) -> bool:
+        """As above; then find out which inodes were made, before anybody puts others in their place."""
+        lives = super().answer()
+        made, self._made = self._made, []
+        for path in made:
+            before, now, at_ns = self._noted.get(path, ((), GONE, 0))
+            if now == NEW and (stamp := _stamp(path)):
+                self._noted[path] = before, stamp[2], at_ns
+        return lives
 
     def take(self) -> Iterator[dict[str, Any]]:
-        """Return all that was noted, in parts that fit a packet: `paths` with what they held first and the inode that
-        they should have now, and `moves` of folders. What follows isn't noted any more."""
+        """Return all that was noted, in parts that fit a packet: `paths` with what they held first, the inode that they
+        should have now and the time (ns) of the last call, and `moves` of folders. What follows isn't noted any more.
+        """
         self._is_over = True
-        for paths in _parts([(path, stamp, now) for path, (stamp, now) in self._noted.items()]):
+        for paths in _parts([(path, *state) for path, state in self._noted.items()]):
             yield {"paths": paths, "moves": []}
         for moves in _parts(self._moves):
             yield {"paths": [], "moves": moves}
@@ -136,9 +144,26 @@ class Writes(Notices):
             os.close(root)
         self._roots = []
 
+    def _decide_on_two(self, notice: Notice, call: _Call, path: bytes, stamp: Stamp, flags: int) -> None:
+        """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free."""
+        places = (None, 1) if call.folder is None else (2, 3)
+        target = self._resolved(path_of(notice, *places), follows=False)
+        there = _stamp(target)
+        is_free_only = call.does == "link" or flags & _NO_REPLACE
+        is_taken = there and (is_free_only or (not flags & _EXCHANGE and _is_full(target, there)))
+        if not stamp or is_taken or not self.still_waits(notice):
+            return
+        self._note(target, there, stamp[2])
+        if call.does == "link":
+            self._note(path, stamp, stamp[2])
+        else:
+            self._note_moved(path, target, stamp, there if flags & _EXCHANGE else ())
+
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
-        before, _ = self._noted.get(path, (stamp, 0))
-        self._noted[path] = (before, now)
+        before, then, at_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, time.time_ns()))
+        is_late = bool(stamp) and stamp[1] > at_ns + _OWN_NS and path in self._noted
+        is_other = then not in (NEW, stamp[2] if stamp else GONE)
+        self._noted[path] = (before, FOREIGN if is_late or is_other else now, time.time_ns())
 
     def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp) -> None:
         self._note(path, stamp, there[2] if there else GONE)

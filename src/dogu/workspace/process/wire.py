@@ -58,7 +58,7 @@ class SupervisorLine:
         self.pid = 0
         self.code_page = 0
         self.is_settled = False
-        self._written: dict[str, tuple[Stamp, int]] = {}
+        self._written: dict[str, tuple[Stamp, int, int]] = {}
         self._moves: list[tuple[str, str]] = []
 
     async def next_event(self) -> tuple[str, dict[str, Any]]:
@@ -84,7 +84,7 @@ class SupervisorLine:
         event, facts = marshal.loads(packet)
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
         if event == "written":
-            self._written.update((os.fsdecode(path), (stamp, now)) for path, stamp, now in facts["paths"])
+            self._written.update((os.fsdecode(path), (first, now, at_ns)) for path, first, now, at_ns in facts["paths"])
             self._moves += [(os.fsdecode(old), os.fsdecode(new)) for old, new in facts["moves"]]
         self._total_bytes = facts.get("bytes", self._total_bytes)
         self.code_page = facts.get("code_page", 0)
