@@ -91,6 +91,7 @@ class Foundation(msgspec.Struct, frozen=True):
                 sandbox = workspace.find_sandbox()
                 workspace.processes.prepare(
                     is_scoped=sandbox is not None and sandbox.landlock_abi >= 6,
+                    mounts=sandbox is not None and sandbox.makes_layers,
                     hosts=sandbox.hosts if sandbox else None,
                 )
             except ToolError:

@@ -85,6 +85,13 @@ async def test_ordinary_work_goes_on(place: Place, calls_are_held: Sandbox) -> N
     assert (result.stdout, result.stderr, result.exit_code) == ("one\ntwo\nnotesthree\nfour\n", "", 0)
 
 
+async def test_names_go_from_folder_to_folder(place: Place, calls_are_held: Sandbox) -> None:
+    """By the kernel: `mv` would copy, and nobody see that it refuses (EXDEV)."""
+    text = "import os; os.rename('a/f', 'b/f'); os.link('b/f', 'a/g'); os.rename('b', 'a/b')"
+    result = await place.run(calls_are_held, f'mkdir a b; echo x > a/f; {PYTHON} -c "{text}" && cat a/g a/b/f')
+    assert (result.stdout, result.stderr) == ("x\nx\n", "")
+
+
 async def test_python_threads_processes_and_sockets_work(place: Place, calls_are_held: Sandbox) -> None:
     (place.project / "t.py").write_text(
         "import concurrent.futures as f, multiprocessing as m, socket\n"

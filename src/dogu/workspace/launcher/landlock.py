@@ -34,11 +34,20 @@ def abi() -> int:
     return max(version, 0)
 
 
-def scope() -> None:
-    """Cut signals and abstract sockets off from processes outside, where the kernel can (ABI 6); for good."""
-    if abi() >= 6:
-        ruleset = _create(0, 0, _SCOPES)
-        _restrict(ruleset)
+def scope(*, mounts: bool) -> None:
+    """Cut signals and abstract sockets off from processes outside, where the kernel can (ABI 6); for good.
+
+    A ruleset that doesn't speak of renames and links between folders (REFER) denies them, as soon as another speaks of
+    files. One that does forbids mounts, and whoever needs them (`mounts`) restricts no files by Landlock.
+    """
+    if abi() < 6:
+        return
+    if mounts:
+        _restrict(_create(0, 0, _SCOPES))
+        return
+    ruleset = _create(REFER, 0, _SCOPES)
+    _allow(ruleset, b"/", REFER)
+    _restrict(ruleset)
 
 
 def restrict_files(rules: list[tuple[bytes, int]], *, deny_tcp: bool) -> None:

@@ -29,7 +29,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ORPHANS_TAKE_S = 5.0
 
 
-def main(is_scoped: bool, has_own_network: bool) -> None:
+def main(is_scoped: bool, has_own_network: bool, mounts: bool = False) -> None:
     """Serve until the socket closes and the last supervisor is gone.
 
     `has_own_network`: what runs here reaches only itself and a listener, which is sent to the program first of all.
@@ -56,7 +56,7 @@ def main(is_scoped: bool, has_own_network: bool) -> None:
         from dogu.workspace.launcher import apply, landlock
 
         del apply  # loaded here once, for every command's child
-        landlock.scope()
+        landlock.scope(mounts=mounts)
     Launcher(Packets(socket.socket(fileno=SOCKET_NUMBER))).serve()
 
 

@@ -53,14 +53,14 @@ class LocalProcesses:
         self._output_folder = output_folder
         self._stored = StoredJobs(jobs_folder) if jobs_folder is not None else None
         self._settled: dict[int, SettledJob] = {}
-        self._launches: dict[tuple[bool, tuple[str, ...] | None], Launch] = {}
+        self._launches: dict[tuple[bool, bool, tuple[str, ...] | None], Launch] = {}
         self._jobs: dict[int, Job] = {}
         self._foreground: set[SupervisorLine] = set()
         self._limiter: anyio.CapacityLimiter | None = None
 
-    def prepare(self, *, is_scoped: bool = False, hosts: tuple[str, ...] | None = None) -> None:
+    def prepare(self, *, is_scoped: bool = False, mounts: bool = False, hosts: tuple[str, ...] | None = None) -> None:
         """Start the launcher now, so that the first command (with a confinement that says so) needn't wait 20 ms."""
-        self._launch({"is_scoped": is_scoped, "hosts": hosts}).start()
+        self._launch({"is_scoped": is_scoped, "mounts": mounts, "hosts": hosts}).start()
 
     async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
         """Run a command and return when its foreground has ended, though children may live on.
@@ -95,8 +95,10 @@ class LocalProcesses:
 
     def _launch(self, confinement: Mapping[str, Any]) -> Launch:
         """The launcher for commands confined so; those with the same hosts share a network, and reach one another."""
-        is_scoped, hosts = bool(confinement.get("is_scoped")), confinement.get("hosts")
-        return self._launches.setdefault((is_scoped, hosts), launcher(is_scoped=is_scoped, hosts=hosts))
+        is_scoped, mounts = bool(confinement.get("is_scoped")), bool(confinement.get("mounts"))
+        hosts = confinement.get("hosts")
+        made = launcher(is_scoped=is_scoped, mounts=mounts, hosts=hosts)
+        return self._launches.setdefault((is_scoped, mounts, hosts), made)
 
     def _result(
         self,

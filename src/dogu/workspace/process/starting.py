@@ -20,9 +20,9 @@ else:
     _Launch = Launch
 
 
-def launcher(*, is_scoped: bool = False, hosts: tuple[str, ...] | None = None) -> Launch:
+def launcher(*, is_scoped: bool = False, mounts: bool = False, hosts: tuple[str, ...] | None = None) -> Launch:
     """Return this system's launcher, which isn't started yet; see `Launch`."""
-    return _Launch(is_scoped=is_scoped, hosts=hosts)
+    return _Launch(is_scoped=is_scoped, mounts=mounts, hosts=hosts)
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ _SAYING_TAKES_S = 5.0
 _TYPED_BYTES = 32 * 1024
 _CLOSE_TAKES_S = 10.0
 _LISTENER_TAKES_S = 10.0
-_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.main import main; main({!r}, {!r})"
+_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.main import main; main({!r}, {!r}, {!r})"
 
 
 class SupervisorGoneError(Exception):
@@ -173,12 +173,14 @@ class SupervisorLine:
 class Launch:
     """The launcher process: started when first needed, and again when it was lost.
 
-    `is_scoped` for commands in a sandbox: they can signal one another, and nothing outside. With `hosts`, they have a
+    `is_scoped` for commands in a sandbox: they can signal one another, and nothing outside; `mounts` where that sandbox
+    makes mounts of its own, which the kernel denies to whoever gave up a right on files. With `hosts`, they have a
     network of their own, out of which only a proxy to these hosts leads.
     """
 
-    def __init__(self, *, is_scoped: bool, hosts: tuple[str, ...] | None = None) -> None:
+    def __init__(self, *, is_scoped: bool, mounts: bool = False, hosts: tuple[str, ...] | None = None) -> None:
         self._is_scoped = is_scoped
+        self._mounts = mounts
         self._hosts = hosts
         self._proxy: HostProxy | None = None
         self._lock = threading.Lock()
@@ -307,7 +309,7 @@ class Launch:
         near, far = packets.pair()
         with far:
             nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
-            program = _PROGRAM.format(source, self._is_scoped, self._hosts is not None)
+            program = _PROGRAM.format(source, self._is_scoped, self._hosts is not None, self._mounts)
             try:
                 self._pid = os.posix_spawn(
                     sys.executable,

@@ -146,6 +146,7 @@ class Sandbox(msgspec.Struct, frozen=True):
             prefix = arguments(view.writable, view.hidden, (), view.read_only, network=view.network)
             return Confined({"prefix": prefix}, self._environment(environment, view.temporary))
         order: dict[str, Any] = {"seccomp": self._filter(view), "is_scoped": self.landlock_abi >= 6}
+        order["mounts"] = self.makes_layers
         temporary = view.temporary
         if self.step is Step.BUBBLEWRAP:
             order["has_own_processes"] = view.own_processes
