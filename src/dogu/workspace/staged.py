@@ -48,8 +48,8 @@ Stamp = tuple[int, int, int] | tuple[()]
 
 class Written(msgspec.Struct, frozen=True):
     """What the kernel says that a command without a layer wrote: by path (absolute, real) what it held before the first
-    time, the inode that the last time leaves there (0: nothing, -1: a new one, -2: somebody else's), and when that was,
-    in ns; and its moves of folders."""
+    time, the inode that the last time leaves there (0: nothing, -1: a new one, -2: somebody else's), and until when
+    (ns) a change of it is the command's; and its moves of folders."""
 
     paths: Mapping[str, tuple[Stamp, int, int]]
     moves: tuple[tuple[str, str], ...] = ()

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
 _REST = 10  # after a look in vain, for so many times as long as it took
-_OWN_NS = 2_000_000_000  # what changes a file longer after the command's last call to do so isn't taken for its own
 
 
 class UnwatchedError(Exception):
@@ -247,8 +246,7 @@ class _Authorship:
             return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
         _, last_ns, inode = change.after.stamp
         is_now = any(
-            now in (-1, inode) and (last_ns <= at_ns + _OWN_NS or change.after.kind == "folder")
-            for _, now, at_ns in known
+            now in (-1, inode) and (last_ns <= until_ns or change.after.kind == "folder") for _, now, until_ns in known
         )
         return is_from_before and (is_now or (is_moved and _stamp(change.after) in self._before))
 

@@ -125,14 +125,15 @@ class Writes(Notices):
         lives = super().answer()
         made, self._made = self._made, []
         for path in made:
-            before, now, at_ns = self._noted.get(path, ((), GONE, 0))
+            before, now, until_ns = self._noted.get(path, ((), GONE, 0))
             if now == NEW and (stamp := _stamp(path)):
-                self._noted[path] = before, stamp[2], at_ns
+                self._noted[path] = before, stamp[2], until_ns
         return lives
 
     def take(self) -> Iterator[dict[str, Any]]:
         """Return all that was noted, in parts that fit a packet: `paths` with what they held first, the inode that they
-        should have now and the time (ns) of the last call, and `moves` of folders. What follows isn't noted any more.
+        should have now and until when (ns) a change of it is the command's, and `moves` of folders. What follows isn't
+        noted any more.
         """
         self._is_over = True
         for paths in _parts([(path, *state) for path, state in self._noted.items()]):
@@ -160,10 +161,11 @@ class Writes(Notices):
             self._note_moved(path, target, stamp, there if flags & _EXCHANGE else ())
 
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
-        before, then, at_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, time.time_ns()))
-        is_late = bool(stamp) and stamp[1] > at_ns + _OWN_NS and path in self._noted
+        until_ns = time.time_ns() + _OWN_NS
+        before, then, own_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, until_ns))
+        is_late = bool(stamp) and stamp[1] > own_ns and path in self._noted
         is_other = then not in (NEW, stamp[2] if stamp else GONE)
-        self._noted[path] = (before, FOREIGN if is_late or is_other else now, time.time_ns())
+        self._noted[path] = (before, FOREIGN if is_late or is_other else now, until_ns)
 
     def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp) -> None:
         self._note(path, stamp, there[2] if there else GONE)

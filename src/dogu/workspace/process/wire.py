@@ -84,7 +84,9 @@ class SupervisorLine:
         event, facts = marshal.loads(packet)
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
         if event == "written":
-            self._written.update((os.fsdecode(path), (first, now, at_ns)) for path, first, now, at_ns in facts["paths"])
+            self._written.update(
+                (os.fsdecode(path), (first, now, until_ns)) for path, first, now, until_ns in facts["paths"]
+            )
             self._moves += [(os.fsdecode(old), os.fsdecode(new)) for old, new in facts["moves"]]
         self._total_bytes = facts.get("bytes", self._total_bytes)
         self.code_page = facts.get("code_page", 0)
