@@ -31,6 +31,7 @@ _PROTECTED: dict[str, str] = {
     ".gitconfig": _VERSION_CONTROL,
     ".config/git": _VERSION_CONTROL,
     ".gitmodules": _VERSION_CONTROL,
+    ".lfsconfig": _VERSION_CONTROL,
     ".hg": _VERSION_CONTROL,
     ".hgrc": _VERSION_CONTROL,
     ".jj": _VERSION_CONTROL,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dogu.language import told
 from dogu.policy.commands.copies import copies
 from dogu.policy.commands.effects import Danger, Effect
-from dogu.policy.commands.patterns import is_a, pattern
+from dogu.policy.commands.patterns import is_a, pattern, values_of
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value, leads_outside
 from dogu.policy.commands.variables import is_harmless_setting, is_read_by_programs, is_shells_own
@@ -51,7 +51,7 @@ def _sets(builtin: str, index: int, word: Word, *, is_exported: bool) -> Iterato
     is_known = bool(name[2]) and is_harmless_setting(name[1], value)
     if not is_known and (is_shells_own(name[1]) or is_read_by_programs(name[1])) and name[1] != "REPLY":
         yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=name[1]))
-    elif not is_known and name[2] and is_exported:  # any program of the text may read it
+    elif not is_known and is_exported and (name[2] or not values_of(name[1])):  # any program of the text may read it
         yield Danger(index, Effect.REACHES, told("it sets {names}, which can change what runs", names=name[1]))
 
 
@@ -67,6 +67,8 @@ def _environment(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
                 yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=text[:30]))
     for index, word in enumerate(words[first:], first):
         match = re.match(r"([^=]+)=", word.prefix)
+        if match is None and word.value == "-":  # as `-i`
+            continue
         if match is None:
             return
         value = word.text[match.end() :] if word.is_plain else None
@@ -174,8 +176,26 @@ def _git(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(index, Effect.RUNS, told("the address names a program to run"))
     if reading.subcommand == "config":
         yield from _git_config(words, reading)
+    tracks = reading.subcommand in ("checkout", "switch") and {"-t", "--track"} & {name for name, _, _ in reading.taken}
+    for index in reading.operands if tracks else ():  # a bare `push` goes where the branch says
+        found = check_value("upstream", words[index])
+        if found is not None:
+            yield Danger(index, *found)
 
 
+def _kube(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What secrets hold; their names and ages are no secret."""
+    if reading.subcommand != "get":
+        return
+    for name, at, value in reading.taken:
+        is_name = name in ("-o", "--output") and value is not None and value.value in ("name", "wide")
+        if name not in ("-o", "--output", "--template") or is_name:
+            continue
+        if any(words[index].value is None or _SECRETS.search(words[index].text) for index in reading.operands):
+            yield Danger(at, Effect.REACHES, told("reaches or changes what isn't the project's"))
+
+
+_SECRETS = re.compile(r"(?i)(?:^|,)secrets?(?:[./,]|$)")
 _READS_CONFIG = frozenset("--get --get-all --list -l --get-regexp --get-urlmatch --get-color --get-colorbool".split())
 
 
@@ -340,6 +360,21 @@ def _python(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(at + 1, Effect.RUNS, told("runs code that is typed"))
         if script == "setup.py" and {"upload", "register"} & {word.text for word in words[at:]}:
             yield Danger(at, Effect.REACHES, told("sends data"))
+    yield from _script(words, reading)
+
+
+_WELL_KNOWN_SCRIPTS = frozenset(("manage.py", "setup.py", "artisan", "console"))
+
+
+def _script(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What a script that many projects have takes code from, or writes to: nothing outside of the workspace."""
+    for at in reading.operands[:1]:
+        if words[at].text.rpartition("/")[2] not in _WELL_KNOWN_SCRIPTS:
+            continue
+        for index, word in enumerate(words[at + 1 :], at + 1):
+            if leads_outside(Word.literal(word.text.partition("=")[2] if word.text.startswith("-") else word.text)):
+                reason = told("{path} lies outside of the workspace", path=word.text[:40])
+                yield Danger(index, Effect.RUNS, reason)
 
 
 def _node(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
@@ -403,6 +438,8 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "wget": _wget,
     "compiler": _compiler,
     "gh": _gh,
+    "kube": _kube,
+    "script": _script,
     "node": _node,
     "python": _python,
     "writes_help": _writes_help,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value
 from dogu.workspace.protected import protected_reason
@@ -28,10 +29,14 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     if program == "install" and {"-d", "--directory"} & taken.keys():
         yield from _out_of_the_workspace(words, reading.operands)
         return
-    sources = reading.operands if into is not None else reading.operands[:-1]
-    if into is None and sources:
+    is_alone = program in ("ln", "link") and len(reading.operands) == 1  # linked to by its own name
+    sources = reading.operands if into is not None or is_alone else reading.operands[:-1]
+    if into is None and sources and not is_alone:
         yield from _out_of_the_workspace(words, reading.operands[-1:])
-    to = into.text if into is not None else words[reading.operands[-1]].text if sources else ""
+    to = into.text if into is not None else "." if is_alone else words[reading.operands[-1]].text if sources else ""
+    may_edit = reading.hints.around.may_edit
+    if sources and not may_edit and _is_run_by_name(to):
+        yield Danger(sources[-1], Effect.WRITES, told("it writes to {target}", target=to[:40]))
     moves = program in ("mv", "gmv", "move")
     is_deep = moves or program.endswith("rsync") or bool(_DEEP & taken.keys())
     is_exact = bool({"-T", "--no-target-directory"} & taken.keys())
@@ -41,8 +46,19 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         if found is not None:
             yield Danger(index, Effect.WRITES, found[1])
         source = words[index].text.rstrip("/" if moves else "")
-        if found is None and _brings_what_runs(source, to, is_deep=is_deep, is_content=is_exact and not moves):
+        brings = _brings_what_runs(source, to, is_deep=is_deep, is_content=is_exact and not moves)
+        if found is None and (brings or (not may_edit and _lays_down(source, to))):
             yield Danger(index, Effect.WRITES, told("it writes to {target}", target=words[index].text[:40]))
+
+
+def _lays_down(source: str, to: str) -> bool:
+    """Whether a source bears a name for which tools run it, where it goes."""
+    is_folder = _TOP.fullmatch(to) is not None or to.endswith("/")
+    return is_folder and _is_run_by_name(f"{to}/{source.rpartition('/')[2]}")
+
+
+def _is_run_by_name(path: str) -> bool:
+    return is_a("installed", path) or (is_a("run_by_name", path) and not is_a("built", path))
 
 
 def _from_elsewhere(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:

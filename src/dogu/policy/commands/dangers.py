@@ -15,6 +15,7 @@ from dogu.policy.commands.wrappers import inner_commands
 from dogu.workspace.shell_syntax import Redirect, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
+_INSTALLED = re.compile(r"(?:.*/)?(?:vendor/bin|node_modules/\.bin|\.?venv/bin)/([\w.-]+)")
 _VERSIONED = re.compile(r"(python|pypy|pip|perl|ruby|lua|php|gcc|g\+\+|clang|clang\+\+|node|nodejs)-?[0-9.]+")
 
 
@@ -41,6 +42,16 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
         yield from check(words, reading)
     if reading.module_at is not None:
         yield from _of_module(words, reading.module_at, hints)
+    elif program.grammar.operands[:1] == ["script"]:
+        yield from _of_tool(words, reading.operands[:1], hints)
+
+
+def _of_tool(words: Sequence[Word], script: Sequence[int], hints: Hints) -> Iterator[Danger]:
+    """What a tool is given whose script lies where package managers put it, as if it were called by its name."""
+    for at in script:
+        called = _INSTALLED.fullmatch(words[at].text)
+        for each in dangers_of(called[1], words[at:], hints) if called is not None else ():
+            yield Danger(each.index + at, each.effect, each.reason)
 
 
 def _of_module(words: Sequence[Word], at: int, hints: Hints) -> Iterator[Danger]:

@@ -29,7 +29,7 @@ _MAKE_VARIABLE = re.compile(r"([A-Za-z_]\w*)(?::{0,2}|\?)=(.*)", re.DOTALL)
 _NUMBER = re.compile(
     r"[-+~:@]?\.?\d[\w.:,%+*-]*|auto|max|min|all|logical|none|unlimited|inf(?:inity)?|true|false|yes|no|default|half|on|off|[a-zA-Z]?"
 )
-_NO_TASK = re.compile(r"[=@()'\"]|://")
+_NO_TASK = re.compile(r"[=@()'\"`$;&|<>]|://")
 _SHARED_CONFIGS = frozenset(("package.json", "pyproject.toml", "setup.cfg", "tox.ini"))
 _PLACES_OF_VARIABLES = ("HOME", "OLDPWD", "TMPDIR")
 
@@ -82,6 +82,13 @@ def _built(word: Word, around: Surroundings) -> Finding | None:
 
 def _requirements(word: Word, around: Surroundings) -> Finding | None:
     return None if is_a("requirements", word.value) and not writes_to(word) else written(word, around)
+
+
+def _venv(word: Word, around: Surroundings) -> Finding | None:
+    """A folder for an environment: none that holds something else."""
+    if word.value is not None and not writes_to(word) and (is_a("environment", word.value) or around.is_free(word.value)):
+        return None
+    return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
 
 
 def _unpacked(word: Word, around: Surroundings) -> Finding | None:
@@ -237,7 +244,7 @@ def _surplus(word: Word) -> Finding | None:
 def _task(word: Word) -> Finding | None:
     """A target of a project's own runner, or a file of the project."""
     text = word.value
-    if text is None or is_a("broad", text) or _NO_TASK.search(text) or leads_outside(word):
+    if text is None or is_a("broad", text.rpartition(":")[2]) or _NO_TASK.search(text) or leads_outside(word):
         return Effect.RUNS, _no_known_value(word)
     return None
 
@@ -402,6 +409,7 @@ _PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
     "fetched": _fetched,
     "requirements": _requirements,
     "unpacked": _unpacked,
+    "venv": _venv,
     "cov_report": _cov_report,
     "git_folder": _git_folder,
     "remote": _remote,
