@@ -86,7 +86,8 @@ def _requirements(word: Word, around: Surroundings) -> Finding | None:
 
 def _venv(word: Word, around: Surroundings) -> Finding | None:
     """A folder for an environment: none that holds something else."""
-    if word.value is not None and not writes_to(word) and (is_a("environment", word.value) or around.is_free(word.value)):
+    is_ours = word.value is not None and (is_a("environment", word.value) or around.is_free(word.value))
+    if is_ours and not writes_to(word):
         return None
     return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
 
