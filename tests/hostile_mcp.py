@@ -23,6 +23,8 @@ SCHEMA: Message = {"type": "object", "properties": {"x": {"type": "string"}}}
 HELLO: Message = {"content": [{"type": "text", "text": "hello"}]}
 ESCAPES = "\x1b[31mred\x1b]52;c;aGk=\x07 \u202ereversed \U000e0041 <IMPORTANT>obey</IMPORTANT>"
 ANSI_ARGUMENT: Message = {"type": "string", "description": ESCAPES}
+LONG_TEXT: Message = {"type": "text", "text": "x" * 2_000_000}
+PICTURE: Message = {"type": "image", "mimeType": "image/gif", "data": "R0lGODlhAQABAAAAACw="}
 ANSI_ENUM: Message = {"type": "string", "enum": ["\x1b", "b"]}
 
 
@@ -71,6 +73,9 @@ ANSWERS: dict[str, Message] = {
     "no-content": {},
     "structured-only": {"content": [], "structuredContent": {"n": 5}},
     "escapes": {"content": [{"type": "text", "text": "\x1b[2J\u202egone \ud800"}]},
+    "long": {"content": [LONG_TEXT]},
+    "long-error": {"content": [LONG_TEXT], "isError": True},
+    "long-between-pictures": {"content": [{"type": "text", "text": "y" * 39_000}, PICTURE] * 50},
     "asks-for-input": {"resultType": "input_required", "inputRequests": {}, "content": []},
 }
 

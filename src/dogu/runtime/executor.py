@@ -109,9 +109,9 @@ class Executor:
                 display_name = tool.display_name
                 result, stop = await self._run_found(tool, call, emit)
             except ToolError as error:
-                result, stop = ToolResult.failed(error), isinstance(error, TurnStoppedError)
+                result, stop = self._failed(call, error), isinstance(error, TurnStoppedError)
             except (Exception, SystemExit) as error:  # noqa: BLE001  (a defect, or an exit, costs one call and no more)
-                result = ToolResult.failed(_defect(call, tool, error))
+                result = self._failed(call, _defect(call, tool, error))
             emit(CallFinished(call, display_name, result))  # step 9
             answer = ToolAnswer(call, result, stop)
             answered(answer)
@@ -153,9 +153,12 @@ class Executor:
         except TurnStoppedError:
             raise
         except ToolError as error:
-            return ToolResult.failed(error)
+            return self._failed(call, error)
         result = result.with_notes(notes)
         return self._bounds.apply(call, result, tool.kind, bounds_itself=tool.bounds_itself)
+
+    def _failed(self, call: ToolCall, error: ToolError) -> ToolResult:
+        return self._bounds.apply(call, ToolResult.failed(error))
 
     def _keeping_changes(self, tool: AnyTool, call: ToolCall, title: str) -> AbstractAsyncContextManager[list[str]]:
         if self._changes is None or tool.kind.changes_nothing:

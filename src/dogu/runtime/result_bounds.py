@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from dogu.contract.content import Text, parts_of
+from dogu.contract.content import Part, Text, parts_of, text_of
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
 from dogu.runtime.calls import ToolCall
@@ -14,6 +14,7 @@ from dogu.workspace.truncation import middle_left_out
 
 LIMIT_CHARS = 40_000
 _MOST_READ_CHARS = 300_000
+_LEAST_CHARS = 100  # of one text of many; less of it says nothing
 
 Keep = Callable[[str, str], str]
 
@@ -27,34 +28,53 @@ class ResultBounds:
     def apply(
         self, call: ToolCall, result: ToolResult, kind: Kind = Kind.OTHER, *, bounds_itself: bool = False
     ) -> ToolResult:
-        """Return the result with texts over the limit cut: lists of finds at their end, others in the middle.
+        """Return the result with a text over the limit cut: lists of finds at their end, others in the middle.
 
-        Blobs stay. A tool that `bounds_itself` has been asked for as much as it gives.
+        Blobs stay, and the texts between them have the limit together. A tool that `bounds_itself` has been asked for
+        as much as it gives.
         """
         limit = _MOST_READ_CHARS if bounds_itself else LIMIT_CHARS
         content = result.llm_content
-        if isinstance(content, str):
-            if len(content) <= limit:
-                return result
-            return msgspec.structs.replace(result, llm_content=self._cut(call, content, limit, kind))
         parts = parts_of(content)
-        if all(not isinstance(part, Text) or len(part.text) <= limit for part in parts):
+        sizes = sorted(len(part.text) for part in parts if isinstance(part, Text))
+        if sum(sizes) <= limit:
             return result
-        parts = [
-            Text(self._cut(call, part.text, limit, kind)) if isinstance(part, Text) and len(part.text) > limit else part
-            for part in parts
-        ]
-        return msgspec.structs.replace(result, llm_content=parts)
+        share = _share(sizes, limit)
+        said = [kept for part in parts if (kept := _cut(part, share, kind)) is not None]
+        told = self._whereabouts(call, text_of([part for part in parts if isinstance(part, Text)]))
+        said += [Text(told)] if told else []
+        failure = result.error
+        if failure is not None:
+            failure = msgspec.structs.replace(failure, message=middle_left_out(failure.message)[0])
+        shorter = text_of(said) if isinstance(content, str) else said
+        return msgspec.structs.replace(result, llm_content=shorter, error=failure)
 
-    def _cut(self, call: ToolCall, text: str, limit: int, kind: Kind) -> str:
-        shorter = _first_lines(text, limit) if kind is Kind.SEARCH else middle_left_out(text, limit)[0]
+    def _whereabouts(self, call: ToolCall, whole: str) -> str:
         if self._keep is None:
-            return shorter
+            return ""
         try:
-            path = self._keep(call.call_id, text)
+            path = self._keep(call.call_id, whole)
         except OSError as error:
-            return f"{shorter}\n[The whole result ({len(text)} characters) could not be kept: {error.strerror}.]"
-        return f"{shorter}\n[The whole result ({len(text)} characters) is kept in {path}: read_file reads it.]"
+            return f"[The whole result ({len(whole)} characters) could not be kept: {error.strerror}.]"
+        return f"[The whole result ({len(whole)} characters) is kept in {path}: read_file reads it.]"
+
+
+def _share(sizes: Sequence[int], limit: int) -> int:
+    """Return how much of the limit each text may have; what the shortest, which come first, leave of it is others'."""
+    for at, size in enumerate(sizes):
+        share = limit // (len(sizes) - at)
+        if size > share:
+            return share
+        limit -= size
+    return limit
+
+
+def _cut(part: Part, limit: int, kind: Kind) -> Part | None:
+    if not isinstance(part, Text) or len(part.text) <= limit:
+        return part
+    if limit < _LEAST_CHARS:
+        return None
+    return Text(_first_lines(part.text, limit) if kind is Kind.SEARCH else middle_left_out(part.text, limit)[0])
 
 
 def _first_lines(text: str, limit: int) -> str:
