@@ -14,9 +14,11 @@ from dogu.models.contents import user_content
 from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, ModelEvent, TextDelta, Usage
 from dogu.models.gemini import GeminiAnswer
 from dogu.models.http_model import Answer, HttpModel
+from dogu.models.key import Key
 from dogu.models.openai_answer import Habits, OpenAIAnswer
 from dogu.models.openai_compatible import OpenAICompatible
 from dogu.models.options import ModelOptions
+from dogu.models.providers import Choice, named
 from dogu.models.responses import ResponsesAnswer
 from dogu.models.retry import RetryPolicy
 from dogu.models.transport_errors import Timeouts
@@ -215,6 +217,29 @@ async def test_a_refusal_whose_body_never_ends_is_that_refusal() -> None:
     with pytest.raises(ModelError) as caught:
         await ask(serve, ModelOptions(retry=RetryPolicy(tries=1), timeouts=Timeouts(idle_s=0.2)))
     assert caught.value.kind is ModelErrorKind.AUTH
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("provider", ["gemini", "openai_responses", "openai_compatible", "anthropic"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_redirect_takes_the_key_and_the_conversation_elsewhere(provider: str, status: int) -> None:
+    elsewhere: list[WireRequest] = []
+    other = WireServer(lambda request, _: elsewhere.append(request))
+    first = WireServer(lambda _, reply: reply.send(status, b"", {"location": f"{other.url}/v1?key=x"}))
+    row = named(provider)
+    assert row is not None
+    model = row.open(Choice(name="m", base_url=first.url, key=Key("secret"), options=ModelOptions()))
+    other.start()
+    first.start()
+    try:
+        with pytest.raises(ModelError, match=f"to {other.url}\\)") as caught:
+            async with model.stream("", [user_content("hi")], []) as events:
+                _ = [event async for event in events]
+    finally:
+        await model.aclose()
+        first.close()
+        other.close()
+    assert (caught.value.kind, elsewhere) == (ModelErrorKind.BAD_REQUEST, [])
 
 
 @pytest.mark.anyio

@@ -78,6 +78,7 @@ def text_in(events: list[ModelEvent]) -> str:
         ('{"a": [1, 2,], "b": ",}",}', {"a": [1, 2], "b": ",}"}),
         ("{'a': True, 'b': None}", {"a": True, "b": None}),
         ("None", {}),
+        ('{"a": "x\\ud83d", "\\ude00": ["\\ud83d\\ude00"]}', {"a": "x\ufffd", "\ufffd": ["\U0001f600"]}),
     ],
     ids=[
         "raw breaks",
@@ -90,6 +91,7 @@ def text_in(events: list[ModelEvent]) -> str:
         "commas at ends",
         "as Python writes it",
         "none",
+        "half of a character",
     ],
 )
 def test_a_slip_that_can_mean_one_thing_is_put_right(raw: str, args: dict[str, Any]) -> None:
@@ -131,6 +133,23 @@ def test_pieces_of_calls_in_turn_with_one_index_and_ids_of_their_own_are_those_c
     begun = (piece(0, "glob", '{"pat', id="1"), piece(0, "glob", '{"pattern":', id="2"))
     events = read(*begun, piece(0, arguments='tern":"a"}', id="1"), piece(0, arguments='"b"}', id="2"))
     assert calls_in(events) == [("glob", {"pattern": "a"}), ("glob", {"pattern": "b"})]
+
+
+@pytest.mark.parametrize("written", ['{"pattern": "\\ud83d"}', '{"pattern": "\\ud83d"'], ids=["whole", "unclosed"])
+def test_half_of_a_character_in_arguments_goes_into_the_history_as_one_that_is_whole(written: str) -> None:
+    in_text = read(
+        delta(content=f'<tool_call>{{"name": "glob", "arguments": {written.removesuffix("}")}}}}}</tool_call>')
+    )
+    for events in (read(piece(0, "glob", written, id="a")), in_text):
+        assert calls_in(events) == [("glob", {"pattern": "\ufffd"})]
+        assert isinstance(events[-1], Finished)
+        content = msgspec.json.decode(events[-1].content)
+        assert content["parts"][-1]["functionCall"]["args"] == {"pattern": "\ufffd"}
+
+
+def test_an_empty_call_is_none() -> None:
+    events = read(delta(tool_calls={}), delta(content="Hi.", tool_calls=[{}]))
+    assert (text_in(events), calls_in(events)) == ("Hi.", [])
 
 
 def test_names_in_fragments_and_names_said_again_are_one_name() -> None:
@@ -500,6 +519,6 @@ def test_a_whole_answer_that_is_a_call_in_text_is_one_on_wires_with_calls_of_the
     ],
 )
 def test_a_list_of_calls_as_python_writes_them_is_read(said: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
-    events = read(delta(content=said[:10]), delta(content=said[10:]))
+    events = read(*(delta(content=char) for char in said))
     assert calls_in(events) == calls
     assert text_in(events) == ("" if calls else said)

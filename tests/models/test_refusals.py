@@ -58,6 +58,7 @@ HEADS: list[tuple[int, object, ModelErrorKind]] = [
     (500, error("Incorrect API key provided", code="invalid_api_key"), Kind.AUTH),
     (400, error("Rate limit exceeded", code=429), Kind.RATE_LIMIT),
     (425, "", Kind.OVERLOADED),
+    (409, error("Another request holds the lock"), Kind.OVERLOADED),
     (422, {"detail": [{"loc": ["body"], "msg": "extra"}]}, Kind.BAD_REQUEST),
 ]
 

@@ -53,6 +53,14 @@ def test_a_call_at_the_end_is_read_in_each_format(written: str, size: int) -> No
     assert (text_in(events).strip(), calls_in(events)) == ("I look.", [("f", {"a": "b"})])
 
 
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("token", ["<|im_end|>", "<|eot_id|>\n", "<｜end▁of▁sentence｜>"])
+def test_a_token_that_ends_an_answer_is_no_text_and_is_one_elsewhere(token: str, size: int) -> None:
+    assert text_in(read(f"Done.{token}", size=size)) == "Done."
+    for said in (f"It ends by {token} always.", f"It ends by `{token}`"):
+        assert text_in(read(said, size=size)) == said
+
+
 @pytest.mark.parametrize("written", SAMPLES)
 @pytest.mark.parametrize(
     "around",

@@ -11,6 +11,8 @@ from typing import Any, cast
 
 import msgspec
 
+from dogu.models.reading import whole
+
 UNNAMED = "unnamed_function"
 NO_NAME = "The call has no function name: call one of the declared functions by its name."
 
@@ -40,7 +42,7 @@ def read_arguments(raw: bytes | str, *, is_whole: bool = True) -> tuple[dict[str
 
     Missing ones (empty, `null`) are none; a JSON string may hold the object. Slips that leave no doubt about what was
     meant are put right: raw line breaks in a string, a bracket too many or too few at the end, a comma before it, a
-    fence around it, an object as Python writes it. Where the answer was cut
+    fence around it, half of a character, an object as Python writes it. Where the answer was cut
     (not `is_whole`), a missing bracket is missing text: nothing is added then.
     """
     try:
@@ -85,6 +87,7 @@ def _mended(text: str, *, is_whole: bool) -> object | None:
             if value == {} and rest.startswith("{"):  # some servers begin with an empty object
                 value, end = lenient.raw_decode(rest)
                 rest = rest[end:].strip()
+            value = whole(value)
         except (json.JSONDecodeError, RecursionError):
             continue
         if not rest.strip("}] \r\n\t") or rest == candidate[:end]:

@@ -30,8 +30,8 @@ from dogu.models.schemas import PLAIN
 from dogu.models.tagged_text import TaggedText
 from dogu.models.translation import Tools, dicts, extras
 
-_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking")
-_GIVEN_BACK = ("reasoning_details", "thinking_blocks", "extra_content")
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
+_GIVEN_BACK = ("reasoning_details", "thinking_blocks", "extra_content", "reasoning_opaque")
 _CALL_FIELDS = frozenset(("index", "id", "type", "function"))
 _LONGEST_ID = 40
 _CALLS_FOLLOW = frozenset(("tool_calls", "tool_use", "function_call"))
@@ -254,6 +254,8 @@ class OpenAIAnswer:
             deltas.append(TextDelta(refusal))
         legacy = [{"index": 0, "function": call} for call in dicts(message.get("function_call"))]
         for call in dicts(message.get("tool_calls")) or legacy:  # llama.cpp's Python server says each call both ways
+            if not call:
+                continue
             self._habits.calls_natively = self._habits.calls_natively or bool(_name_in(call))
             self._growing(call).add(call)
             self._arguments.watch(_arguments_in(call))

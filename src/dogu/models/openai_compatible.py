@@ -29,7 +29,10 @@ from dogu.models.transport_errors import HttpRefusal, Timeouts, origin_of
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _MISSED = ("must be", "missing", "required")
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "extra_content")
+_THOUGHTS = (
+    *("reasoning_content", "reasoning", "thinking", "reasoning_text"),
+    *("reasoning_details", "thinking_blocks", "extra_content", "reasoning_opaque"),
+)
 _FILES = ("file", "file_data")
 
 

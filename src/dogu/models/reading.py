@@ -98,8 +98,8 @@ class Mending:
             last = halves.pop()
             self._half = payload[last : last + 6]
             payload = payload[:last] + payload[last + 6 :]
-        whole = loosely(payload) if halves else None
-        return payload if whole is None else msgspec.json.encode(whole)
+        value = loosely(payload) if halves else None
+        return payload if value is None else msgspec.json.encode(value)
 
 
 def _is_utf8(payload: bytes) -> bool:
@@ -175,7 +175,7 @@ def loosely(raw: bytes) -> object:
     except (ValueError, RecursionError):
         return None
     try:
-        return _whole(value)
+        return whole(value)
     except RecursionError:
         return None
 
@@ -184,13 +184,14 @@ def _no_number(_name: str) -> None:
     return None
 
 
-def _whole(value: object) -> object:
+def whole(value: object) -> object:
+    """Replace the halves of characters that stand alone in a JSON value."""
     if isinstance(value, str):
         return value if value.isascii() else _SURROGATES.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_whole(item) for item in cast("list[object]", value)]
+        return [whole(item) for item in cast("list[object]", value)]
     if isinstance(value, dict):
-        return {cast("str", _whole(key)): _whole(item) for key, item in cast("dict[str, object]", value).items()}
+        return {cast("str", whole(key)): whole(item) for key, item in cast("dict[str, object]", value).items()}
     return value
 
 

@@ -222,7 +222,7 @@ def _kind_of(error: ServerError) -> ModelErrorKind:
         return Kind.RATE_LIMIT
     if status in (501, 505) or _NO_TOOLS.search(said) or "requires more system memory" in said:
         return Kind.BAD_REQUEST
-    if status >= 500 or status == 425 or (not status and words & _OVER_WORDS):
+    if status >= 500 or status in (409, 425) or (not status and words & _OVER_WORDS):
         return Kind.OVERLOADED
     return _input_kind(error)
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import anyio
 import msgspec
 
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind, ModelEvent, Retrying
 
 Attempt: TypeAlias = Callable[[str], AsyncGenerator[ModelEvent, None]]
@@ -78,16 +78,16 @@ async def with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[
 def _final(error: ModelError, tries: int, for_s: float) -> ModelError:
     """Say in the message what waiting would have taken, or how often and how long it was tried."""
     told_s = error.retry_after_s
-    message = error.message
-    if tries > 1:
-        message += " " + (
-            told("Tried {tries} times in {time}.", tries=tries, time=_spoken(for_s))
-            if for_s >= 60
-            else told("Tried {tries} times.", tries=tries)
-        )
+    more: list[str] = []
+    if tries > 1 and for_s >= 60:
+        more.append(told("Tried {tries} times in {time}.", tries=tries, time=_spoken(for_s)))
+    elif tries > 1:
+        more.append(told("Tried {tries} times.", tries=tries))
     if told_s is not None and error.is_retryable:
-        message += " " + told("The server asks to wait {time}.", time=_spoken(told_s))
-    message += f" {error.advice}" if error.advice else ""
+        more.append(told("The server asks to wait {time}.", time=_spoken(told_s)))
+    more += [error.advice] if error.advice else []
+    is_open = more and error.message[-1:].isalnum()  # a server's words
+    message = joined(" ", [error.message + "." if is_open else error.message, *more])
     is_long = error.kind is ModelErrorKind.RATE_LIMIT and told_s is not None and told_s >= _LONG_S
     kind = ModelErrorKind.QUOTA if is_long else error.kind
     final = ModelError(kind, message, most_tries=error.most_tries, retry_after_s=told_s)

@@ -20,18 +20,21 @@ _THOUGHTS = {
     "◁think▷": "◁/think▷",  # Kimi
     "<|START_THINKING|>": "<|END_THINKING|>",  # Cohere
     "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<longcat_think>": "</longcat_think>",
 }
 _CLOSERS = frozenset(_THOUGHTS.values())
 _HEADERS = ("<|start|>", "<|channel|>")  # gpt-oss: who speaks, on which channel, up to `<|message|>`
 _MESSAGE, _ENDED = "<|message|>", ("<|end|>", "<|return|>")
 _LONGEST_HEADER = 200
-_TOKENS = (*_THOUGHTS, *_CLOSERS, *OPENINGS, *_HEADERS, *_ENDED)
+_LAST = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<end_of_turn>", "<｜end▁of▁sentence｜>")
+_TOKENS = (*_THOUGHTS, *_CLOSERS, *OPENINGS, *_HEADERS, *_ENDED, *_LAST)
 _TOKEN = re.compile("|".join(map(re.escape, sorted(_TOKENS, key=len, reverse=True))))
 _LONGEST = max(map(len, _TOKENS))
 _MAY_BEGIN = re.compile(r"[<\[◁]")  # as all of them do
 _GOES_ON = frozenset(" .,;:!?)")
 _QUOTES = frozenset("\"'`“‘«(")
-_BARE = re.compile(r'\s*(?:\{\s*(?:"(?:n|na|nam|name)?"?|"name"\s*:.*)?|\[\s*[a-z_][\w.]*\(.*)?\Z', re.DOTALL)
+_BARE = re.compile(r'\s*(?:\{\s*"name"\s*:|\[\s*[a-z_][\w.]*\()')
+_MAY_BE_BARE = re.compile(r'\s*(?:\{\s*(?:"(?:n|na|nam|name)?"?\s*)?|\[\s*(?:[a-z_][\w.]*)?)?\Z')
 _LONGEST_BEGIN = 120
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -145,7 +148,7 @@ class TaggedText:
             self._held = self._held.lstrip("\n")
             self._strips = not self._held
         if self._holds_call or self._may_be_bare(is_last):
-            self._holds_call = not is_last
+            self._holds_call = not is_last and (self._holds_call or _BARE.match(self._held) is not None)
             return "", self._sorted(is_called) if is_last else ""
         match = _TOKEN.search(self._held)
         if match is None:
@@ -171,6 +174,9 @@ class TaggedText:
                 return self._end_unbegun(tag, is_last)
             if tag in _HEADERS or (tag in _ENDED and self._speaks_channels):
                 return self._at_header(tag, is_last)
+            if tag in _LAST and not self._held[len(tag) :].strip():
+                self._held = "" if is_last else self._held
+                return "", ""
             if self._takes_calls and tag in OPENINGS:
                 self._holds_call = True
                 return "", ""
@@ -223,7 +229,7 @@ class TaggedText:
             return False
         if is_last:
             return bare_call(self._held, self._tools) is not None
-        return bool(self._held.strip()) and _BARE.match(self._held) is not None
+        return bool(self._held.strip()) and any(each.match(self._held) for each in (_BARE, _MAY_BE_BARE))
 
     def _sorted(self, is_called: bool) -> str:
         """Return the text of what is held to the end, and note its calls."""

@@ -15,6 +15,7 @@ import msgspec
 
 from dogu.models.call_arguments import read_arguments, without_fence
 from dogu.models.events import FunctionCallEvent
+from dogu.models.reading import whole
 from dogu.models.translation import Tools
 
 Written: TypeAlias = tuple[str, str]
@@ -37,6 +38,11 @@ _FORMATS = (
         '<tool_call>{"name": "f", "arguments": {"a": "b"}}</tool_call>',
         "<tool_call>\n<function=f>\n<parameter=a>\nb\n</parameter>\n</function>\n</tool_call>",
         "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>b</arg_value>\n</tool_call>",
+    ),
+    _format(  # LongCat
+        "<longcat_tool_call>",
+        r"<longcat_tool_call>(?P<body>.*?)(?:</longcat_tool_call>|\Z|(?=<longcat_tool_call>))",
+        '<longcat_tool_call>{"name": "f", "arguments": {"a": "b"}}</longcat_tool_call>',
     ),
     _format(  # Qwen3-Coder without its wrapper, Seed, Llama 3.2
         "<function=",
@@ -110,7 +116,7 @@ _ENDS_WITH = "|".join(
     (
         r"\s+",
         *map(re.escape, _WRAPPERS),
-        rf"</(?:{_DSML}(?:function_calls|tool_calls)|minimax:tool_call|seed:tool_call|tool_calls?|function|think)>",
+        rf"</(?:{_DSML}(?:function_calls|tool_calls)|minimax:tool_call|seed:tool_call|(?:longcat_)?tool_calls?|function|think)>",
         rf"<{_BAR}(?:tool▁calls?▁end|tool_calls_section_end|tool_call_end|call|eom_id|eot_id|im_end|end"
         rf"|return|end▁of▁sentence){_BAR}>",
         "</s>",
@@ -118,7 +124,7 @@ _ENDS_WITH = "|".join(
     )
 )
 _CLOSER = re.compile(
-    rf"</(?:{_DSML}(?:function_calls|tool_calls|invoke)|minimax:tool_call|seed:tool_call|tool_calls?|function)>"
+    rf"</(?:{_DSML}(?:function_calls|tool_calls|invoke)|minimax:tool_call|seed:tool_call|(?:longcat_)?tool_calls?|function)>"
     rf"|<{_BAR}(?:tool▁calls?▁end|tool_calls_section_end|tool_call_end|call){_BAR}>"
 )
 _BETWEEN = re.compile(f"(?:{_ENDS_WITH})*", re.DOTALL)
@@ -297,9 +303,9 @@ def _json_values(text: str) -> list[object] | None:
     while rest:
         try:
             value, end = decoder.raw_decode(rest)
+            values.append(whole(value))
         except (ValueError, RecursionError):
             return None
-        values.append(value)
         rest = rest[end:].lstrip(" \r\n\t;")
     return values
 

@@ -20,8 +20,10 @@ from dogu.models.transport_errors import (
     Progress,
     Timeouts,
     check_ports,
+    is_of_this_machine,
     mapped,
     origin_of,
+    redirected,
     unsendable,
     web_page,
 )
@@ -138,6 +140,9 @@ class Transport:
             raise unsendable(error, call.url) from error
         if response.is_success:
             return response
+        if response.has_redirect_location:
+            await response.aclose()
+            raise redirected(call.url, response.status_code, response.headers["location"])
         body: list[bytes] = []
         try:
             with anyio.move_on_after(min(_REFUSAL_S, self.timeouts.idle_s)):
@@ -168,13 +173,12 @@ class Transport:
 
     def _opened(self, url: str) -> httpx2.AsyncClient:
         if self._client is None:
-            scheme, host = origin_of(url)
-            is_here = scheme == "http" and host.rpartition(":")[0] in ("localhost", "127.0.0.1", "[::1]")
+            is_http = origin_of(url)[0] == "http"
             # Reading the machine's certificates takes 20-40 ms, which a server on http doesn't need.
             self._client = httpx2.AsyncClient(
-                verify=scheme != "http",
+                verify=not is_http,
                 proxy=self._proxy or None,
-                trust_env=not is_here,  # a proxy can't reach this machine's own servers
+                trust_env=not (is_http and is_of_this_machine(url)),  # a proxy can't reach this machine's own servers
                 timeout=httpx2.Timeout(None, connect=self.timeouts.connect_s),
                 headers={"accept-encoding": "identity", "content-type": "application/json"},
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
@@ -89,6 +89,32 @@ def web_page(url: str) -> ModelError:
         url=origin_of(url)[1],
     )
     return ModelError(ModelErrorKind.BAD_REQUEST, message)
+
+
+def redirected(url: str, status: int, location: str) -> ModelError:
+    """Explain a redirect: neither the key nor the conversation is sent where its user hasn't said."""
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        target = location
+    scheme, where = origin_of(target)
+    message = told(
+        "{url} sends requests elsewhere (HTTP {status}, to {scheme}://{where}), which isn't followed: set the address "
+        "of the server that answers.",
+        url=origin_of(url)[1],
+        status=status,
+        scheme=line_of(scheme),
+        where=line_of(where),
+    )
+    return ModelError(ModelErrorKind.BAD_REQUEST, message)
+
+
+def is_of_this_machine(url: str) -> bool:
+    """Whether a proxy would look for the server in the wrong place."""
+    try:
+        return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
+    except ValueError:
+        return False
 
 
 def origin_of(url: str) -> tuple[str, str]:
