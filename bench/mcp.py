@@ -1,4 +1,8 @@
-"""What MCP servers cost: a call over the SDK's own, ten servers at the first prompt, an answer of 100 MB."""
+"""What MCP costs: a call over the SDK's own, ten servers at the first prompt, an answer of 100 MB, our own start.
+
+The start is set beside `claude mcp serve`, where `DOGU_BENCH_PEERS` names a folder that npm installed
+`@anthropic-ai/claude-code` in.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import os
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +26,7 @@ from dogu.app.options import Options
 _CALLS = 50
 _ROUNDS = 20
 _PROMPTS = 9
+_STARTS = 15
 _HOSTILE = str(Path(__file__).parent.parent / "tests" / "hostile_mcp.py")
 
 
@@ -30,6 +36,8 @@ def main() -> None:
         anyio.run(_calls, folder)
         _prompts(folder)
         anyio.run(_large, folder)
+        if "DOGU_BENCH_PEERS" in os.environ:
+            _start(os.path.join(os.environ["DOGU_BENCH_PEERS"], "node_modules", ".bin", "claude"), folder)
 
 
 def _server(fault: str, folder: str) -> dict[str, object]:
@@ -92,3 +100,44 @@ async def _large(folder: str) -> None:
         took = time.perf_counter() - started
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     row("an answer of 100 MB", f"{took:.1f} s, {peak_mb:.0f} MB at the most", "5 s, 400 MB")
+
+
+def _start(claude: str, folder: str) -> None:
+    """Take the CPU from the start to the list of tools and the end, of each in turn; compare the quietest."""
+    dogu = os.path.join(os.path.dirname(sys.executable), "dogu")
+    pairs = [(_served([dogu, "mcp"], folder), _served([claude, "mcp", "serve"], folder)) for _ in range(_STARTS)]
+    ours, theirs = (min(costs) for costs in zip(*pairs, strict=True))
+    reached = f"{ours / theirs:.2f} x CPU ({ours * 1000:.0f} / {theirs * 1000:.0f} ms)"
+    row("dogu mcp to its list of tools / claude mcp serve", reached, "1 x")
+
+
+def _served(command: list[str], home: str) -> float:
+    """Return the seconds of CPU that a server took for a handshake and its list of tools."""
+    client: dict[str, object] = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    }
+    requests: list[tuple[str, int | None, dict[str, object]]] = [
+        ("initialize", 1, client),
+        ("notifications/initialized", None, {}),
+        ("tools/list", 2, {}),
+    ]
+    environment = {**os.environ, "HOME": home}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment, cwd=home
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for method, number, params in requests:
+            request = {"jsonrpc": "2.0", "method": method, "params": params}
+            process.stdin.write(json.dumps(request if number is None else {**request, "id": number}).encode() + b"\n")
+            process.stdin.flush()
+            if number is not None:
+                assert b'"result"' in process.stdout.readline()
+        process.stdin.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

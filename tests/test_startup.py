@@ -162,3 +162,16 @@ from mcp.client import ClientSession
 assert (mcp.ClientSession, mcp.server.lowlevel.Server) == (ClientSession, mcp.server.Server)
 assert "defer_build" not in pydantic.BaseModel.model_config""")
     assert "mcp.client.session" in whole
+
+
+def test_the_door_of_mcp_loads_no_http_for_standard_streams(tmp_path: Path) -> None:
+    end = f"""
+from dogu.cli import main
+main(["mcp", "--root", {str(tmp_path)!r}])
+"""
+    loaded = loaded_by(end)
+    assert "mcp.server.lowlevel.server" in loaded
+    assert {name for name in loaded if name.startswith(("starlette", "sse_starlette", "uvicorn", "httpx"))} == set()
+    assert "starlette.applications" in loaded_by(
+        f"{end}\nimport mcp.server.streamable_http_manager, starlette.applications"
+    )

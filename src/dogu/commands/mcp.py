@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
     from dogu.runtime.runtime import Runtime
 
+_FOR_HTTP_ONLY = (
+    "mcp.server.auth",
+    "mcp.server.streamable_http",
+    "mcp.server.streamable_http_manager",
+    "mcp.server.transport_security",
+    "sse_starlette",
+    "starlette",
+)
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's own arguments."""
@@ -33,7 +42,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the user."""
     try:  # the SDK takes half a second, which is paid before the first message
-        with lean_import("mcp", "mcp.client", "mcp.server"):
+        without = () if space.http is not None else _FOR_HTTP_ONLY
+        with lean_import("mcp", "mcp.client", "mcp.server", without=without):
             from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
             from dogu.serve.mcp.door import serve_mcp
     except ModuleNotFoundError as error:
