@@ -27,9 +27,9 @@ class _Package(ModuleType):
 def lean_import(*packages: str, without: Sequence[str] = ()) -> Generator[None]:
     """Import what follows without the bodies of these packages, and have pydantic's models built when they are used.
 
-    Modules in `without` aren't imported at all, nor what is in them: names that are taken from them are empty classes,
-    which do for annotations. Whoever imports one afterwards gets the real one. Raises `ModuleNotFoundError` where a
-    package isn't installed.
+    Modules in `without` aren't imported at all, nor what is in them: names that are taken from them are classes that
+    do for annotations, and make nothing. Whoever imports one afterwards gets the real one. Raises
+    `ModuleNotFoundError` where a package isn't installed.
     """
     for name in packages:
         _put_off(name)
@@ -53,7 +53,12 @@ class _StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {})
+        return type(name, (), {"__new__": _refuse})
+
+
+def _refuse(cls: type, *_given: object, **_more: object) -> Any:
+    message = f"{cls.__name__} was taken for one that isn't used, and wasn't imported"
+    raise AssertionError(message)
 
 
 class _Absent(MetaPathFinder, Loader):

@@ -1,53 +1,30 @@
-"""A dogu runtime as the client of one conformance scenario: `client.py URL`, told by the suite's variables which.
+"""The shipped program as the client of one conformance scenario: `client.py URL`, told by the suite's variables which.
 
-It logs in as `dogu mcp-servers login` does, opens a runtime as the program does, and calls tools through its executor.
-The suite judges what comes over the wire; a call that fails is no failure of this program.
+It writes the settings that a user would, logs in by `dogu mcp-servers login` and calls each tool by `dogu call`, at a
+terminal of its own, where it says yes to what is asked. The suite judges what comes over the wire; a call that fails is
+no failure of this program.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
-
-import dogu
-from dogu.contract import ToolError
-from dogu.runtime.discovery.mcp.entries import ServerEntry, read_entries
-from dogu.runtime.discovery.mcp.host import Host, Sampled, SamplingRequest
-from dogu.runtime.discovery.mcp.login import log_in
-from dogu.runtime.discovery.mcp.servers import mcp_tools
-from dogu.runtime.questions import Elicitation, Given
-from dogu.runtime.runtime import Runtime
+import pexpect
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
 _BY_TYPE: dict[Any, Any] = {"string": "x", "integer": 0, "number": 0, "boolean": False, "object": {}, "array": []}
 _DOCUMENT = "https://conformance-test.local/client-metadata.json"  # the suite's own; it is never fetched
-
-
-async def _open_address(address: str) -> bool:
-    """Be the user's browser: go where the authorization server sends it."""
-    async with httpx2.AsyncClient(follow_redirects=True) as browser:
-        try:
-            return (await browser.get(address)).is_success
-        except httpx2.HTTPError:
-            return False
-
-
-async def _answer(elicitation: Elicitation) -> Given:
-    """Say yes to everything, and leave every field as the server filled it in."""
-    if elicitation.url:
-        await _open_address(elicitation.url)
-    return Given()
-
-
-async def _sample(_request: SamplingRequest) -> Sampled:
-    return Sampled("An answer.", "a-model")
+_BROWSER = "import sys, httpx2; httpx2.get(sys.argv[1], follow_redirects=True, timeout=60)"
+_DOGU = [sys.executable, "-m", "dogu"]
 
 
 def _own_login(address: str, home: str) -> dict[str, Any]:
@@ -75,7 +52,7 @@ def _own_login(address: str, home: str) -> dict[str, Any]:
     }
 
 
-def _entry(address: str, home: str) -> ServerEntry:
+def _row(address: str, home: str) -> dict[str, Any]:
     row: dict[str, Any] = {"httpUrl": address, "timeout": 90_000}
     version = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "")
     if SCENARIO == "json-schema-ref-no-deref" or version < "2026":
@@ -85,24 +62,16 @@ def _entry(address: str, home: str) -> ServerEntry:
         row["oauth"] = {name: value for name, value in {**keys, **_own_login(address, home)}.items() if value}
         if not CONTEXT.get("client_id"):
             row["oauth"]["clientMetadataUrl"] = _DOCUMENT
-    entries, problems = read_entries({"peer": row})
-    assert not problems, problems
-    return entries[0]
+    return row
 
 
-async def _call_tools(runtime: Runtime) -> None:
-    """Call every tool there is, as the scenario wants."""
-    wanted = CONTEXT.get("toolCalls")
-    if wanted:
-        for call in wanted:
-            await runtime.call(f"peer__{call['name']}", call.get("arguments") or {})
-        return
-    if "peer__json_schema_echo" in runtime.registry:
-        schema = runtime.registry.get("peer__json_schema_2020_12_tool").parameter_schema
-        await runtime.call("peer__json_schema_echo", {"schema": schema})
-        return
-    for tool in [tool for tool in runtime.registry if tool.name.startswith("peer__")]:
-        await runtime.call(tool.name, _arguments(tool.parameter_schema))
+def _calls(schemas: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Every tool there is, or what the scenario wants called."""
+    if wanted := CONTEXT.get("toolCalls"):
+        return [(f"peer__{call['name']}", call.get("arguments") or {}) for call in wanted]
+    if "peer__json_schema_echo" in schemas:
+        return [("peer__json_schema_echo", {"schema": schemas["peer__json_schema_2020_12_tool"]})]
+    return [(name, _arguments(schema)) for name, schema in schemas.items()]
 
 
 def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
@@ -111,23 +80,38 @@ def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: _BY_TYPE.get(schema["properties"].get(name, {}).get("type")) for name in schema.get("required", [])}
 
 
-async def main(address: str) -> None:
+def _call(name: str, arguments: dict[str, Any]) -> None:
+    """Call a tool at a terminal. Take the first choice of whatever is asked, and open the address that is shown."""
+    words = [*_DOGU, "call", "--approval-mode", "yolo", name, json.dumps(arguments)]
+    child: pexpect.spawn[str] = pexpect.spawn(words[0], words[1:], encoding="utf-8", timeout=90, dimensions=(50, 2000))
+    child.logfile_read = sys.stderr
+    answers = {0: "1\r", 1: "\r"}
+    while (which := child.expect(["whole answer: $", r"\]: $", pexpect.EOF])) in answers:
+        addresses = re.findall(r"^  (http\S+)", child.before or "", re.MULTILINE)
+        child.send(answers[which])
+        for address in addresses:
+            httpx2.get(address, follow_redirects=True, timeout=60)
+    child.close()
+
+
+def main(address: str) -> None:
     """Play the scenario."""
     with tempfile.TemporaryDirectory() as home:
-        entry = _entry(address, home)
-        options = dogu.Options(root=home, home=home, approval_mode="yolo")
-        async with dogu.open_runtime(options, elicit=_answer) as runtime:
-            host = Host(runtime.roots, dict, runtime.executor.approval.elicit, _sample, options.state_folder)
-            if SCENARIO.startswith("auth/"):
-                try:
-                    await log_in(entry, host, _open_address, print)
-                except ToolError as error:
-                    print(error.message, file=sys.stderr)
-                    return
-            async with mcp_tools([entry], runtime, host, wait_s=90):
-                await _call_tools(runtime)
-            print(runtime.notes, file=sys.stderr)
+        settings = Path(home, ".dogu", "settings.json")
+        settings.parent.mkdir()
+        settings.write_text(json.dumps({"mcpServers": {"peer": _row(address, home)}}))
+        browser = Path(home, "browser")
+        browser.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{_BROWSER}' \"$1\"\n")
+        browser.chmod(0o755)
+        os.environ.update(HOME=home, BROWSER=f"{browser} %s")
+        os.chdir(home)
+        if SCENARIO.startswith("auth/"):
+            subprocess.run([*_DOGU, "mcp-servers", "login", "peer"], timeout=100, check=False)
+        found = subprocess.run([*_DOGU, "tools", "--declarations"], stdout=subprocess.PIPE, timeout=100, check=True)
+        schemas = {each["name"]: each["parameters"] for each in json.loads(found.stdout)}
+        for name, arguments in _calls({name: schemas[name] for name in schemas if name.startswith("peer__")}):
+            _call(name, arguments)
 
 
 if __name__ == "__main__":
-    anyio.run(main, sys.argv[1])
+    main(sys.argv[1])

@@ -1,6 +1,6 @@
 """The conformance suite against dogu as a client: every scenario that counts for a revision passes.
 
-It runs `client.py` beside this file, which opens a dogu runtime, once a scenario. Source:
+It runs `client.py` beside this file once a scenario, which has the shipped program log in and call the tools. Source:
 https://github.com/modelcontextprotocol/conformance; skipped where npm can't give it. `make conformance` runs it.
 """
 

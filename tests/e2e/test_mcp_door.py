@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -26,6 +27,22 @@ from e2e.program import PROGRAM, Program
 pytestmark = pytest.mark.anyio
 
 ERAS = ["legacy", "2026-07-28"]
+ASKING_SERVER = """
+from pydantic import BaseModel
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("asking")
+
+class Who(BaseModel):
+    name: str
+
+@server.tool()
+async def greet(ctx: Context) -> str:
+    answer = await ctx.elicit("Whom?", Who)
+    return f"Hello {answer.data.name}!" if answer.action == "accept" else f"Hello? {answer.action}"
+
+server.run()
+"""
 SLEEP = {"command": "echo $$ > pid; exec sleep 1000"}
 
 
@@ -486,3 +503,14 @@ async def test_a_client_of_today_is_asked_for_its_roots_only_where_they_matter(w
             assert asked == []
             await client.call_tool("list_directory", {"path": "."})
             assert len(asked) == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_what_a_server_of_the_users_asks_is_asked_of_the_client_whose_call_runs(program: Program, mode: str):
+    (program.root / "server.py").write_text(ASKING_SERVER)
+    own = {"command": sys.executable, "args": [str(program.root / "server.py")], "trust": True}
+    program.settle(json.dumps({"mcpServers": {"own": own}}))
+    user = User(name="Ada")
+    async with connected_process(program, mode=mode, user=user) as client:
+        assert text_of(await client.call_tool("own__greet", {})) == "Hello Ada!"
+    assert "Whom?" in user.asked[0].message

@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
     from dogu.runtime.runtime import Runtime
 
-_FOR_HTTP_ONLY = (
-    "mcp.server.auth",
-    "mcp.server.streamable_http",
-    "mcp.server.streamable_http_manager",
-    "mcp.server.transport_security",
-    "sse_starlette",
-    "starlette",
-)
+_FOR_HTTP_ONLY = ("mcp.server.streamable_http", "mcp.server.streamable_http_manager", "sse_starlette", "starlette")
 
 
 def add_arguments(parser: ArgumentParser) -> None:

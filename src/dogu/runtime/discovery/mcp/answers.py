@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import contextmanager
+from contextvars import Context, copy_context
 from pathlib import Path
-from typing import Any, cast
+from types import coroutine
+from typing import Any, TypeVar, cast
 
 import anyio
 import mcp_types
@@ -86,21 +88,21 @@ class Answering:
         self.host = host
         self._alias = alias
         self._tell = tell
-        self._clocks: list[Clock] = []
+        self._clocks: dict[Clock, Context] = {}
         self._elicitations = 0
         self._was_stopped = False
 
     @contextmanager
     def during(self, clock: Clock) -> Generator[None]:
-        """Let the server ask while the request of that clock is under way."""
+        """Let the server ask while the request of that clock is under way, on behalf of whoever made it."""
         if not self._clocks:
             self._elicitations = 0
             self._was_stopped = False
-        self._clocks.append(clock)
+        self._clocks[clock] = copy_context()
         try:
             yield
         finally:
-            self._clocks.remove(clock)
+            del self._clocks[clock]
 
     async def roots(self, context: ClientRequestContext) -> mcp_types.ListRootsResult:
         """The workspace's folders."""
@@ -203,8 +205,8 @@ class Answering:
         clocks = [*self._clocks]
         for clock in clocks:
             clock.pause()
-        try:
-            answer = await self.host.elicit(elicitation)
+        try:  # a question comes in the connection's own task, which doesn't know whose call it is about
+            answer = await _within(self._clocks[clocks[-1]], self._elicited(elicitation))
         finally:
             for clock in clocks:
                 clock.go_on()
@@ -213,6 +215,32 @@ class Answering:
             return Declined()
         self._was_stopped = isinstance(answer, Declined) and answer.stop
         return answer
+
+    async def _elicited(self, elicitation: Elicitation) -> Given | Declined | None:
+        return await self.host.elicit(elicitation)
+
+
+_T = TypeVar("_T")
+
+
+@coroutine
+def _within(context: Context, awaited: Coroutine[Any, Any, _T]) -> Generator[Any, Any, _T]:
+    """Await something with the context variables of another task."""
+    return (yield from _Steps(context.copy(), awaited))
+
+
+class _Steps(Generator[Any, Any, Any]):
+    """The steps of a coroutine, each taken within the context."""
+
+    def __init__(self, context: Context, awaited: Coroutine[Any, Any, Any]) -> None:
+        self._context = context
+        self._awaited = awaited
+
+    def send(self, value: Any, /) -> Any:
+        return self._context.run(self._awaited.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._context.run(self._awaited.throw, *error)
 
 
 def _declined(answer: Given | Declined) -> mcp_types.ElicitResult:
