@@ -210,8 +210,10 @@ def _login_of(entry: ServerEntry, store: TokenStore, show: ShowAddress, *, may_b
         return provider_of(entry, store, show, may_begin=may_begin)
     from dogu.runtime.discovery.mcp.machine_login import Possession, machine_login
 
-    login = machine_login(entry) if oauth.grant else provider_of(entry, store, show, may_begin=may_begin)
-    return Possession(login) if login is not None and oauth.proves_possession else login
+    if oauth.grant:
+        return Possession(machine_login(entry), {}) if oauth.proves_possession else machine_login(entry)
+    login = provider_of(entry, store, show, may_begin=may_begin)
+    return Possession(login, login.kept) if login is not None else None
 
 
 async def _speaks_sse(client: httpx2.AsyncClient, address: str) -> bool:

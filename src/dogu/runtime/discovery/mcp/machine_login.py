@@ -1,7 +1,7 @@
 """Logins to MCP servers without a user: by a secret, a key, or what somebody vouches for; and tokens bound to a key.
 
-The grants are the SDK's, as far as it has them. Nothing is kept: a new session logs in anew. Imported where an entry
-says so, for it costs 25 ms. Source: RFC 7523, 8693, 9449; the protocol's extensions SEP-990, 1046, 1932, 1933.
+The grants are the SDK's, as far as it has them. Their tokens aren't kept: a new session logs in anew. Imported where
+an entry says so, for it costs 25 ms. Source: RFC 7523, 8693, 9449; the protocol's extensions SEP-990, 1046, 1932, 1933.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from dogu.language import told
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.oauth import OwnScopes
 
+_BASIC = "client_secret_basic"  # Source: RFC 6749, 2.3.1: the one way that every server takes a secret in
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
@@ -86,7 +87,9 @@ def machine_login(entry: ServerEntry) -> httpx2.Auth:
     if oauth.grant == "client_credentials":
         return _Key(address, kept, client, signed, scope, issuer)
     if oauth.idp_token_endpoint:
-        return IdentityAssertionOAuthProvider(address, kept, client, oauth.client_secret, issuer, exchanged, scope)
+        return IdentityAssertionOAuthProvider(
+            address, kept, client, oauth.client_secret, issuer, exchanged, scope, _BASIC
+        )
     return _Workload(address, kept, client, assertion, scope, issuer)
 
 
@@ -136,18 +139,21 @@ async def _identity_assertion(entry: ServerEntry, id_token: str, audience: str, 
 
 
 class Possession(httpx2.Auth):
-    """Binds the tokens of another login to a key of this session, and proves with each request that it is here.
+    """Binds the tokens of another login to a key, and proves with each request that it is here.
 
-    Source: RFC 9449. What the SDK sends and reads stays as it is for bearers; a server may ask for a nonce once more.
+    The key stands in `kept` with the tokens that it binds, where a login is kept. What the SDK sends and reads stays
+    as it is for bearers; a server may ask for a nonce once more. Source: RFC 9449.
     """
 
     requires_response_body = True
 
-    def __init__(self, login: httpx2.Auth) -> None:
+    def __init__(self, login: httpx2.Auth, kept: JsonObject) -> None:
         self._login = login
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._kept = kept
+        found = _key_in(kept)
+        self._key = found or ec.generate_private_key(ec.SECP256R1())
         self._nonces: dict[str, str] = {}
-        self._is_bound = False
+        self._is_bound = found is not None
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send what the login sends, each with a proof of its own."""
@@ -208,8 +214,20 @@ class Possession(httpx2.Auth):
         if str(token.get("token_type")).lower() != "dpop":
             return response
         self._is_bound = True
+        self._kept[_KEY] = ECAlgorithm.to_jwk(self._key, as_dict=True)
         plain = {**token, "token_type": "Bearer"}
         return httpx2.Response(response.status_code, json=plain, request=response.request)
+
+
+_KEY = "dpop_key"
+
+
+def _key_in(kept: JsonObject) -> ec.EllipticCurvePrivateKey | None:
+    try:
+        key = ECAlgorithm.from_jwk(kept[_KEY])
+    except (KeyError, TypeError, jwt.InvalidKeyError):
+        return None
+    return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
 
 
 def _origin(request: httpx2.Request) -> str:

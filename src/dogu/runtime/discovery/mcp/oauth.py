@@ -164,6 +164,11 @@ class _Provider(OwnScopes):
         self._listening: AbstractAsyncContextManager[Callback] | None = None
         self._callback: Callback | None = None
 
+    @property
+    def kept(self) -> JsonObject:
+        """What is kept with the tokens, from when the next ones come."""
+        return self._kept.login
+
     async def _initialize(self) -> None:
         await super()._initialize()
         login, context = self._kept.login, self.context
@@ -222,9 +227,7 @@ class _Provider(OwnScopes):
             self._listening = None
 
 
-def provider_of(
-    entry: ServerEntry, store: TokenStore, show: ShowAddress, *, may_begin: bool
-) -> OAuthClientProvider | None:
+def provider_of(entry: ServerEntry, store: TokenStore, show: ShowAddress, *, may_begin: bool) -> _Provider | None:
     """Return what logs requests in; None without a login that is kept, unless one `may_begin`. Blocks."""
     address = entry.http_url or entry.url
     login = store.load(address)
