@@ -77,8 +77,13 @@ def gate_of(
     judged = Judgement(Decision.ALLOW, "")
     if facts.command is not None and facts.tool == SHELL_TOOL:
         may_edit = mode is ApprovalMode.AUTO_EDIT
-        judged = judge_text(facts, rules.shell_core(), rules.shell_exclude(), text, may_edit=may_edit)
-        is_free = rules.shell_core() is None and not rules.shell_exclude()
+        core, exclude = rules.shell_core(), rules.shell_exclude()
+        is_free = core is None and not exclude
+        if is_free and mode not in (ApprovalMode.PLAN, ApprovalMode.YOLO):
+            core = _commands_allowed(facts, rules) or None
+        judged = judge_text(facts, core, exclude, text, may_edit=may_edit)
+        if is_free and core is not None and judged.gate is not Decision.ALLOW:  # what they allow needs no other look
+            judged = judge_text(facts, None, exclude, text, may_edit=may_edit)
         may_be_unknown = facts.is_contained or (rules.runs_unknown and mode is ApprovalMode.YOLO)
         if may_be_unknown and is_free and judged.gate is Decision.ASK:  # what can't be read can't leave, either
             judged = Judgement(Decision.ALLOW, "", judged.commands)
@@ -137,12 +142,16 @@ def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode, text: ParsedT
 
 
 def _is_allowed(facts: CallFacts, rules: Rules, text: ParsedText | None, *, may_edit: bool) -> bool:
-    own = [rule for rule in rules.allowed if rule.names(facts.tool)]
-    if any(rule.words is None for rule in own):
+    if any(rule.words is None and rule.names(facts.tool) for rule in rules.allowed):
         return True
-    if facts.command is None or not own:
-        return False
-    return judge_text(facts, tuple(own), (), text, may_edit=may_edit).gate is Decision.ALLOW
+    own = _commands_allowed(facts, rules)
+    return bool(own) and judge_text(facts, own, (), text, may_edit=may_edit).gate is Decision.ALLOW
+
+
+def _commands_allowed(facts: CallFacts, rules: Rules) -> tuple[Rule, ...]:
+    """The rules that allow some of a tool's commands; none where the tool has none, or is allowed as a whole."""
+    own = tuple(rule for rule in rules.allowed if rule.names(facts.tool))
+    return () if facts.command is None or any(rule.words is None for rule in own) else own
 
 
 def _are_contained_allowed(rules: Rules) -> bool:
@@ -153,10 +162,10 @@ def parsed(facts: CallFacts) -> ParsedText | None:
     """The call's text for bash, to be parsed once; None for other calls."""
     if facts.command is None or facts.shell != "bash":
         return None
-    if facts.text is not None and facts.text.text == facts.command:
-        return facts.text
     from dogu.policy.parsed_text import ParsedText
 
+    if isinstance(facts.text, ParsedText) and facts.text.text == facts.command:
+        return facts.text
     return ParsedText(facts.command)
 
 
@@ -176,5 +185,12 @@ def judge_text(
         return (judge_for_cmd if facts.shell == "cmd" else judge_for_powershell)(text, core, exclude)
     from dogu.policy.commands.effects import Surroundings
     from dogu.policy.commands.judge import judge_command
+    from dogu.policy.parsed_text import Judged, ParsedText
 
-    return judge_command(read or text, core, exclude, Surroundings(facts.place, may_edit))
+    read = read or ParsedText(text)
+    known = read.judged_by(core, exclude, may_edit=may_edit, place=facts.place)
+    if known is None:
+        around = Surroundings(facts.place, may_edit)
+        known = judge_command(read, core, exclude, around)
+        read.judged.append(Judged(core, exclude, may_edit, facts.place, around.looked.happened, known))
+    return known

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
 from dogu.contract.tool import Kind
 from dogu.workspace.system import DEFAULT_SHELL
-
-if TYPE_CHECKING:
-    from dogu.policy.parsed_text import ParsedText
 
 
 class Decision(StrEnum):
@@ -53,7 +50,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     no mode and no remembered rule may answer for the user. `is_built_in`: the list of built-in tools names it too.
     `shell` reads the command: bash, cmd or powershell. `has_question`: the tool itself asks before it acts.
     `is_contained`: what it does can't leave the sandbox. `args` are the call's arguments, for rules about them. `place`
-    answers for the folder, where it is known. `text` is the command with what was read in it, for who judges it again.
+    answers for the folder, where it is known. `text` is a `ParsedText` of the command, for who judges it again.
     """
 
     tool: str
@@ -67,7 +64,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     is_contained: bool = False
     args: object = None
     place: Place | None = None
-    text: ParsedText | None = None
+    text: object = None
 
 
 class JudgedCommand(msgspec.Struct, frozen=True):

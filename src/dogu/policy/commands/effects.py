@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dogu.policy.verdict import Place
@@ -23,28 +23,42 @@ EFFECTS = {"run": Effect.RUNS, "write": Effect.WRITES, "reach": Effect.REACHES, 
 """How the tables spell them."""
 
 
+class Looked:
+    """Whether anything was asked of a place."""
+
+    happened = False
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """Where a command is run, as far as that is known, and what its approval mode lets it do there.
 
     `may_edit`: files of the workspace may be written, as the tools that edit may. `is_still`: nothing in the text makes
-    another folder of one that was looked at.
+    another folder of one that was looked at. `looked`: the place was asked, so that what comes out is of that place.
     """
 
     place: Place | None = None
     may_edit: bool = False
     is_still: bool = False
+    looked: Looked = field(default_factory=Looked)
 
     def is_free(self, path: str) -> bool:
         """Whether nothing is there that would be overwritten; True where that can't be known."""
+        self.looked.happened = True
         return self.place is None or self.place.is_free(path)
+
+    def is_known_to_be_free(self, path: str) -> bool:
+        """Whether nothing is there; False where that can't be known."""
+        return self.is_free(path) and self.place is not None
 
     def is_same_repository(self, path: str) -> bool:
         """Whether a folder belongs to the repository of the place, so that no other one's settings count there."""
+        self.looked.happened = True
         return self.is_still and self.place is not None and self.place.is_same_repository(path)
 
     def has_module(self, name: str) -> bool:
         """Whether the module is one of the place's own."""
+        self.looked.happened = True
         return self.place is not None and self.place.has_module(name)
 
 

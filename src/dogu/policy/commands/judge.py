@@ -351,7 +351,7 @@ class _Judge:
 
     def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
         found = inner_commands(name, words)
-        self._has_moved = self._has_moved or any(_runs_in_a_folder(words, inner) for inner in found)
+        self._has_moved = self._has_moved or _run_in_a_folder(words, found)
         for inner in found:
             if isinstance(inner, Tool):
                 self._tool(inner.words, command, depth)
@@ -439,11 +439,13 @@ def _runs_own_script(words: Sequence[Word]) -> bool:
     return bool(operands) and not operands[0].text.startswith(("-", "+")) and check_value("script", operands[0]) is None
 
 
-def _runs_in_a_folder(words: Sequence[Word], inner: Inner) -> bool:
-    """Whether one of the words before the command that they run says where to run it: `env -C FOLDER git log`."""
-    run = inner.words if isinstance(inner, Tool) else inner if isinstance(inner, list) else []
-    end = next((at for at, word in enumerate(words) if run and word is run[0]), len(words))
-    return bool(run) and any(_names_a_folder(word.text) for word in words[1:end])
+def _run_in_a_folder(words: Sequence[Word], found: Sequence[Inner]) -> bool:
+    """Whether one of the words before a command that they run says where to run it: `env -C FOLDER git log`."""
+    runs = [each.words if isinstance(each, Tool) else each if isinstance(each, list) else [] for each in found]
+    begins = {id(run[0]) for run in runs if run}
+    known = [at for at, word in enumerate(words) if id(word) in begins]
+    end = (known[-1] if len(known) >= len(begins) else len(words)) if begins else 0
+    return any(_names_a_folder(word.text) for word in words[1:end])
 
 
 def _names_a_folder(option: str) -> bool:

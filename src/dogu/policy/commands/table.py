@@ -72,6 +72,7 @@ class Program:
         self.is_apart = bool(block.get("apart"))
         self.looks_bare = bool(block.get("bare_looks"))
         self.ignores_case = bool(block.get("ignores_case"))
+        self._grammars: dict[str, Grammar] = {}
 
     def text(self, key: str) -> str:
         """What the block says under a key; "" when nothing."""
@@ -134,7 +135,9 @@ class Program:
         text = self._texts.get(name)
         if text is None:
             return None
-        return self._grammar(text if self.is_apart else f"{self.text('options')} {text}", text)
+        if name not in self._grammars:
+            self._grammars[name] = self._grammar(text if self.is_apart else f"{self.text('options')} {text}", text)
+        return self._grammars[name]
 
     def _grammar(self, text: str, own: str | None = None) -> Grammar:
         """`own` is the subcommand's part of the text: what the program's operands are doesn't hold behind it."""

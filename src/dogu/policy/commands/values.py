@@ -97,7 +97,7 @@ def _unpacked(word: Word, around: Surroundings) -> Finding | None:
     if word.value is not None and not writes_to(word):
         if is_a("unpacked", word.value) or is_a("built", f"{word.value}/"):
             return None
-        if word.value.strip("./") and around.place is not None and around.is_free(word.value):
+        if word.value.strip("./") and around.is_known_to_be_free(word.value):
             return None
     return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
 
