@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from dogu.contract import ToolError
 from dogu.fleet.driver import Ended, FleetEvent, run
 from dogu.fleet.export import export
 from dogu.fleet.plan import Plan
@@ -27,6 +29,14 @@ def answer(request: GeminiRequest) -> Turn:
         return Turn(text="done")
     words = "sleep 1; echo hello > hello.txt"
     return Turn(calls=(call("run_shell_command", command=words),))
+
+
+def test_a_cluster_that_does_not_answer_is_told_in_seconds(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        engine = RayEngine(out, Plan(), str(tmp_path), f"127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(ToolError, match=r"There is no Ray cluster at 127\.0\.0\.1"):
+            anyio.run(lambda: run([Task("one", "greet")], out, Plan(), engine=engine))
 
 
 def test_a_node_that_is_lost_costs_an_attempt_and_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ A profile has a name of its own: `--model fast` takes what the settings say of `
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -23,23 +24,36 @@ from dogu.settings.values import ValueProblem
 if TYPE_CHECKING:
     from dogu.models.model import Model
     from dogu.models.options import ModelOptions
+    from dogu.models.transport_errors import HearHeaders
 
 
-def open_model(settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
-    """Make the model. Nothing is connected until it is asked, and what is missing is told then."""
+def open_model(
+    settings: ModelSettings, environ: Mapping[str, str] = os.environ, hear_headers: HearHeaders | None = None
+) -> Model:
+    """Make the model. Nothing is connected until it is asked, and what is missing is told then.
+
+    `hear_headers` is told the headers of each answer.
+    """
     provider = provider_of(settings, environ)
     return provider.open(
         Choice(
             name=settings.name or provider.default_model,
             base_url=provider.address(settings.base_url, environ),
             key=key_of(provider, settings, environ),
-            options=_options_of(settings),
+            options=_options_of(settings, hear_headers),
             environ=environ,
         )
     )
 
 
-def _options_of(settings: ModelSettings) -> ModelOptions:
+def account_of(settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> str:
+    """Name what a provider counts requests by, its address and a key, without telling the key."""
+    provider = provider_of(settings, environ)
+    address, key = provider.address(settings.base_url, environ), provider.key(settings.api_key, environ)
+    return hashlib.sha256(msgspec.json.encode((provider.name, address, key))).hexdigest()[:16]
+
+
+def _options_of(settings: ModelSettings, hear_headers: HearHeaders | None) -> ModelOptions:
     from dogu.models.options import ModelOptions
     from dogu.models.retry import RetryPolicy
     from dogu.models.transport_errors import Timeouts
@@ -55,6 +69,7 @@ def _options_of(settings: ModelSettings) -> ModelOptions:
         body=settings.body,
         proxy=settings.proxy,
         timeouts=Timeouts.of(wait_s) if wait_s else None,
+        hear_headers=hear_headers,
         retry=RetryPolicy(tries=settings.tries, retry_for_s=settings.retry_for_s),
     )
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 
 import anyio
 import msgspec
@@ -15,7 +16,7 @@ from dogu.agent.events import EndReason, PromptGiven, RecordedEvent, TurnEnd
 from dogu.agent.session.record import read_record
 from dogu.app import Opened, Options, Start, agent_of, read_settings
 from dogu.app.conversation import budget_of
-from dogu.app.model_choice import open_model
+from dogu.app.model_choice import account_of, open_model
 from dogu.app.sessions import check_record
 from dogu.contract import ToolError
 from dogu.fleet.aside import WorldError
@@ -163,14 +164,13 @@ class Attempts:
     async def _agent(self, start: Start, bounds: Bounds, found: _Found, world: World) -> None:
         """Have the agent work on it; whatever it comes to, what it did is in the world."""
         model = start.settings.model
-        inner = open_model(model)
-        price_of = budget_of(model, inner.name).price_of
 
         def cost_of(usage: Usage) -> float:
-            price = price_of(inner.name)
+            price = price_of(limited.name)
             return 0.0 if price is None else price.of(usage)
 
-        limited = LimitedModel(inner, self._limits, cost_of)
+        limited = LimitedModel(partial(open_model, model, os.environ), self._limits, account_of(model), cost_of)
+        price_of = budget_of(model, limited.name).price_of
         with anyio.move_on_after(bounds.timeout_s) as scope:
             async with agent_of(start, limited) as opened:
                 await to_thread.run_sync(Begun.of(found.task, world, opened.session.path).keep)

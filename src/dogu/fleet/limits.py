@@ -1,4 +1,4 @@
-"""What all tasks of a fleet share of a provider: requests and tokens a minute, and money. Learnt from what is refused.
+"""What all tasks of a fleet share of a provider: requests and tokens a minute, and money. Learnt from its answers.
 
 The driver has the one `SharedLimits`; tasks see it through `Limits`, wherever they run.
 """
@@ -6,7 +6,7 @@ The driver has the one `SharedLimits`; tasks see it through `Limits`, wherever t
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
@@ -16,19 +16,22 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
 from dogu.models.contents import RawContent
+from dogu.models.delays import used_up_for
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, Retrying, Usage
 from dogu.models.model import Model
+from dogu.models.transport_errors import HearHeaders
 from dogu.models.wrapped import WrappedModel
 
 _MOST_AT_ONCE = 1_000.0
 _SHORTEST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 60.0  # unrefused: what is used up for longer is told by a refusal, which may end the task
 
 
 class Limits(Protocol):
     """What a task asks before each request, and says after it."""
 
-    async def begin(self, tokens: int) -> str:
-        """Wait until a request of about so many tokens may be sent; a text says why none may any more."""
+    async def begin(self, account: str, tokens: int) -> str:
+        """Wait until the account may send a request of about so many tokens; a text says why none may any more."""
         ...
 
     async def end(self, spent: Spent) -> None:
@@ -37,11 +40,16 @@ class Limits(Protocol):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What a request used. `waits_s` is what the server asked to wait, if it was too much for it."""
+    """What a request of an account used. `waits_s` is what the server asked to wait, if it was too much for it.
 
+    `used_up_for_s` is how long nothing is left of one of its limits, as its answer said.
+    """
+
+    account: str = ""
     tokens: int = 0
     cost_usd: float = 0.0
     waits_s: float | None = None
+    used_up_for_s: float = 0.0
     is_over: bool = True
 
 
@@ -69,12 +77,51 @@ class Bucket:
             self._level -= amount
 
 
+class _Account:
+    """What a provider takes by one key: so many a minute, so many at once, nothing until a time."""
+
+    def __init__(self, requests: Bucket, tokens: Bucket) -> None:
+        self.requests = requests
+        self.tokens = tokens
+        self.most_at_once = _MOST_AT_ONCE
+        self.under_way = 0
+        self.paused_until = 0.0
+        self.turn = anyio.Lock()
+
+    def wait_s(self, now: float) -> float:
+        """How long until it takes a request."""
+        return max(self.paused_until - now, self.requests.wait_s(), self.tokens.wait_s())
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one request more may be under way."""
+        return self.under_way < max(1, int(self.most_at_once))
+
+    def took(self, tokens: int) -> None:
+        """Take note that a request was sent."""
+        self.under_way += 1
+        self.requests.take(1)
+        self.tokens.take(tokens)
+
+    def heard(self, spent: Spent, now: float) -> None:
+        """Take note of what a request came to, and of what its answer says of the next."""
+        self.paused_until = max(self.paused_until, now + max(spent.waits_s or 0.0, spent.used_up_for_s))
+        if spent.waits_s is not None:
+            self.most_at_once = max(1.0, min(self.most_at_once, float(self.under_way)) / 2)
+        elif spent.is_over:
+            self.most_at_once = min(_MOST_AT_ONCE, self.most_at_once + 1 / self.most_at_once)
+        if spent.is_over:
+            self.under_way = max(0, self.under_way - 1)
+            self.tokens.take(spent.tokens)
+
+
 class SharedLimits:
     """The limits themselves: first come, first served, so each task has its turn.
 
-    How many requests are under way at once is found out: halved when the server refuses one, a little more with each
-    that it takes. Where there is a bound on money, those under way count as what they are likely to cost, so that many
-    at once don't spend more than one after another would. `keep` is told what has been spent.
+    What a server bears is found out for each account: how many requests are under way at once is halved when it refuses
+    one, a little more with each that it takes; where an answer says that nothing is left of a limit, none is sent until
+    that is renewed. Where there is a bound on money, those under way count as what they are likely to cost, so that
+    many at once don't spend more than one after another would. `keep` is told what has been spent.
     """
 
     def __init__(
@@ -88,14 +135,10 @@ class SharedLimits:
     ) -> None:
         self._keep = keep
         self._likely_usd: float | None = None  # what a request costs: the most that one has
-        self._requests = Bucket(requests_per_minute, now)
-        self._tokens = Bucket(tokens_per_minute, now)
+        self._per_minute = requests_per_minute, tokens_per_minute
+        self._accounts: dict[str, _Account] = {}
         self._max_cost = max_cost
         self._now = now
-        self._most_at_once = _MOST_AT_ONCE
-        self._under_way = 0
-        self._paused_until = 0.0
-        self._turn = anyio.Lock()
         self._changed = anyio.Event()
         self.spent_usd = spent_usd
 
@@ -107,39 +150,39 @@ class SharedLimits:
     @property
     def _is_affordable(self) -> bool:
         """Whether one request more leaves what all under way are likely to cost within the money; one alone always."""
-        if self._max_cost is None or not self._under_way:
+        under_way = sum(account.under_way for account in self._accounts.values())
+        if self._max_cost is None or not under_way:
             return True
         if self._likely_usd is None:
             return False  # the first one tells
-        return self.spent_usd + (self._under_way + 1) * self._likely_usd <= self._max_cost
+        return self.spent_usd + (under_way + 1) * self._likely_usd <= self._max_cost
 
-    async def begin(self, tokens: int) -> str:
+    def _account(self, name: str) -> _Account:
+        if name not in self._accounts:
+            requests, tokens = self._per_minute
+            self._accounts[name] = _Account(Bucket(requests, self._now), Bucket(tokens, self._now))
+        return self._accounts[name]
+
+    async def begin(self, account: str, tokens: int) -> str:
         """Wait for a turn; see `Limits`."""
-        async with self._turn:
+        of = self._account(account)
+        async with of.turn:
             while True:
                 if self.is_spent:
                     return told("the fleet has spent its {limit:.2f} USD", limit=self._max_cost)
                 changed = self._changed
-                wait_s = max(self._paused_until - self._now(), self._requests.wait_s(), self._tokens.wait_s())
-                if wait_s <= 0 and self._under_way < max(1, int(self._most_at_once)) and self._is_affordable:
+                wait_s = of.wait_s(self._now())
+                if wait_s <= 0 and of.has_room and self._is_affordable:
                     break
                 with anyio.move_on_after(max(wait_s, _SHORTEST_PAUSE_S) if wait_s > 0 else None):
                     await changed.wait()
-            self._under_way += 1
-            self._requests.take(1)
-            self._tokens.take(tokens)
+            of.took(tokens)
             return ""
 
     async def end(self, spent: Spent) -> None:
         """Take note of what a request came to; see `Limits`."""
-        if spent.waits_s is not None:
-            self._paused_until = max(self._paused_until, self._now() + spent.waits_s)
-            self._most_at_once = max(1.0, min(self._most_at_once, float(self._under_way)) / 2)
-        elif spent.is_over:
-            self._most_at_once = min(_MOST_AT_ONCE, self._most_at_once + 1 / self._most_at_once)
+        self._account(spent.account).heard(spent, self._now())
         if spent.is_over:
-            self._under_way = max(0, self._under_way - 1)
-            self._tokens.take(spent.tokens)
             self.spent_usd += spent.cost_usd
             self._keep(self.spent_usd)
             if spent.tokens:
@@ -149,12 +192,23 @@ class SharedLimits:
 
 
 class LimitedModel(WrappedModel):
-    """A model that asks the fleet before each request. `cost_of` prices what it used."""
+    """A model that asks the fleet before each request of an account. `cost_of` prices what it used."""
 
-    def __init__(self, inner: Model, limits: Limits, cost_of: Callable[[Usage], float]) -> None:
-        super().__init__(inner)
+    def __init__(
+        self,
+        open_model: Callable[[HearHeaders], Model],
+        limits: Limits,
+        account: str,
+        cost_of: Callable[[Usage], float],
+    ) -> None:
+        super().__init__(open_model(self._hear_headers))
         self._limits = limits
+        self._account = account
         self._cost_of = cost_of
+        self._used_up_for_s = 0.0
+
+    def _hear_headers(self, headers: Mapping[str, str]) -> None:
+        self._used_up_for_s = min(used_up_for(headers), _LONGEST_PAUSE_S)
 
     def stream(
         self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
@@ -166,7 +220,7 @@ class LimitedModel(WrappedModel):
     async def _stream(
         self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
     ) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        refused = await self._limits.begin(0)
+        refused = await self._limits.begin(self._account, 0)
         if refused:
             raise FleetSpentError(refused)
         told_of = _Seen()
@@ -178,7 +232,9 @@ class LimitedModel(WrappedModel):
                 told_of.waits_s = error.retry_after_s or 1.0
             raise
         finally:
-            spent = Spent(told_of.usage.total, self._cost_of(told_of.usage), told_of.waits_s)
+            used_up_for_s, self._used_up_for_s = self._used_up_for_s, 0.0
+            usage = told_of.usage
+            spent = Spent(self._account, usage.total, self._cost_of(usage), told_of.waits_s, used_up_for_s)
             with anyio.CancelScope(shield=True):
                 await self._limits.end(spent)
 
@@ -188,7 +244,7 @@ class LimitedModel(WrappedModel):
                 case Usage():
                     seen.usage = event
                 case Retrying(delay_s=delay_s):
-                    await self._limits.end(Spent(waits_s=delay_s, is_over=False))
+                    await self._limits.end(Spent(self._account, waits_s=delay_s, is_over=False))
                 case _:
                     pass
             yield event

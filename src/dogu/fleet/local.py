@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncGenerator
 
 import anyio
@@ -79,7 +80,7 @@ class _Worker:
         self._limits = limits
         self._rows: dict[str, Row | None] = {}
         self._waiting: dict[str, anyio.Event] = {}
-        self._granted = 0
+        self._granted = Counter[str]()  # requests under way, by account
         self._sending = anyio.Lock()
         self.is_lost = False
 
@@ -119,8 +120,8 @@ class _Worker:
             for waiting in self._waiting.values():
                 waiting.set()
             with anyio.CancelScope(shield=True):
-                for _ in range(self._granted):  # what it had under way came to nothing
-                    await self._limits.end(Spent())
+                for account in self._granted.elements():  # what it had under way came to nothing
+                    await self._limits.end(Spent(account))
 
     async def _messages(self) -> AsyncGenerator[FromWorker]:
         decoder: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
@@ -139,15 +140,15 @@ class _Worker:
             case Wants():
                 group.start_soon(self._grant, message)
             case Used(spent=spent):
-                self._granted -= spent.is_over
+                self._granted[spent.account] -= spent.is_over
                 await self._limits.end(spent)
 
     async def _grant(self, wanted: Wants) -> None:
-        refused = await self._limits.begin(wanted.tokens)
+        refused = await self._limits.begin(wanted.account, wanted.tokens)
         if not refused:
-            self._granted += 1
+            self._granted[wanted.account] += 1
         with contextlib.suppress(_LostError):
-            await self.say(Granted(wanted.number, refused))
+            await self.say(Granted(wanted.number, wanted.account, refused))
 
     def kill(self) -> None:
         """End it at once; what it started ends with it."""

@@ -16,7 +16,7 @@ from dogu.fleet.driver import Begun, Ended, FleetEvent, PutBack, Watch
 from dogu.fleet.rows import Row
 from dogu.fleet.store import Counts
 from dogu.language import said, say
-from dogu.workspace.visible import visible_line
+from dogu.workspace.visible import VisibleStream, make_visible, visible_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -92,7 +92,8 @@ def shown(counts: Counts) -> Generator[Watch]:
 
 @contextmanager
 def _bar(tally: Tally) -> Generator[Watch]:
-    console = Console(stderr=True)
+    stream = sys.stderr
+    console = Console(file=stream.behind if isinstance(stream, VisibleStream) else stream)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, refresh_per_second=4) as progress:
         bar = progress.add_task(tally.line, total=tally.total, completed=tally.done)
@@ -100,7 +101,7 @@ def _bar(tally: Tally) -> Generator[Watch]:
         def watch(event: FleetEvent) -> None:
             tally.take(event)
             if isinstance(event, Ended) and event.row.passed is False:
-                progress.console.print(row_line(event.row), markup=False, highlight=False)
+                progress.console.print(make_visible(row_line(event.row)), markup=False, highlight=False)
             _move(progress, bar, tally)
 
         yield watch

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from functools import partial
 from importlib import import_module
@@ -27,6 +29,7 @@ from dogu.fleet.rows import Row
 from dogu.language import plain, speak, spoken, told
 
 _CPUS = 0.25  # a processor runs several: an agent waits for its model most of the time
+_ANSWERS_WITHIN_S = 20.0
 _LARGEST_FILE_BYTES = 256 * 1024 * 1024
 
 
@@ -58,18 +61,25 @@ class RayEngine(Engine):
         """Run until there is no task to take; cancelled, what runs is ended."""
         ray, plan = self._ray, self._plan
         if not ray.is_initialized():
-            try:
-                join = partial(ray.init, self._address, log_to_driver=False, logging_level="error")
-                await anyio.to_thread.run_sync(join)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                message = told("There is no Ray cluster at {address}: {why}", address=self._address, why=str(error))
-                raise ToolError(ErrorKind.START_FAILED, message) from error
+            await self._join()
         shared = self._limits_actor(limits)
         remote = ray.remote(num_cpus=_CPUS, max_retries=0, scheduling_strategy="SPREAD")(_attempt)
         async with anyio.create_task_group() as group:
             for _ in range(max(1, plan.jobs)):
                 group.start_soon(self._seat, remote, shared, tasks, limits)
         ray.kill(shared)
+
+    async def _join(self) -> None:
+        """Join the cluster. Raises `ToolError` (START_FAILED) where there is none."""
+        join = partial(self._ray.init, self._address, log_to_driver=False, logging_level="error")
+        try:
+            if ":" in self._address:
+                await _check_health(self._address)
+            await anyio.to_thread.run_sync(join)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            why = str(error) or told("nothing answered in {seconds:g} seconds", seconds=_ANSWERS_WITHIN_S)
+            message = told("There is no Ray cluster at {address}: {why}", address=self._address, why=why)
+            raise ToolError(ErrorKind.START_FAILED, message) from error
 
     def _limits_actor(self, limits: SharedLimits) -> Any:
         """Make the actor on this machine: a node that is lost doesn't take what all share with it."""
@@ -104,19 +114,29 @@ class RayEngine(Engine):
             tasks.finish(result.row)
 
 
+async def _check_health(address: str) -> None:
+    """Ask the cluster by a program that can be ended: `ray.init` waits a quarter of an hour for one that is gone."""
+    asking = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    with anyio.fail_after(_ANSWERS_WITHIN_S):
+        done = await anyio.run_process(asking, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        last = done.stdout.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ConnectionError(last)
+
+
 class _LimitsActor:
     """`SharedLimits`, in a process of the cluster's."""
 
     def __init__(self, requests: float | None, tokens: float | None, max_cost: float | None, spent_usd: float) -> None:
         self._limits = SharedLimits(requests, tokens, max_cost, spent_usd)
 
-    async def begin(self, tokens: int) -> str:
+    async def begin(self, account: str, tokens: int) -> str:
         """See `Limits`."""
-        return f"{await self._limits.begin(tokens)}"
+        return f"{await self._limits.begin(account, tokens)}"
 
-    async def end(self, tokens: int, cost_usd: float, waits_s: float | None, is_over: bool) -> None:
+    async def end(self, spent: bytes) -> None:
         """See `Limits`."""
-        await self._limits.end(Spent(tokens, cost_usd, waits_s, is_over))
+        await self._limits.end(msgspec.json.decode(spent, type=Spent))
 
 
 class _ClusterLimits:
@@ -125,13 +145,13 @@ class _ClusterLimits:
     def __init__(self, actor: Any) -> None:
         self._actor = actor
 
-    async def begin(self, tokens: int) -> str:
+    async def begin(self, account: str, tokens: int) -> str:
         """See `Limits`."""
-        return await asyncio.wrap_future(self._actor.begin.remote(tokens).future())
+        return await asyncio.wrap_future(self._actor.begin.remote(account, tokens).future())
 
     async def end(self, spent: Spent) -> None:
         """See `Limits`."""
-        await asyncio.wrap_future(self._actor.end.remote(*msgspec.structs.astuple(spent)).future())
+        await asyncio.wrap_future(self._actor.end.remote(msgspec.json.encode(spent)).future())
 
 
 def _attempt(work: bytes, plan: bytes, home: str, language: str, actor: Any) -> bytes:

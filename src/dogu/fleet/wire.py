@@ -32,6 +32,7 @@ class Granted(msgspec.Struct, frozen=True, tag=True):
     """To a worker: its request of that number may be sent, or why it may not."""
 
     number: int
+    account: str
     refused: str = ""
 
 
@@ -46,6 +47,7 @@ class Wants(msgspec.Struct, frozen=True, tag=True):
     """From a worker: it would like to send a request."""
 
     number: int
+    account: str
     tokens: int
 
 

@@ -26,12 +26,12 @@ class _DriversLimits:
         self._waiting: dict[int, tuple[anyio.Event, list[str]]] = {}
         self._count = 0
 
-    async def begin(self, tokens: int) -> str:
+    async def begin(self, account: str, tokens: int) -> str:
         """Ask the driver; see `Limits`."""
         self._count += 1
         number = self._count
         answered, answer = self._waiting[number] = anyio.Event(), list[str]()
-        self._say(Wants(number, tokens))
+        self._say(Wants(number, account, tokens))
         try:
             await answered.wait()
         finally:
@@ -47,7 +47,7 @@ class _DriversLimits:
         waiting = self._waiting.pop(message.number, None)
         if waiting is None:
             if not message.refused:
-                self._say(Used(Spent()))
+                self._say(Used(Spent(message.account)))
             return
         answered, answer = waiting
         answer.append(message.refused)

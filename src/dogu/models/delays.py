@@ -48,6 +48,11 @@ def delay_told(
     return None
 
 
+def used_up_for(headers: Mapping[str, str]) -> float:
+    """Return the seconds until what an answer's headers call used up is renewed; 0.0 where they don't."""
+    return max((reset_s for reset_s, is_used_up in _resets(headers) if is_used_up), default=0.0)
+
+
 def seconds_in(text: str) -> float | None:
     """Read a number of seconds, a duration (`6m0s`, `PT3S`), a time since 1970 or a date; None for what is none."""
     text = text.strip()
@@ -98,8 +103,14 @@ def _in_sentence(message: str) -> float | None:
 
 def _at_resets(headers: Mapping[str, str]) -> Iterator[float]:
     """Give the time until what is used up is renewed; where nothing says what that is, until the first limit is."""
-    resets: list[float] = []
-    used_up: list[float] = []
+    found = list(_resets(headers))
+    used_up = [reset_s for reset_s, is_used_up in found if is_used_up]
+    if found:
+        yield max(used_up) if used_up else min(reset_s for reset_s, _ in found)
+
+
+def _resets(headers: Mapping[str, str]) -> Iterator[tuple[float, bool]]:
+    """Give for each limit the seconds until it is renewed, and whether nothing is left of it."""
     for name, value in headers.items():
         match = _RESET.fullmatch(name)
         delay_s = seconds_in(value) if match else None
@@ -108,11 +119,7 @@ def _at_resets(headers: Mapping[str, str]) -> Iterator[float]:
         kind = match[2] or match[3]
         before = f"{match[1]}-{match[2]}-remaining" if match[2] else f"{match[1]}-remaining"
         left = headers.get(before if match[2] or not kind else f"{before}-{kind}")
-        (used_up if left == "0" else resets).append(delay_s)
-    if used_up:
-        yield max(used_up)
-    elif resets:
-        yield min(resets)
+        yield delay_s, left == "0"
 
 
 def _in_ms(text: str) -> float | None:

@@ -307,7 +307,7 @@ class Gemini:
     def _transport(self) -> Transport:
         from dogu.models.transport import Transport  # httpx2 comes with it, which no first prompt waits for
 
-        return Transport(self._options.timeouts, self._options.proxy)
+        return Transport(self._options.timeouts, self._options.proxy, self._options.hear_headers)
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"

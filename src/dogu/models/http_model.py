@@ -117,7 +117,8 @@ class HttpModel:
     def _transport(self) -> Transport:
         from dogu.models.transport import Transport  # httpx2 comes with it, which no first prompt waits for
 
-        return Transport(self._options.timeouts or self._wire.timeouts, self._options.proxy)
+        options = self._options
+        return Transport(options.timeouts or self._wire.timeouts, options.proxy, options.hear_headers)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self._wire.url()!r})"

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.models.retry import RetryPolicy
-from dogu.models.transport_errors import Timeouts
+from dogu.models.transport_errors import HearHeaders, Timeouts
 
 EFFORTS = ("none", "low", "medium", "high")
 """How much a model thinks before it answers; without one, as much as it does by itself."""
@@ -19,6 +19,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     `max_output_tokens` bounds one answer. `headers` and `body` join every request as they are, a body's objects with
     ours, and win. Without `streams` each answer comes in one piece. `timeouts` None: as the wire needs them.
+    `hear_headers` is told the headers of each answer.
     """
 
     temperature: float | None = None
@@ -31,6 +32,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str = ""
     streams: bool = True
     timeouts: Timeouts | None = None
+    hear_headers: HearHeaders | None = None
     retry: RetryPolicy = RetryPolicy()
 
 

@@ -15,6 +15,7 @@ import httpx2
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import Body, EventTooLargeError
 from dogu.models.transport_errors import (
+    HearHeaders,
     HttpCall,
     HttpRefusal,
     Progress,
@@ -53,9 +54,12 @@ class Reader(Protocol):
 class Transport:
     """One client and its connections, kept for the session."""
 
-    def __init__(self, timeouts: Timeouts | None = None, proxy: str = "") -> None:
+    def __init__(
+        self, timeouts: Timeouts | None = None, proxy: str = "", hear_headers: HearHeaders | None = None
+    ) -> None:
         self.timeouts = timeouts or Timeouts()
         self._proxy = proxy
+        self._hear_headers: HearHeaders = hear_headers or (lambda _: None)
         self._client: httpx2.AsyncClient | None = None
         self._has_answered = False
 
@@ -139,6 +143,7 @@ class Transport:
         except (httpx2.LocalProtocolError, ImportError, OverflowError, ValueError) as error:
             raise unsendable(error, call.url) from error
         if response.is_success:
+            self._hear_headers(response.headers)
             return response
         if response.has_redirect_location:
             await response.aclose()

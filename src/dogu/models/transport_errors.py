@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -11,6 +12,8 @@ import msgspec
 from dogu.language import told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import EventTooLargeError
+
+HearHeaders: TypeAlias = Callable[[Mapping[str, str]], None]
 
 
 class Timeouts(msgspec.Struct, frozen=True):

@@ -182,6 +182,11 @@ class VisibleStream(io.TextIOBase):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
+    @property
+    def behind(self) -> TextIO:
+        """The stream itself, for what draws."""
+        return self._stream
+
     def write(self, text: str) -> int:
         """Write the text, made harmless."""
         parts = _COLOR.split(text.replace("\r\n", "\n"))
