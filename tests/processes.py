@@ -12,7 +12,8 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+
+import psutil
 
 _DEADLINE_S = 30.0
 _MAY_BE_IGNORED = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGALRM", "SIGUSR1")
@@ -43,10 +44,9 @@ def running_in(folder: str | os.PathLike[str]) -> list[Found]:
     """
     if os.name == "nt":
         return []
-    wanted = os.fsencode(os.path.realpath(folder))
-    own = os.getpid()
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [Found(pid, command) for pid in pids if pid != own and (command := _command_in(wanted, pid)) is not None]
+    wanted, own = os.path.realpath(folder), os.getpid()
+    living = [process for process in psutil.process_iter() if process.pid != own]
+    return [Found(each.pid, command) for each in living if (command := _command_in(wanted, each)) is not None]
 
 
 def end_all_in(folder: str | os.PathLike[str]) -> list[Found]:
@@ -79,23 +79,25 @@ def wait_for(condition: Callable[[], object], deadline_s: float = _DEADLINE_S) -
         time.sleep(0.01)
 
 
-def _command_in(folder: bytes, pid: int) -> str | None:
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it hasn't ended."""
+    try:
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _command_in(folder: str, process: psutil.Process) -> str | None:
     """Return the command line of a process that belongs to a folder; None for any other, and for one that ended."""
     try:
-        place = Path(f"/proc/{pid}")
-        if (place / "stat").read_bytes().rpartition(b")")[2].split()[0] in b"ZX":
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
-        works_in = os.readlink(os.fsencode(place / "cwd"))
-        if not _is_below(works_in, folder) and not _is_below(_home_of((place / "environ").read_bytes()), folder):
+        if not _is_below(process.cwd(), folder) and not _is_below(process.environ().get("HOME", ""), folder):
             return None
-        return (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
-    except OSError:
+        return " ".join(process.cmdline()).strip()
+    except (psutil.Error, OSError):
         return None
 
 
-def _home_of(environ: bytes) -> bytes:
-    return next((row[len(b"HOME=") :] for row in environ.split(b"\0") if row.startswith(b"HOME=")), b"")
-
-
-def _is_below(path: bytes, folder: bytes) -> bool:
-    return path == folder or path.startswith(folder + b"/")
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 import dogu.blocking
@@ -123,4 +124,4 @@ def test_ctrl_c_ends_the_call_that_waits_and_nothing_else(options: dogu.Options)
         assert program.wait(30) == 0
     assert "interrupted" in rest
     assert "alpha" in rest
-    assert not Path(f"/proc/{pid}").exists()
+    assert not psutil.pid_exists(int(pid))

@@ -15,6 +15,7 @@ from typing import Any
 
 import acp
 import anyio
+import psutil
 import pytest
 from acp import schema
 
@@ -374,7 +375,7 @@ def test_at_the_end_everything_is_ended_and_the_record_is_kept(program: Program,
         else:
             process.send_signal(getattr(signal, ending))
         assert process.wait(20) == {"eof": 0, "SIGTERM": 143, "SIGINT": 130}[ending]
-    assert not Path(f"/proc/{pid}").exists()
+    assert not psutil.pid_exists(pid)
     record = program.home / ".dogu" / "sessions" / session / "record.jsonl"
     assert "run it" in record.read_text()
 

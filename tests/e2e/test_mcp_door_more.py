@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import mcp_types
+import psutil
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
@@ -242,15 +243,15 @@ async def test_a_session_that_ends_over_http_takes_its_commands_with_it(program:
 
 
 def listeners(port: int) -> list[str]:
-    """The addresses that something listens at, at this port, as the kernel writes them."""
-    rows = [row for name in ("tcp", "tcp6") for row in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
-    return [words[1] for row in rows if (words := row.split())[1].endswith(f":{port:04X}") and words[3] == "0A"]
+    """The addresses that something listens at, at this port."""
+    found = (each for child in psutil.Process().children() for each in child.net_connections("tcp"))
+    return [str(each.laddr[0]) for each in found if each.status == psutil.CONN_LISTEN and each.laddr[1] == port]
 
 
 async def test_only_this_machine_can_connect_over_http(program: Program):
     with over_http(program) as url:
         port = int(url.split(":")[2].split("/")[0])
-        assert listeners(port) == [f"0100007F:{port:04X}"]
+        assert listeners(port) == ["127.0.0.1"]
 
 
 @pytest.mark.conformance

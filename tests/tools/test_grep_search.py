@@ -1,12 +1,11 @@
 """grep_search, called as a model would call it."""
 
-import os
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from dogu.contract.errors import ErrorKind
@@ -147,14 +146,7 @@ async def test_a_path_that_cannot_be_searched_is_an_error(tmp_path: Path, path: 
 
 
 def children() -> set[int]:
-    with open(f"/proc/self/task/{os.getpid()}/children") as file:
-        named = set(map(int, file.read().split()))
-    for thread in threading.enumerate():
-        task = f"/proc/self/task/{thread.native_id}/children"
-        if os.path.exists(task):
-            with open(task) as file:
-                named |= set(map(int, file.read().split()))
-    return named
+    return {child.pid for child in psutil.Process().children()}
 
 
 async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 
@@ -127,6 +128,9 @@ def undetected(line: str, ran: set[str]) -> set[str]:
     }
 
 
+_INTERNAL_ERROR = 1359
+
+
 def run(line: str, folder: Path, number: int) -> set[str]:
     """Have cmd.exe run a line as dogu would, and return the programs that said their names."""
     assert sys.platform == "win32"
@@ -137,15 +141,16 @@ def run(line: str, folder: Path, number: int) -> set[str]:
     said = folder / f"{number}.said"
     environ = {**os.environ, "PATH": f"{os.environ['DOGU_TEST_PROBES']};{os.environ['PATH']}", "DOGU_PROBE": str(said)}
     command = f'"{cmd_exe()}" {" ".join(SHELL_OPTIONS)} "{line}"'
-    with subprocess.Popen(
-        command,
-        executable=cmd_exe(),
-        cwd=place,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    nothing = subprocess.DEVNULL
+    streams = {"stdin": nothing, "stdout": nothing, "stderr": nothing}
+    start = partial(subprocess.Popen, command, executable=cmd_exe(), cwd=place, env=environ, **streams)
+    try:
+        begun = start()
+    except OSError as error:  # Wine's own, now and then, on a busy machine
+        if error.winerror != _INTERNAL_ERROR:
+            raise
+        begun = start()
+    with begun as process:
         try:
             process.wait(30)
         except subprocess.TimeoutExpired:

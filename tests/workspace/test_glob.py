@@ -4,6 +4,8 @@ import contextlib
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -74,6 +76,15 @@ def test_a_pattern_that_names_a_file_as_it_stands_is_taken_literally(tmp_path: P
     assert found(tmp_path, "[ab].txt") == ["[ab].txt"]
     assert found(tmp_path, "{x,y}") == ["{x,y}"]
     assert found(tmp_path, "app/[id]/*") == ["app/[id]/page.tsx", "app/i/page.tsx"]
+
+
+@pytest.mark.parametrize("pattern", ["café.md", "caf?.md", "CAF[éè].md", "**/caf{é,è}.*", "*é.md"])
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_an_accent_is_the_same_in_either_spelling(tmp_path: Path, pattern: str, form: Literal["NFC", "NFD"]) -> None:
+    name = normalize(form, "café.md")
+    (tmp_path / name).touch()
+    for spelled in ("NFC", "NFD") if "[" not in pattern and "?" not in pattern else ("NFC",):
+        assert found(tmp_path, normalize(spelled, pattern)) == [name]
 
 
 def test_links_to_files_are_listed_and_links_to_folders_neither_listed_nor_followed(tmp_path: Path) -> None:

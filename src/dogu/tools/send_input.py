@@ -107,7 +107,9 @@ class SendInput(Tool[SendInputArgs]):
                 ErrorKind.INVALID_ARGUMENTS, "Nothing to type: give 'text' or 'keys'. background_jobs looks."
             )
         job = await to_thread.run_sync(self._job, args)
-        readers = await to_thread.run_sync(read_by, job.pids)
+        pids = await to_thread.run_sync(lambda: job.pids)
+        is_unknown = job.is_running and not pids
+        readers = ReadBy.SHELL if is_unknown else await to_thread.run_sync(read_by, pids)
         typed = job.typed_line + data.replace("\r", "\n")
         unknown = bool(set(_NO_TEXT.findall(data)) - _KNOWN_TO_SHELLS or _HISTORY.search(typed))
         line = _BROKEN_OFF.sub("\n", typed)

@@ -78,6 +78,11 @@ def true_name(folder: int, name: str) -> str:
         return name
 
 
+def is_same_path(one: str, other: str) -> bool:
+    """Whether two paths of the same place in its folder spell one name, where case or accents may not count."""
+    return one == other or (not IS_LINUX and _folded(one) == _folded(other))
+
+
 def _name_by_handle(folder: int, name: str) -> str:
     opened = fs.open(name, fs.O_PATH | fs.O_NOFOLLOW, dir_fd=folder)
     try:

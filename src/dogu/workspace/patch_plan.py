@@ -29,9 +29,10 @@ from dogu.workspace.edit_match import (
     still_parses,
 )
 from dogu.workspace.files import FileContent, Files
+from dogu.workspace.names import is_same_path
 from dogu.workspace.patch import Addition, Deletion, Hunk, Operation, Update
 from dogu.workspace.roots import Roots
-from dogu.workspace.system import IS_WINDOWS
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS
 from dogu.workspace.text import decode, line_ending_at
 from dogu.workspace.text.change import base_of, change_text, changed_since_read, create_text, read_text
 from dogu.workspace.text.media import HEAD_BYTES, is_binary
@@ -127,7 +128,8 @@ def _refuse_link(roots: Roots, path: str) -> None:
     folder, name = os.path.split(path)
     real = roots.real(path)
     named = f"{roots.real(folder).rstrip('/')}/{name}"
-    if windows_paths.parts_below(named, real) != [] if IS_WINDOWS else real != named:
+    is_itself = windows_paths.parts_below(named, real) == [] if IS_WINDOWS else is_same_path(named, real)
+    if not is_itself:
         message = f"Nothing was written: {path} is a symbolic link to {real}. Name that file, or use run_shell_command."
         raise ToolError(ErrorKind.WRONG_FILE_TYPE, message)
 
@@ -149,6 +151,8 @@ def _update(files: Files, roots: Roots, path: str, hunks: Sequence[Hunk], moved_
         _refuse_link(roots, path)
     if moved_to and files.exists(target):
         message = f"Nothing was written: {target}, where {path} should move, exists already."
+        if not IS_LINUX and roots.real(path) == roots.real(target):
+            message = f"Nothing was written: {target} is {path} itself on this system. Rename it by run_shell_command."
         raise ToolError(ErrorKind.ALREADY_EXISTS, message)
     if not hunks:
         return _move(files, roots, path, target)

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import fs, openat, windows_paths
+from dogu.workspace.names import is_same_path
 from dogu.workspace.openat import OutsideRootsError, Place
 from dogu.workspace.os_errors import explain
-from dogu.workspace.system import IS_WINDOWS, path_of
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS, path_of
 
 _LONGEST_PATH_BYTES = 4_095
 _LONGEST_SHOWN = 300
@@ -231,6 +232,8 @@ class Roots:
                     return root, parts
             elif path == spelled or path.startswith(spelled.rstrip("/") + "/"):
                 return root, openat.parts_of(path[len(spelled) :])
+            elif not IS_LINUX and (parts := _below_respelled(spelled, path)) is not None:
+                return root, parts
         return None
 
     def _outside(self, path: str, error: OutsideRootsError) -> ToolError:
@@ -241,6 +244,17 @@ class Roots:
             f"Path is outside the workspace: {_shown(path)}: {how} out of the root {error.root} to "
             f"{_shown(error.target)}. Use a path inside {roots}.",
         )
+
+
+def _below_respelled(spelled: str, path: str) -> list[str] | None:
+    """Return the parts of a path below a folder that it spells otherwise, where the system doesn't mind."""
+    parts, depth = openat.parts_of(path), len(openat.parts_of(spelled))
+    folder = "/" + "/".join(parts[:depth])
+    try:
+        is_same = is_same_path(folder, spelled) and os.path.samefile(folder, spelled)
+    except OSError:
+        return None
+    return parts[depth:] if is_same else None
 
 
 def _check_spelling(path: str) -> None:

@@ -19,6 +19,7 @@ from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample, ask_nobody
 from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.questions import Confirm
 from dogu.runtime.runtime import Runtime
+from processes import is_alive
 
 SERVER = hostile_mcp.__file__
 
@@ -92,11 +93,7 @@ async def becomes_true(condition: Callable[[], bool]) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return b") Z " in Path(f"/proc/{pid}/stat").read_bytes()
+    return not is_alive(pid)
 
 
 async def gone(pid_file: Path) -> bool:

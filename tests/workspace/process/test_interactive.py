@@ -19,6 +19,9 @@ from dogu.workspace.process.screen import TerminalScreen
         ("cd src && nano a.txt", "nano"),
         ("EDITOR=x /usr/bin/nvim 'a b'", "nvim"),
         ("ls; htop", "htop"),
+        ("watch -n 1 ls", "watch"),
+        ("watch -n1 -g ls", ""),
+        ("watch --chgexit ls", ""),
         ("emacs -nw a", "emacs"),
         ("exec vim -R x", "vim"),
         # these end by themselves, or are no programs

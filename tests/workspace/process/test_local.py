@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses
 from dogu.workspace.system import IS_LINUX
-from processes import running_in
+from processes import is_alive, running_in
 
 pytestmark = [
     pytest.mark.anyio,
@@ -58,13 +59,6 @@ async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     with anyio.fail_after(seconds):
         while not condition():  # noqa: ASYNC110  (another process's doing has no event here)
             await anyio.sleep(0.01)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def pids_in(path: Path) -> list[int]:
@@ -318,7 +312,7 @@ async def test_a_memory_hog_fails_alone(run: Runner) -> None:
 
 
 def own_children() -> set[str]:
-    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+    return {str(child.pid) for child in psutil.Process().children()}
 
 
 @pytest.mark.skipif(not IS_LINUX, reason="a child that ends as it is looked at may count as a job")
@@ -408,8 +402,7 @@ async def test_a_command_that_kills_its_supervisor_ends_too(run: Runner) -> None
 
 
 async def test_a_lost_launcher_is_started_again(run: Runner) -> None:
-    parent = "/proc/$PPID/stat"
-    result = await run(f"read -r _ _ _ launcher _ < {parent}; kill -9 $launcher; echo $launcher")
+    result = await run("launcher=$(ps -o ppid= -p $PPID); kill -9 $launcher; echo $launcher")
     assert result.exit_code == 0
     assert (await run("echo again")).stdout == "again\n"
 

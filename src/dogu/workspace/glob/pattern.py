@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from unicodedata import normalize
 
 import msgspec
 
@@ -34,6 +35,7 @@ class _Segment(msgspec.Struct, frozen=True):
     regex: Callable[[str], object] | None
 
     def matches(self, name: str) -> bool:
+        name = composed(name)
         folded = name if self.exact else name.lower()
         if self.literal is not None:
             return folded == self.literal
@@ -42,7 +44,13 @@ class _Segment(msgspec.Struct, frozen=True):
         return (self.regex is not None and self.regex(name) is not None) or name == self.text
 
 
+def composed(text: str) -> str:
+    """Return a text with each accented letter as one character: names are spelled either way, macOS' mostly not so."""
+    return text if text.isascii() else normalize("NFC", text)
+
+
 def _segment(text: str, exact: bool) -> _Segment:
+    text = composed(text)
     folded = text if exact else text.lower()
     if text == "**":
         return _Segment(text, exact, True, "", None, None)
@@ -86,7 +94,7 @@ class _Stage:
         if self._others:
             return [name for name in names if self._is_match(name)]
         # One look through all names at once spares most folders the single ones.
-        joined = "\0".join(["", *names, ""])
+        joined = composed("\0".join(["", *names, ""]))
         folded_joined = joined if self._exact else joined.lower()
         if not any(needle in folded_joined for needle in self._needles):
             return []
@@ -105,6 +113,7 @@ class _Stage:
         return any(self._pattern.ways[way][at].literal == name for way, at in self._movers)
 
     def _is_match(self, name: str) -> bool:
+        name = composed(name)
         folded = name if self._exact else name.lower()
         return bool(self._suffixes and folded.endswith(self._suffixes)) or any(
             end.matches(name) for end in self._others

@@ -322,7 +322,7 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return not isinstance(self._family, Sweep) or not self._family.members(at_once=False)
+                return not (isinstance(self._family, Sweep) and self._family.lives())
             if pid == 0:
                 return False
             if pid == self._command_pid:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.launcher import tree
 from dogu.workspace.process.waiting import compiled
 from dogu.workspace.system import IS_WINDOWS
 
@@ -28,7 +29,21 @@ _EDITORS = frozenset(
 _EMACS = frozenset(("emacs", "emacs-nox", "emacsclient"))
 _VISUAL = frozenset(
     (
-        *("alpine", "btop", "htop", "irssi", "lazydocker", "lazygit", "lf", "mc", "mutt", "ncdu", "neomutt", "nnn"),
+        *(
+            "watch",
+            "alpine",
+            "btop",
+            "htop",
+            "irssi",
+            "lazydocker",
+            "lazygit",
+            "lf",
+            "mc",
+            "mutt",
+            "ncdu",
+            "neomutt",
+            "nnn",
+        ),
         *("ranger", "tig", "vifm", "weechat"),
     )
 )
@@ -36,6 +51,7 @@ _VISUAL = frozenset(
 _BATCH = re.compile(
     r"-\S*[eEs]s?|-(?:c|-cmd|S)|\+.*|--(?:headless|version|help|noplugin)|-h|-V|-Q|--?batch|--script.*|--eval.*"
 )
+_ENDS = re.compile(r"-[dnptwx]*[ghevVq].*|--version|--help|-o.*|--(?:chg|err|equ)exit.*")
 _DETACHED = re.compile(r"--daemon.*|--fg-daemon.*|-n|--no-wait|-e.*")
 _LONGEST_PART_CHARS = 10_000
 _BOUNDARIES = re.compile(r"&&|\|\||[;|&\n]")
@@ -72,7 +88,7 @@ def _waits(program: str, words: list[str]) -> bool:
     if any(word.startswith(("<", ">")) or re.match(r"\d?[<>]", word) for word in words):
         return False
     if program in _VISUAL:
-        return not any(re.fullmatch(r"-h|-v|-V|--version|--help|-o.*", word) for word in words)
+        return not any(_ENDS.fullmatch(word) for word in words)
     if program in _EDITORS:
         return not any(_BATCH.fullmatch(word) for word in words)
     if program in _EMACS:
@@ -110,8 +126,10 @@ def read_by(pids: Iterable[int]) -> ReadBy:
         try:
             process = psutil.Process(pid)
             words, program = process.cmdline(), process.exe()
-        except psutil.NoSuchProcess:
-            continue
+        except psutil.NoSuchProcess as error:  # nor is there any in a hidden /proc
+            if IS_WINDOWS or isinstance(error, psutil.ZombieProcess) or not tree.lives(pid):
+                continue
+            return ReadBy.SHELL
         except (psutil.Error, OSError):
             return ReadBy.SHELL
         if words and _may_read_commands(words, program):

@@ -175,6 +175,8 @@ def birth_of(pid: int) -> str:
 
 def _lives(record: JobRecord) -> bool:
     """Whether its supervisor lives; whoever wrote the record may have known births in the other way."""
+    if not record.birth:  # nothing told it when the record was written, as in a hidden /proc
+        return not IS_WINDOWS and tree.lives(record.supervisor)
     is_timed = " " not in record.birth
     return record.birth == (_born_at if is_timed else _born_here)(record.supervisor)
 
