@@ -1133,3 +1133,50 @@ def test_a_name_in_another_letter_case_is_the_files_in_new_text_too() -> None:
     old = "def f(fn):\n    with open(fn) as f:\n        return Yaml.load(f)\n"
     found = after(text, old, old.replace("(f)", "(f, Loader=Yaml.Loader)"))
     assert found == text.replace("(f)", "(f, Loader=yaml.Loader)")
+
+
+# what the file and the strings don't vouch for
+
+
+def test_a_first_line_that_lost_its_indentation_in_new_string_alone_gets_it_back() -> None:
+    text = "help: |\n  One line\n  of text.\n  Another.\nnext: 1\n"
+    old = "  One line\n  of text.\n"
+    assert after(text, old, "One long line\n  of text.\n") == text.replace("One", "One long")
+    inexact = old.replace("line", "line  ")
+    assert after(text, inexact, "One long line\n  of text.\n") == text.replace("One", "One long")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("a:\n  b: 1\n  c: 2\n  d: 3\n", "  c: 2\n", "  c: 2\n\te: 4\n"),  # tabs among blanks
+        ("all:\n\tone\n\ttwo\n\tthree\n", "\ttwo\n", "\ttwo\n    two and a half\n"),  # blanks among tabs
+        ("def f():\n    one()\n    two()\n    three()\n", "    two()\n    three()\n", "    ...\n    four()\n"),
+        ("one\ntwo\nthree\nfour\n", "two\nthree\nfour\n", "two\n[...]\nfive\n"),
+        # made already, and old_string fits another place but for its indentation
+        (
+            "one(alpha)\nnew(beta)\nlast()\n\n  one(alpha)\n  last()\n",
+            "one(alpha)\nlast()",
+            "one(alpha)\nnew(beta)\nlast()",
+        ),
+        ('a = "1"\nb = "2"\n', 'a = "1"\nb = "2"\n', 'a = \\"1\\"\nb = \\"3\\"\n'),
+        ('a = "1"\nb = "2"\n', 'a = "1"\nb = "2"\n', "a = “1”\nb = “3”\n"),
+        ("begin(1)\nfinish(2)\n", "begin(1)\nfinish(2)\n", "10: begin(1)\n11: more(3)\n12: finish(2)\n"),
+        ("steps(alpha);\nlast(beta);\n", "steps(alpha);\nlast(beta)", "steps(alpha);\nlast(gamma);"),
+        ("# one of\n# the lines\nbegin()\nend()\n", "# one of\nbegin()\nend()\n", "# one of\n# more\nbegin()\nend()\n"),
+        ("one()\ntwo() \\\n  three()\n", "one()\ntwo()\n  three()\n", "one()\ntwo()\n  more()\n  three()\n"),
+    ],
+)
+def test_what_may_be_garbled_in_new_string_alone_or_meant_for_another_place_is_refused(
+    text: str, old: str, new: str
+) -> None:
+    assert refusal(text, old, new).why in (Why.UNCLEAR, Why.OMISSION)
+
+
+def test_what_looks_like_it_but_is_meant_is_written() -> None:
+    stub = "class P:\n    def f(self):\n        return 1\n\n    x = 1\n"
+    assert after(stub, "        return 1\n", "        ...\n") == stub.replace("return 1", "...")
+    quotes = '# say "a"\n# say "b"\n'
+    assert after(quotes, '# say "a"', "# say “a”") == quotes.replace('"a"', "“a”")
+    outdent = "if x:\n    one()\n    two()\nthree()\n"
+    assert after(outdent, "    two()\nthree()\n", "two()\nthree()\n") == outdent.replace("    two", "two")

@@ -20,6 +20,8 @@ from dogu.workspace.edit_match.rows import Row, Rows, opcodes, shared_lines, ter
 from dogu.workspace.edit_match.verify import verify
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
+OPENERS = (":", "{", "(", "[")
+GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 _MOST_TOKENS = 2000
 _AROUND_CHARS = 5000
 
@@ -55,6 +57,8 @@ class _Weaver:
         self.indent, self.lost_head = indentation_map(
             self.at.indentations(), self._texts, may_lose_head=not self.at.cut_head
         )
+        if self._begins_without_indent():
+            self.indent, self.lost_head = str, True
         self.characters = CharacterMap(place)
         self.pads_lines = self.at.pads_lines()
         self.terms = terms_of(self.at, self.new, lost_head=self.lost_head)
@@ -63,6 +67,15 @@ class _Weaver:
         ours = self._keys(range(len(self.rows)))
         self.same = {j: i for i, j in shared_lines(ours, [fold(line) for line in self.new])}
         self.moved = self._lines_by_text()
+
+    def _begins_without_indent(self) -> bool:
+        """Whether `old` is one line without its indentation, and the lines of `new` below its first one have it."""
+        pairs = self.at.indentations()
+        if len(pairs) != 1 or pairs[0][0] or not pairs[0][1] or self.at.cut_head or indent_of(self.new[0]):
+            return False
+        below = [line for line in self.new[1:] if line.strip()]
+        goes_on = self.new[0].rstrip().endswith(OPENERS) or (below and GOES_ON.match(below[0]))
+        return bool(below) and not goes_on and all(indent_of(line).startswith(pairs[0][1]) for line in below)
 
     def _texts(self) -> tuple[str, str]:
         """Return the model's strings and the file around the place: what each indents a block by."""

@@ -48,6 +48,8 @@ class CharacterMap:
         self._widens = any(_HALF_OF.get(file) == char for char, file in self._chars.items())
         self._place = place
         self._known = frozenset(place.old)
+        self._unseen = dict.fromkeys(ord(char) for char in ZERO_WIDTH & self._known if char not in place.text)
+        self._is_plain = any(map(_is_odd, self._known)) and not any(map(_is_odd, {*place.text}))
         self._form: Form | None = _normal_form(place)
         self._words = place.words
         self._apostrophes = {quote for quote in _QUOTES if _are_apostrophes(place.old, quote)}
@@ -77,9 +79,15 @@ class CharacterMap:
             body = pieces[0]
             for piece in pieces[1:]:
                 body += (opening if _opens(before + body) else closing) + piece
+        body = body.translate(self._unseen)
+        self._check_plain(body)
         for wrong, right in self._words:
             body = re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _match, right=right: right, body)
         return body
+
+    def _check_plain(self, body: str) -> None:
+        if self._is_plain and any(map(_is_odd, body)):
+            raise UncleanError("a new line has typographic signs, and the file has none")
 
     def are_seen_in_two_ways(self, body: str, kept: str) -> bool:
         """Whether `kept` of the file has a blank or hyphen that looks as another one at the place."""
@@ -104,6 +112,8 @@ class CharacterMap:
         if char in self._apostrophes and not _is_apostrophe(body, at):
             return char
         is_other_style = char in _QUOTES and file in _QUOTES
+        if char == '"' and file == "'" and _is_apostrophe(body, at):
+            return file
         if is_other_style and (_is_apostrophe(body, at) or "\\'" in body or '\\"' in body):
             return char
         if is_other_style and "\\" in body:
@@ -123,6 +133,11 @@ class CharacterMap:
         if any(_surroundings(place.text, match.start()) == surroundings for match in found):
             raise UncleanError("a new line has a hyphen where the file has both hyphens and dashes")
         return file
+
+
+def _is_odd(char: str) -> bool:
+    """Whether the character is a typographic one that has a plain twin in ASCII."""
+    return char in _HALF_OF or char == "\u00a0" or any(char in looks for looks in _CURLY.values())
 
 
 def _is_code(line: str) -> bool:

@@ -23,7 +23,7 @@ from dogu.workspace.edit_match.alignment import (
     word_chars,
     words_agree,
 )
-from dogu.workspace.edit_match.apply import weave
+from dogu.workspace.edit_match.apply import GOES_ON, OPENERS, weave
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.normalise import FoldedText, fold, is_blank
 from dogu.workspace.edit_match.result import (
@@ -38,18 +38,22 @@ from dogu.workspace.edit_match.result import (
     lie_apart,
     spliced,
 )
-from dogu.workspace.edit_match.verify import block_indent, check_rest, kept_depths, lost_indent, still_parses
+from dogu.workspace.edit_match.verify import (
+    block_indent,
+    check_indents,
+    check_rest,
+    lost_indent,
+    still_parses,
+)
 from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000
 _FEWEST_REPEATED = 6
-_OPENERS = (":", "{", "(", "[")
 _HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
 _GOES_ON_BEHIND = "([{,=+ \t"
 _AROUND_CHARS = 2000
 _COMMENT_BEHIND = re.compile(r"\s*(?:#|//|/\*|--\s|<!--)")
-_GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 
 
 def occurrences(text: str, old: str) -> list[int]:
@@ -77,6 +81,7 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
     if not lie_apart(spans) or (expected is not None and len(spans) != expected):
         return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
     try:
+        check_indents(text, spans[0], old, new)
         whole = [_unjoined(text, span, old, new, path) for span in spans]
         written = [
             lines
@@ -137,8 +142,6 @@ def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) 
         if parses(new) or not parses(whole):
             raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
         return [Replacement(*span, whole)]
-    if headed and kept_depths(old, headed) > kept_depths(old, new) and parses(headed):
-        return [Replacement(*span, headed)]
     is_alike = headed and new[0].isalpha() == old.lstrip()[0].isalpha()
     return [Replacement(*span, headed)] if is_alike and not parses(new) and parses(headed) else []
 
@@ -190,7 +193,7 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
             f"{after.strip()[:20]!r}, behind old_string in its line, would end another: send whole lines"
         )
     closes = lines[at + 1].lstrip()[:1] in _CLOSERS and _is_open("\n".join(lines[:at]))
-    goes_on = len(indent_of(lines[at + 1])) > len(indent_of(lines[at])) or _GOES_ON.match(lines[at + 1])
+    goes_on = len(indent_of(lines[at + 1])) > len(indent_of(lines[at])) or GOES_ON.match(lines[at + 1])
     goes_on = goes_on and not closes
     if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
         raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
@@ -220,7 +223,7 @@ def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str)
         if old[0].isspace():
             raise
         return []
-    return [] if is_plain and not still_parses(path, text, spliced(text, pieces)) else pieces
+    return [] if not old[0].isspace() and not still_parses(path, text, spliced(text, pieces)) else pieces
 
 
 def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
@@ -230,7 +233,7 @@ def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
     lines = new.rstrip("\n").split("\n")
     if len(lines) < 2:
         return False
-    if lines[0].rstrip().endswith(_OPENERS) and lines[1].strip() and len(indent_of(lines[1])) <= len(indent):
+    if lines[0].rstrip().endswith(OPENERS) and lines[1].strip() and len(indent_of(lines[1])) <= len(indent):
         return not lines[1].lstrip().startswith(_CLOSERS) or not lines[1].startswith(indent)
     leaving = next((i for i, line in enumerate(lines) if i and line.strip() and not line.startswith(indent)), None)
     if leaving is None:
@@ -246,7 +249,7 @@ def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
 def _opens(line: str) -> bool:
     """Say whether deeper lines may follow: after an open bracket, or the head of a block."""
     text = line.strip()
-    return text.endswith(_OPENERS[1:]) or (text.endswith(":") and text.split()[0].rstrip(":") in _HEADS)
+    return text.endswith(OPENERS[1:]) or (text.endswith(":") and text.split()[0].rstrip(":") in _HEADS)
 
 
 def _has_sibling(above: str, line: str) -> bool:

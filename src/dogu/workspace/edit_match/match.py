@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded
+from dogu.language import sentence
+from dogu.workspace.edit_match.alignment import word_chars
+from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
-from dogu.workspace.edit_match.normalise import FoldedText
+from dogu.workspace.edit_match.normalise import FoldedText, fold
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     Found,
@@ -42,13 +44,15 @@ from dogu.workspace.edit_match.unescape import (
     readings,
 )
 from dogu.workspace.edit_match.variants import find_variant
-from dogu.workspace.edit_match.verify import check_line_ends, check_shift, is_broken_itself, still_parses
+from dogu.workspace.edit_match.verify import check_line_ends, check_shift, is_broken_itself, restored_head, still_parses
 from dogu.workspace.edit_match.views import settle_endings, with_newlines
 from dogu.workspace.text.omission import find_dots, find_omission
 
 LineSpan = tuple[int, int]
 _TELLING_CHARS = 10
 _LONGEST_SHOWN = 80
+_MOST_MADE = 3
+_INDENTATION = sentence("indentation")
 _UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
 
@@ -167,14 +171,17 @@ class _Matcher:
         """Find one edit; one that isn't `alone` may leave a text that can't be parsed without the others."""
         wanted = Wanted(wanted.old.replace("\r\n", "\n"), wanted.new.replace("\r\n", "\n"), wanted.expected)
         wanted = wanted._replace(**self._without_unseen(wanted.old, wanted.new))
+        whole, wanted = wanted, wanted._replace(new=restored_head(*wanted[:2]))
         refusal = self._refuse_strings(wanted)
         if refusal is not None:
             return refusal
         outcome = self._exact(wanted)
         if outcome is None and not exact_only:
-            outcome = self._inexact(wanted)
+            outcome = self._inexact(wanted, whole)
         if isinstance(outcome, Found):
-            outcome = self._refuse_garbled(wanted, outcome) or outcome
+            if wanted != whole and _INDENTATION not in outcome.forgiven:
+                outcome = replace(outcome, forgiven=(*outcome.forgiven, _INDENTATION))
+            outcome = self._refuse_garbled(wanted, outcome) or self._refuse_made(wanted, outcome) or outcome
         if isinstance(outcome, Refused):
             lines = _line_spans(self._text, outcome.spans)
             shown = places_shown(self._text, lines, whole=outcome.why is Why.UNCLEAR)
@@ -195,6 +202,30 @@ class _Matcher:
         if not reason and found.stage == "exact" and self._writes_breaks_out(wanted, found):
             reason = "new_string has \\n written out where its lines should end: send line breaks"
         return Refused(Why.UNCLEAR, found.stage, reason, found.spans) if reason else None
+
+    def _refuse_made(self, wanted: Wanted, found: Found) -> Refused | None:
+        """Refuse a place that `old` isn't in as it was sent where what would be written stands elsewhere already.
+
+        A single line must stand there as it was sent, and so must what only takes text away.
+        """
+        (start, end), old, new = found.spans[0], *(found.read or wanted[:2])
+        if not found.forgiven or len(found.spans) > 1 or old in self._text:
+            return None
+        low = min([start, *(piece.start for piece in found.replacements)])
+        high = max([end, *(piece.end for piece in found.replacements)])
+        moved = [Replacement(piece.start - low, piece.end - low, piece.body) for piece in found.replacements]
+        made = spliced(self._text[low:high], moved)
+        is_there = f"\n{new}\n" in f"\n{self._text}\n"
+        for text in {made, new}:
+            key = fold(text)
+            if word_chars(key) < _TELLING_CHARS or key == fold(old):
+                continue
+            is_short = "\n" not in text.strip("\n") or key in fold(old)
+            for place in folded_places(self._folded, text, at_most=_MOST_MADE) if is_there or not is_short else ():
+                if place.end <= start or end <= place.start or text is not made:
+                    reason = "new_string is there already; was this edit made before?"
+                    return Refused(Why.UNCLEAR, found.stage, reason, ((place.start, place.end),))
+        return None
 
     def _writes_breaks_out(self, wanted: Wanted, found: Found) -> bool:
         """Whether the text can be parsed with line breaks where `new` has `\\n`, and not as it was sent."""
@@ -240,18 +271,18 @@ class _Matcher:
 
         return find_near(LineIndex(self._folded), *wanted)
 
-    def _inexact(self, wanted: Wanted) -> Outcome:
-        ways = [*readings(wanted.old, wanted.new)]
+    def _inexact(self, wanted: Wanted, sent: Wanted) -> Outcome:
+        ways = [*readings(sent.old, sent.new)]
         return (
-            self._agreed(ways, wanted, self._exact)
+            self._agreed(ways, sent, self._exact)
             or find_variant(self._text, *wanted, folds=False)
             or self._normalised(wanted)
-            or self._agreed(ways, wanted, self._normalised)
+            or self._agreed(ways, sent, self._normalised)
             or find_variant(self._text, *wanted, folds=True)
             or self._elided(wanted)
             or self._near(wanted)
-            or self._agreed(ways, wanted, self._elided)
-            or self._agreed(ways, wanted, self._near)
+            or self._agreed(ways, sent, self._elided)
+            or self._agreed(ways, sent, self._near)
         )
 
     def _agreed(self, ways: Sequence[Reading], wanted: Wanted, find: Callable[[Wanted], Outcome]) -> Outcome:
@@ -260,6 +291,7 @@ class _Matcher:
         refused: Refused | None = None
         for way in map(self._without_final_newline, ways):
             way = way._replace(**self._without_unseen(way.old, way.new))
+            way = way._replace(new=restored_head(way.old, way.new))
             read = Wanted(way.old, way.new, wanted.expected)
             outcome = find(read) if way.old.strip() else None
             if isinstance(outcome, Found):
@@ -278,8 +310,8 @@ class _Matcher:
         """What was read anew and then found as it is has passed no check: it must join no lines and shift none."""
         try:
             check_line_ends(self._text, found.replacements)
-            if way.stage in ESCAPE_STAGES and way.new != sent:
-                check_escapes(way, self._text)
+            if way.stage in ESCAPE_STAGES:
+                check_escapes(way, sent, self._text)
             if not found.forgiven:
                 check_shift(way.old, way.new)
         except UncleanError as error:

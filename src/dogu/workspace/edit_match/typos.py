@@ -30,6 +30,7 @@ _SHORTEST_WORD = 5
 _FEWEST_WORDS = 5
 _LEAST_ALIKE_COMMENT = 0.6
 _LEAST_ALIKE_PROSE = 0.8
+_ESCAPED = re.compile(r"\\[\"'`$\\]|&\w+;")
 _DIGIT = re.compile(r"\d")
 _QUOTES = re.compile("[\"'`]")
 _WORDS = re.compile(r"\w+")
@@ -47,6 +48,8 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
     the file's.
     """
     one, other = fold(ours), fold(theirs)
+    if _ESCAPED.search(ours) and not _ESCAPED.search(theirs):
+        return ""
     if _DIGIT.findall(one) != _DIGIT.findall(other):
         return ""
     if one.casefold() == other.casefold():

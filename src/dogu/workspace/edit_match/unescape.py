@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from dogu.language import sentence
 from dogu.workspace.diff import Change, changed_ranges
+from dogu.workspace.edit_match.normalise import fold
 from dogu.workspace.edit_match.result import UncleanError
 
 JSON_STAGE = sentence("JSON escapes")
@@ -137,16 +138,22 @@ _ESCAPES = [
 ]
 
 
-ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[1:7])
+ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[:7])
+_PARTIAL_STAGES = frozenset(row.stage for row in _ESCAPES[1:7])
+_BREAK = "\\n"
 
 
-def check_escapes(way: Reading, text: str) -> None:
-    """Raise `UncleanError` where `new`, read with one kind of escape undone, is left with another that neither `old`
-    nor the file has: whether that is one too many as well can't be told.
+def check_escapes(way: Reading, sent: str, text: str) -> None:
+    """Raise `UncleanError` where `new`, as it was read, is left with escapes that neither `old` nor the file has:
+    whether those are one level too many as well can't be told.
     """
-    for mark in ("\\\\", '\\"'):
-        if mark in way.new and mark not in way.old and mark not in text:
-            raise UncleanError(f"{way.forgiven}; whether {mark} in new_string is meant so can't be told")
+    is_written, is_there = (_WRITTEN_BREAK.search(_QUOTED.sub('""', each)) for each in (way.new, text))
+    breaks = is_written and not is_there and (way.new == sent or way.stage in _PARTIAL_STAGES)
+    marks = ("\\\\", '\\"', "\\r", "\n\\t") if way.new != sent and way.stage in _PARTIAL_STAGES else ()
+    left = [mark for mark in marks if mark in way.new and mark not in way.old and mark not in text]
+    if left or (breaks and _BREAK not in way.old):
+        mark = left[0].strip() if left else _BREAK
+        raise UncleanError(f"{way.forgiven}; whether {mark} in new_string is meant so can't be told")
 
 
 def is_json(text: str) -> bool:
@@ -235,6 +242,8 @@ def _shared_spots(
 
 
 _PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
+_STRAIGHT = "\"'"
+_CURLY = re.compile("[“”‘’]")
 _FEWEST_CHARS = 8
 _FENCE_MARK = "```"
 _QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1)[^\\]){0,1000}+\1""", re.DOTALL)
@@ -288,15 +297,40 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
     """
     if _fence(new) is not None and _fence(old) is None and _FENCE_MARK not in text:
         return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
-    if "\n" in new.strip("\n") and any(_counts(new, style) and not _counts(old, style) for style in _SURE_NUMBERS):
+    if "\n" in new.strip("\n") and any(_numbers_alone(old, new, style) for style in _NUMBERS[:-2]):
         return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
-    breaks = "\n" not in new and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
+    is_escaped = "\n" not in new or _has_escaped_quotes(new)
+    breaks = is_escaped and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
     if breaks and not _WRITTEN_BREAK.search(_QUOTED.sub('""', text)):
         return "new_string has \\n written out where its lines should end: send line breaks"
+    quotes = _odd_quotes(old, new, text)
+    if quotes:
+        return f"new_string has {quotes}, and old_string and the file haven't"
     for trace, garbled, kind in _STATEMENT_GARBLINGS:
         if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
             return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
     return ""
+
+
+def _odd_quotes(old: str, new: str, text: str) -> str:
+    """Name the quotes that `new` has for straight ones, and neither `old` nor `text`; empty for none."""
+    if (
+        '"' in text
+        and new.replace('\\"', '"') != old
+        and _has_escaped_quotes(new)
+        and not _has_escaped_quotes(old + text)
+    ):
+        return "a backslash before every quote of a line"
+    is_straight = sum(map(old.count, _STRAIGHT)) > 1 and not _CURLY.search(old + text)
+    if is_straight and _CURLY.search(new) and not any(map(new.count, _STRAIGHT)) and fold(old) != fold(new):
+        return "typographic quotes"
+    return ""
+
+
+def _has_escaped_quotes(text: str) -> bool:
+    """Whether a line has quotes of one kind, all with a backslash before them."""
+    lines = (line for line in text.split("\n") if '\\"' in line) if '\\"' in text else ()
+    return any(line.count('\\"') == line.count('"') > 1 and not {"'", "`"}.intersection(line) for line in lines)
 
 
 def garbled_copy(old: str, written: Iterable[str], text: str) -> str:
@@ -320,6 +354,14 @@ def _plain(line: str) -> str:
 
 def _is_line(line: str, text: str) -> bool:
     return line in text and re.search(rf"^[ \t]*{re.escape(line)}[ \t]*$", text, re.MULTILINE) is not None
+
+
+def _numbers_alone(old: str, new: str, style: re.Pattern[str]) -> bool:
+    """Whether `new` has line numbers that `old` hasn't: surely so, or of lines that `old` has."""
+    if not _counts(new, style) or _counts(old, style):
+        return False
+    lines = (_without_numbers(new, style) or "").split("\n")
+    return style in _SURE_NUMBERS or any(len(line) >= _FEWEST_CHARS and line in old.split("\n") for line in lines)
 
 
 def _counts(text: str, style: re.Pattern[str]) -> bool:
@@ -348,7 +390,7 @@ _LISTED_NUMBERS = [  # what may be a list's too: for several lines, each with th
     )
     for blank in (" ", "")
 ]  # fmt: skip
-_SURE_NUMBERS = [re.compile(r" *L?(\d+)" + mark) for mark in ("\t", "→", r" ?\| ?")]
+_SURE_NUMBERS = [style for style in _NUMBERS if style.pattern.endswith(("\t", "→", r"\|", r"\| "))]
 
 
 def _numbered(read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:

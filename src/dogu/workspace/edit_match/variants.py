@@ -49,6 +49,7 @@ _CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
 _SIGNS = {"→": "->", "⇒": "=>", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "—": "--", "•": "*"}
 
 
+_SIGN = re.compile("[" + "".join(_SIGNS) + "]")
 _CONTINUED = re.compile(r"(?<![ \t])[ \t]*+\\(?=\n)")
 _GOES_ON = re.compile(r"\\\s*$")
 
@@ -128,7 +129,7 @@ _VARIANTS = [
     _Variant(
         sentence("look-alikes"),
         sentence("signs sent in ASCII"),
-        re.compile("[" + "".join(_SIGNS) + "]"),
+        _SIGN,
         _SIGNS.__getitem__,
         re.compile(r"->|=>|<-|[<>!]=|x|--|\*"),
         None,
@@ -202,6 +203,18 @@ def _units(view: View, units: list[Unit], old: str) -> list[Unit]:
     return out
 
 
+def _lacking(variant: _Variant, places: list[Place], old_lines: list[str], new_lines: list[str]) -> Iterator[str]:
+    """Yield new lines that may have been sent without what the file has."""
+    added = [line for line in new_lines if line not in old_lines]
+    if variant.suspect:
+        yield from filter(variant.suspect.search, added)
+    if variant.pattern is _CONTINUED and len(new_lines) > len(old_lines):
+        yield from added
+    found = (_SIGN.findall(place.text, place.start, place.end) for place in places if variant.pattern is _SIGN)
+    signs = {_SIGNS[sign] for each in found for sign in each if len(_SIGNS[sign]) > 1}
+    yield from (line for line in added if any(sign in line for sign in signs))
+
+
 def _write(
     found: dict[tuple[tuple[int, int], ...], tuple[_Variant, list[Place]]], new: str, expected: int | None
 ) -> Outcome:
@@ -211,11 +224,11 @@ def _write(
     if not lie_apart(spans) or (expected is not None and len(places) != expected):
         return Refused(Why.AMBIGUOUS, variant.stage, variant.forgiven, spans)
     old_lines, new_lines = split_lines(places[0].old, new)
-    for line in new_lines if variant.suspect else ():
-        if line not in old_lines and variant.suspect and variant.suspect.search(line):
-            shown = line.strip()[:_LONGEST_SHOWN]
-            reason = f"{variant.forgiven}, and a new line may have lost one too: {shown}"
-            return Refused(Why.UNCLEAR, variant.stage, reason, spans)
+    suspect = next(_lacking(variant, places, old_lines, new_lines), None)
+    if suspect is not None:
+        shown = suspect.strip()[:_LONGEST_SHOWN]
+        reason = f"{variant.forgiven}, and a new line may have lost one too: {shown}"
+        return Refused(Why.UNCLEAR, variant.stage, reason, spans)
     keeps = variant.suspect not in (None, _GOES_ON)
     try:
         written = [piece for place in places for piece in weave(place, new, keep_garbled=keeps)]

@@ -21,6 +21,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place, is_word, word_chars
+from dogu.workspace.edit_match.indentation import indent_unit
 from dogu.workspace.edit_match.normalise import fold, look_alike
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
@@ -35,6 +36,11 @@ _NEIGHBOURS = re.compile(r"(\S)([ \t]*)(?=(\S))")
 _LONG_LINE_CHARS = 5000
 _MARGIN_CHARS = 50
 _FEWEST_DOUBLED_CHARS = 6
+_INDENTED = re.compile(r"^([^\S\n]*(?:\t|[^\S\n]{2}))[^\S\n]*\S", re.MULTILINE)
+_BLANKS = re.compile(r"^( +)[^\s*]", re.MULTILINE)
+_FEWEST_INDENTED = 3
+_FEWEST_STEPS = 5
+_MOST = 2 / 3
 _CLOSERS = ("}", ")", "]")
 _QUOTES = str.maketrans('"`', "''")
 
@@ -42,10 +48,13 @@ _QUOTES = str.maketrans('"`', "''")
 def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     """Raise `UncleanError` where what is written at a place isn't the change from `place.old` to `new`."""
     _check_deleted(place, pieces)
+    _check_skipped(place, pieces)
     check_line_ends(place.text, pieces)
     end = place.text.find("\n", place.end)
     rest = place.text[place.end : end if end >= 0 else None]
     check_rest(place.old.rstrip(), new.rstrip().rsplit("\n", 1)[-1], rest)
+    if "\n" in place.old.strip() and rest.strip() and not _NO_SIGN.search(place.old.rstrip().rsplit("\n", 1)[-1]):
+        raise UncleanError(f"{rest.strip()[:20]!r} is behind old_string in its last line: send whole lines")
     _check_doubled(place, pieces)
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
@@ -53,6 +62,30 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     _check_spacing(place, before, after)
     if place.old != new:
         _check_lines(*map(_lines, (place.old, new, before, after)))
+        check_indents(place.text, (place.start, place.end), before, after)
+        _check_steps(place, before, after)
+
+
+def check_indents(text: str, span: tuple[int, int], before: str, after: str) -> None:
+    """Raise `UncleanError` where new lines are indented by other characters than all of the file's around are."""
+    around = _INDENTED.findall(text[max(0, span[0] - _AROUND_CHARS) : span[1] + _AROUND_CHARS])
+    known = {line.strip() for line in before.split("\n")}
+    added = "\n".join(line for line in after.split("\n") if line.strip() not in known)
+    brought, usual = _INDENTED.findall(added), {*"".join(around)}
+    is_mixed = any(" \t" in indent for indent in brought) and not any(" \t" in indent for indent in around)
+    if len(around) >= _FEWEST_INDENTED and (is_mixed or not {*"".join(brought)} <= usual):
+        raise UncleanError("new lines are indented by tabs where the file has blanks, or by blanks where it has tabs")
+
+
+def _check_steps(place: Place, before: str, after: str) -> None:
+    """Where all the file's lines around are indented by one step, so are new ones."""
+    around = place.text[max(0, place.start - _AROUND_CHARS) : place.end + _AROUND_CHARS]
+    unit, depths = indent_unit(around), [*map(len, _BLANKS.findall(around))]
+    if unit > 1 and len(depths) >= _FEWEST_STEPS and not any(depth % unit for depth in depths):
+        known = {line.strip() for line in before.split("\n")}
+        added = "\n".join(line for line in after.split("\n") if line.strip() not in known)
+        if any(len(indent) % unit for indent in _BLANKS.findall(added)):
+            raise UncleanError("new lines are indented by another step than those of the file")
 
 
 def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
@@ -71,7 +104,8 @@ def check_rest(old: str, written: str, rest: str) -> None:
     """Raise `UncleanError` where the last line written brings the `rest` of the line that `old` ends in again."""
     sign = rest.strip()
     brings_it = written.strip() == (old.rsplit("\n", 1)[-1] + rest).strip()
-    if sign and brings_it and ("\n" in old or sign in "{;,"):
+    doubles_it = sign in tuple("{;,:") and written.rstrip().endswith(sign) and not old.endswith(sign)
+    if (sign and brings_it and ("\n" in old or sign in "{;,")) or doubles_it:
         raise UncleanError(f"{sign!r}, behind old_string in its line, would stand there twice: send whole lines")
 
 
@@ -93,6 +127,21 @@ def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
         missing = fold("".join(loose))
         if missing and missing not in fold(body):
             raise UncleanError("text of the file that old_string doesn't have would be lost")
+
+
+def _check_skipped(place: Place, pieces: Sequence[Replacement]) -> None:
+    """Lines aren't added beside a line of the file that `old` leaves out: they may be meant for it."""
+    text = place.text
+    for left, right in pairwise(place.units):
+        if right.start - left.end > 1 and text[left.end : right.start].strip():
+            start, end = text.find("\n", left.end), text.rfind("\n", 0, right.start)
+            skipped = {fold(line) for line in text[left.end : right.start].split("\n")} - {""}
+            for piece in pieces:
+                if not skipped.isdisjoint(map(fold, piece.body.split("\n"))):
+                    raise UncleanError("new_string brings a line that the file has there, and old_string hasn't")
+                replaced = text[piece.start : piece.end]
+                if piece.start <= end + 1 and piece.end >= start and replaced.count("\n") < piece.body.count("\n"):
+                    raise UncleanError("lines are added beside a line of the file that old_string doesn't have")
 
 
 def _check_doubled(place: Place, pieces: Sequence[Replacement]) -> None:
@@ -256,9 +305,10 @@ def _check_lines(ours: list[_Line], theirs: list[_Line], there: list[_Line], wri
     _check_commas(theirs, there, written)
     odd = _odd_lines(ours, there, held)
     _check_depths(theirs, written, odd)
+    if odd:
+        _check_odd(ours, theirs, there, held)
     _check_closing(ours, theirs, odd)
-    if any(ours[i].indent != there[k].indent for i, k in held):
-        _check_base(ours, theirs, there, written)
+    _check_base(ours, theirs, there, written)
 
 
 def _check_commas(theirs: list[_Line], there: list[_Line], written: list[_Line]) -> None:
@@ -306,22 +356,65 @@ def _odd_lines(ours: list[_Line], there: list[_Line], held: list[tuple[int, int]
     return odd
 
 
+def _check_odd(ours: list[_Line], theirs: list[_Line], there: list[_Line], held: list[tuple[int, int]]) -> None:
+    """Where lines of `old` aren't as deep beside each other as in the file, new ones are as deep as one that is."""
+    seen: dict[str, set[str]] = {}
+    shifts: Counter[int] = Counter()
+    for i, k in held:
+        if i == 0 and not ours[0].indent and there[k].indent:
+            continue  # the first line often comes without
+        seen.setdefault(ours[i].indent, set()).add(there[k].indent)
+        shifts[there[k].depth - ours[i].depth] += 1
+    if {*shifts} == {0} or max(shifts.values(), default=0) >= max(2, _MOST * shifts.total()):
+        return
+    known = {line.key for line in ours}
+    if any(len(seen.get(line.indent, ())) != 1 for line in theirs if line.key not in known):
+        raise UncleanError("old_string is indented unevenly, so how deep the new lines are to stand can't be told")
+
+
 def _check_base(ours: list[_Line], theirs: list[_Line], there: list[_Line], written: list[_Line]) -> None:
-    """Where no line of `new` is as deep as `old` or the file has it, the text begins as deep as what it replaces."""
+    """The text begins as deep as what it replaces, unless nothing but depths changes: its first line hasn't lost all of
+    its indentation, and where no line of `new` is as deep as `old` or the file has it, its shallowest is.
+    """
+    if not theirs:
+        return
+    is_same = [line.key for line in ours] == [line.key for line in theirs]
+    moves = is_same and len({len(one.indent) - len(other.indent) for one, other in zip(ours, theirs, strict=True)}) == 1
+    stays = any(j == 0 and not ours[i].indent for i, j in _shared(ours, theirs))
+    if not (moves or stays or theirs[0].indent) and ours[0].indent and there[0].indent:
+        raise UncleanError("the first line of new_string has no indentation, and that of old_string has")
+    if is_same:
+        return
     shared = [one[i].indent == theirs[j].indent for one in (ours, there) for i, j in _shared(one, theirs)]
-    if not shared or any(shared) or [line.key for line in ours] == [line.key for line in theirs]:
+    if any(shared):
         return
     sent, meant, new = _base(ours), _base(there), _base(theirs)
-    if new not in (sent, meant) or (new == meant and _base(written) != meant):
+    is_lost = new not in (sent, meant) and (bool(shared) or len(new) < min(len(sent), len(meant)))
+    if is_lost or (shared and new == meant != sent and _base(written) != meant):
         raise UncleanError("how deep the new lines are to stand can't be told from the lines that match")
 
 
-def kept_depths(old: str, new: str) -> int:
-    """Return how many lines both share as deep as they were; 0 where they differ in nothing but depths."""
+def restored_head(old: str, new: str) -> str:
+    """Return `new`, its first line indented again where it alone has lost the indentation that `old` has there."""
     ours, theirs = _lines(old), _lines(new)
-    if [line.key for line in ours] == [line.key for line in theirs]:
-        return 0
-    return sum(ours[i].indent == theirs[j].indent for i, j in _shared(ours, theirs))
+    if not ours or not theirs or theirs[0].indent or new[:1].isspace():
+        return new
+    pairs = _shared(ours, theirs)
+    at = next((i for i, j in pairs if j == 0), None)
+    others = [(i, j) for i, j in pairs if j]
+    indent = ours[at or 0].indent
+    is_replaced = at is None and not any(i == 0 for i, _ in pairs)
+    as_deep = [(i, j) for i, j in others if ours[i].indent.startswith(indent)]
+    kept = [ours[i].indent == theirs[j].indent for i, j in as_deep or others]
+    if not indent or not (at is not None or is_replaced) or (all(kept) and len(ours) == len(theirs) == len(pairs)):
+        return new
+    if others and at is not None:
+        return indent + new if any(kept) else new
+    is_deep = len(theirs) > 1 and all(line.indent.startswith(indent) for line in theirs[1:])
+    if is_deep and all(kept) and (others or at == 0):
+        return indent + new
+    is_alike = len(ours) == len(theirs) == 1 and ours[0].text.split()[0] == theirs[0].text.split()[0]
+    return indent + new if is_alike and _NO_SIGN.search(theirs[0].text.split()[0]) else new
 
 
 def lost_indent(old: str, new: str) -> str:
@@ -336,15 +429,9 @@ def lost_indent(old: str, new: str) -> str:
 
 
 def check_shift(old: str, new: str) -> None:
-    """Raise `UncleanError` where `new` has all it shares with `old` at another depth, or just its first line."""
+    """Raise `UncleanError` where `new` has all it shares with `old` at another depth, or lacks its first line's."""
     ours, theirs = _lines(old), _lines(new)
-    pairs = _shared(ours, theirs)
-    if not pairs or [line.key for line in ours] == [line.key for line in theirs]:
-        return
-    is_kept = any(ours[i].indent == theirs[j].indent for i, j in pairs)
-    loses_head = pairs[0] == (0, 0) and ours[0].indent and not theirs[0].indent
-    if loses_head or (not is_kept and _base(ours) != _base(theirs)):
-        raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
+    _check_base(ours, theirs, ours, theirs)
 
 
 def block_indent(text: str) -> str:
@@ -378,7 +465,8 @@ def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
     """
     parse = _parser(path)
     if parse is _is_python:
-        return _is_python_block(old) and not _is_python_block(new) and not _lacks_depth(new)
+        is_broken = _is_python_block(old) and not _is_python_block(new) and not _lacks_depth(new)
+        return is_broken and not _is_python(as_sent)
     if parse is is_yaml_outline:
         return is_yaml_outline(dedent(old)) and not is_yaml_outline(dedent(new))
     return parse is not None and not parse(as_sent)

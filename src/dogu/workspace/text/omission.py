@@ -2,15 +2,17 @@
 
 Written into a file, such a line replaces the code it stands for. A line counts when it stands alone and, stripped of
 the marks around it (whatever a language's comments are made of), is nothing but a known phrase for "what was there
-stays". A comment that merely mentions existing code doesn't count, nor does a bare `...`: some languages have it as
-code.
+stays". A comment that merely mentions existing code doesn't count; a bare `...` does where lines go for it.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
+
+from dogu.workspace.diff import changed_ranges
 
 _LONGEST_CHARS = 120  # a placeholder is short; longer lines aren't looked at
 
@@ -29,20 +31,36 @@ def find_omission(new: str, existing: str) -> tuple[int, str] | None:
 
 
 def find_dots(new: str, old: str, text: str) -> tuple[int, str] | None:
-    """Return number and text of the first comment in `new` that is only an ellipsis, where lines of `old` go for it.
+    """Return number and text of the first line of `new` that is only an ellipsis, where lines of `old` go for it.
 
-    In a comment's marks no language has it as code. One that stands in `old` or `text` already is let be.
+    In a comment's marks no language has it as code, bare it may be a block's only statement: so where nothing else
+    changes. One that stands in `old` or `text` already is let be.
     """
     lines = new.split("\n")
-    there = {line.strip() for line in lines}
-    if all(not line.strip() or line.strip() in there for line in old.split("\n")[:-1]):
+    dots = [number for number, line in enumerate(lines) if len(line) <= _LONGEST_CHARS and is_elision(line)]
+    if not dots:
         return None
-    for number, line in enumerate(lines, 1):
-        mark = line.strip()
-        is_dots = len(mark) <= _LONGEST_CHARS and is_elision(line) and not is_omission(line)
-        if is_dots and _MARKED.match(mark) and mark not in old and mark not in text:
-            return number, mark
+    ours, theirs = ([line.strip() for line in each.split("\n")] for each in (old, new))
+    changes = [change for change in changed_ranges(ours, theirs) if any(ours[change.old_start : change.old_end])]
+    known = {*ours, *(line.strip() for line in text.split("\n"))}
+    for number in dots:
+        mark = theirs[number]
+        if mark in known or is_omission(mark):
+            continue
+        goes_for_it = any(change.new_start <= number < change.new_end for change in changes)
+        is_code = mark == "..." and not (goes_for_it and (len(changes) > 1 or not _is_body(lines, number)))
+        if not is_code:
+            return number + 1, mark
     return None
+
+
+def _is_body(lines: Sequence[str], number: int) -> bool:
+    """Whether the line is all that stands in a block of Python's."""
+    above = next((line for line in reversed(lines[:number]) if line.strip()), "")
+    below = next((line for line in lines[number + 1 :] if line.strip()), "")
+    depth = len(lines[number]) - len(lines[number].lstrip())
+    is_headed = not lines[:number] or above.rstrip().endswith((":", '"""'))
+    return is_headed and len(below) - len(below.lstrip()) < max(depth, 1)
 
 
 def is_omission(line: str) -> bool:
@@ -77,7 +95,7 @@ def _any(words: str) -> str:
 _QUOTES = ("'", '"', "`")
 _MARKED = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\{/\*")
 _RULE = re.compile(r"[-=]{2,}")
-_ELLIPSIS = re.compile(r"\.{3,}|…+|⋯+|。{3,}|・{3,}")
+_ELLIPSIS = re.compile(r"\.{3,}|\. \. \.|…+|⋯+|。{3,}|・{3,}")
 _EDGE = r"[^\w]*"
 _MARKS = re.compile(rf"(?P<head>{_EDGE}(?:\b(?:rem|dnl)\b{_EDGE})?)(?P<phrase>.*?)(?P<tail>{_EDGE})", re.I | re.S)
 _COMMENT = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\*|!|\"|'|\\|\.\.\s|@?rem|dnl|::", re.I)
@@ -114,6 +132,7 @@ _SURE_ENGLISH = [
     r"snip(?:ped)?|etc|and\s+so\s+on",
 ]
 _LIKELY_ENGLISH = [
+    rf"(?:the\s+)?(?:rest|remainder|others)\s+{_any('stays? remains? continues? follows?')}",
     rf"(?:the\s+)?(?:rest|remainder)(?:\s+of(?:\s+{_WORD}){{1,3}})?",
     _OLD_PART,
     rf"(?:(?:the\s+)?(?:{_WORD}\s+)?{_PART}\s+)?{_TAIL}",
