@@ -101,6 +101,8 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         "cd d && echo x > ../up && ln -s ../a l && echo z >> l && cp -a . ../d2",
         "git init -q; git add -A; git -c user.name=a -c user.email=b commit -qm one; git gc -q; rm d/f; git stash -q || true",
         'python3 -c \'import os; os.rename("d", "d2")\' & wait; touch d2/f a',
+        "mv a ../a; mv d/f ..; mv ../f f2; echo x >> f2; mv ../missing b || mv b ../missing/ || echo y >> b",
+        "exec 3>>a 4>>a; echo x >&3; echo y > /proc/self/fd/4; exec 3>&- 4>&-; echo z >> a; (echo x >> b &); wait",
     ],
 )
 async def test_all_that_a_command_did_is_undone_and_redone_unasked(place: Place, command: str):
@@ -162,6 +164,75 @@ async def test_a_save_long_after_the_command_s_own_write_is_somebody_else_s(plac
         await place.run("echo 2 >> a; echo 2 >> b; : > go; until [ -e went ]; do sleep 0.02; done; echo 3 >> b")
     assert place.left() == dict.fromkeys(("a", "b", "went"), "unsure")
     assert (place.root / "a").read_text() == "1\n2\ntheirs\n"
+
+
+async def test_a_save_into_the_very_file_right_after_the_command_s_own_write_is_somebody_else_s(place: Place):
+    place.fill({"a": "1\n", "b": "1\n", "open": "1\n"})
+    held = (place.root / "open").open("a")
+
+    async def somebody() -> None:
+        await appears(place.root / "go")
+        for name in ("a", "new"):
+            with (place.root / name).open("a") as file:
+                file.write("theirs\n")
+        held.write("theirs\n")
+        held.flush()
+        (place.root / "went").touch()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(somebody)
+        await place.run(
+            "echo 2 > new; for f in a b open; do echo 2 >> $f; done; : > go; until [ -e went ]; do sleep 0.01; done; "
+            "echo 3 >> a"
+        )
+    held.close()
+    assert place.left() == dict.fromkeys(("a", "new", "open", "went"), "unsure")
+    assert (place.root / "a").read_text() == "1\n2\ntheirs\n3\n"
+    assert (place.root / "b").read_text() == "1\n"
+
+
+async def test_a_folder_that_was_moved_out_is_unsure_with_all_that_was_in_it(place: Place):
+    place.fill({"d/f": "f", "d/e/g": "g"})
+    await place.run("mv d ..")
+    assert place.left() == dict.fromkeys(("d", "d/e", "d/e/g", "d/f"), "unsure")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x >> d/a2",
+        "chmod 600 d/a2",
+        "echo x >> d/a2; rm d/a2; echo y > d/a2",
+        "echo x >> d/a2; mv d/a2 d/a3",
+        "echo x >> d/a2; mv d e",
+        "ln d/a2 e/a3; echo x >> e/a3",
+        "rm a; echo x >> d/a2; ln d/a2 a",
+        "cp a n; mv n d/a2; echo x >> d/a2",
+    ],
+)
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_what_is_written_by_one_name_of_a_file_is_seen_and_undone_at_the_others(
+    place: Place, command: str, is_told: bool
+):
+    def tree() -> tuple[dict[str, object], list[list[Path]]]:
+        inodes: dict[int, list[Path]] = {}
+        for path in sorted(place.root.rglob("*")):
+            inodes.setdefault(path.stat().st_ino, []).append(path)
+        return place.tree(), sorted(paths for paths in inodes.values() if len(paths) > 1)
+
+    place.fill({"a": "a\n", "e/f": "f\n"})
+    await place.run("mkdir d; ln a d/a2")  # the folder of `a` isn't touched any more
+    before = tree()
+    await place.run(command, watched=is_told)
+    after = tree()
+    left = place.left()
+    assert not is_told or left == {}
+    assert {path for path, held in before[0].items() if place.tree().get(path) != held} <= left.keys()
+    if left:
+        place.journal.undo(None, Consent(unsure=True))
+    assert tree() == before
+    place.journal.redo("", Consent(unsure=True))
+    assert tree() == after
 
 
 async def test_what_another_program_does_for_the_command_stays_unknown(place: Place):

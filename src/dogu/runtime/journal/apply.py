@@ -59,6 +59,7 @@ class Applier:
         self._moved: set[str] = set()
         self._prepared: dict[str, str] = {}
         self._overwritten: dict[str, bool] = {}
+        self._settled: set[int] = set()
         self._paths: set[str] = set()
         self._sources = LastFolder()
         self._folder = -1
@@ -77,8 +78,8 @@ class Applier:
             if is_new and step.path not in self._refused:
                 self._tried(step, self._make_folder)
         files = [step for each in steps if each.is_put and (step := each.without_old(gone)) is not None]
-        files.sort(key=lambda step: not step.is_in_place)  # others may be further names of those
-        first = sum(step.is_in_place for step in files)
+        files.sort(key=lambda step: not step.keeps_names)  # others may be further names of those
+        first = sum(step.keeps_names for step in files)
         for start, end in [(0, first), *_pieces(first, len(files))]:
             self._put(files[start:end])
         for step in reversed(steps):
@@ -289,8 +290,11 @@ class Applier:
         name = self._name_of(step.number)
         what = told("brought back") if step.now.state.kind == "missing" else told("restored")
         if step.keeps_content:
-            self._check_still(place, step)
+            status = step.now.status
+            if status is None or status.st_ino not in self._settled:  # by another of its names
+                self._check_still(place, step)
             put_attributes(place, step.target, has_marks=False)
+            self._settled.add(status.st_ino if status else 0)
             if step.sets_time:
                 times = (step.target.mtime_ns, step.target.mtime_ns)
                 fs.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)

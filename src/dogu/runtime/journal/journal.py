@@ -399,7 +399,7 @@ class Journal:
         """Put into the log what this call did behind our back; `since` where a dead process left off."""
         number = self._now.number if self._now else 0
         try:
-            seen = self._watch.look() if since is None else self._watch.resume(since)
+            seen = self._watch.look(written) if since is None else self._watch.resume(since)
         except UnwatchedError as error:
             self._log.append(self._record("changes", notes=(str(error),)))
             self._notes.append(str(error))

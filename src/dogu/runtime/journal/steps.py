@@ -61,14 +61,18 @@ class Step(msgspec.Struct, frozen=True):
         """Whether only attributes are to change."""
         return not self.source and self.now.status is not None and self.now.state.has_same_content(self.target)
 
-    def must_stay(self) -> bool:
-        """Whether the file is to be written to and not replaced, for its other names and those who write it."""
+    @property
+    def keeps_names(self) -> bool:
+        """Whether the file stays what it is, for its other names."""
         status = self.now.status
         if status is None or self.now.state.kind != "file" or self.target.kind != "file":
             return False
-        if self.source:
-            return self.is_in_place
-        return (status.st_nlink > 1 and self.target.links > 1) or fs.is_open_for_writing(self.path)
+        return self.is_in_place if self.source else status.st_nlink > 1 and self.target.links > 1
+
+    def must_stay(self) -> bool:
+        """Whether the file is to be written to and not replaced, for its other names and those who write it."""
+        is_file = self.now.status is not None and self.now.state.kind == self.target.kind == "file"
+        return self.keeps_names or (is_file and not self.source and fs.is_open_for_writing(self.path))
 
     def without_old(self, gone: Collection[str]) -> Step | None:
         """Return the step once what goes first is gone; None where it isn't."""

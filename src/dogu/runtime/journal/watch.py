@@ -77,8 +77,8 @@ class ChangeWatch:
             self._owner = _lock(os.path.join(self._folder, _LOCK_NAME))
         return self._owner >= 0
 
-    def look(self) -> list[TreeChange]:
-        """Return what changed since the last look. Raises `UnwatchedError`."""
+    def look(self, written: Written | None = None) -> list[TreeChange]:
+        """Return what changed since the last look, also where it is known to be `written`. Raises `UnwatchedError`."""
         from dogu.workspace.snapshot.trees import TooManyEntriesError, TreeSnapshots
 
         started_s = time.monotonic()
@@ -90,7 +90,7 @@ class ChangeWatch:
             self._snapshots = TreeSnapshots(self._folder, self._looked_at(), exclude, self._limits)
         try:
             self.own()
-            return self._snapshots.look()
+            return self._snapshots.look({os.path.dirname(path) for path in written.paths} if written else ())
         except TooManyEntriesError as error:
             self._rests_until_s = time.monotonic() + (time.monotonic() - started_s) * _REST
             self._too_many = told(
@@ -220,7 +220,7 @@ class ChangeWatch:
 class _Authorship:
     """Tells which changes a command made: those that it is known to have written, of what the look before it saw, to
     what the look after it sees. Anything between that isn't its own leaves another stamp or inode, or comes long after
-    the command's last call; but for another's write into the same file in the two seconds behind that."""
+    the command's last call, or was seen by the supervisor. What was written by one name counts for a file's others."""
 
     def __init__(self, written: Written, changes: Sequence[TreeChange]) -> None:
         self._paths = written.paths
@@ -228,6 +228,10 @@ class _Authorship:
         self._first = {first for first, _, _ in written.paths.values()}
         self._before = {_stamp(change.before) for change in changes}
         self._after = {_stamp(change.after) for change in changes}
+        self._until_ns: dict[int, int] = {}
+        for first, now, until_ns in written.paths.values():
+            for inode in {*first[2:], now} if now != -2 else ():
+                self._until_ns[inode] = max(until_ns, self._until_ns.get(inode, 0))
 
     def covers(self, change: TreeChange) -> bool:
         """Whether this change is the command's."""
@@ -237,18 +241,31 @@ class _Authorship:
         if change.before is not None:
             stamp = _stamp(change.before)
             own = self._paths.get(change.path)
-            is_from_before = stamp == own[0] if own and own[0] else stamp in self._first or stamp in self._after
+            is_exact = own is not None and own[0] and change.before.links < 2
+            is_from_before = stamp == own[0] if own and is_exact else stamp in self._first or stamp in self._after
         else:
             came = {_stamp(change.after), *(first for first, _, _ in known)} & self._before
             is_from_before = any(not first for first, _, _ in known) or (is_moved and bool(came))
         if change.after is None:
             is_left = any(change.path.startswith(old) for old, _ in self._moves)
             return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
+        if not is_from_before:
+            return False
+        is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)
+        return is_now or (is_moved and _stamp(change.after) in self._before)
+
+    def _leaves(self, row: SnapshotRow, told_of: tuple[Stamp, int, int]) -> bool:
+        first, now, until_ns = told_of
+        written_ns, changed_ns, inode = row.stamp
+        last_ns = written_ns if row.where == BY_LINK else changed_ns  # the look itself has linked it
+        is_it = now in (-1, inode) or (now == 0 and first[2:] == (inode,))
+        return is_it and (last_ns <= until_ns or row.kind == "folder")
+
+    def _was_written_by_another_name(self, change: TreeChange) -> bool:
+        if change.before is None or change.after is None or max(change.before.links, change.after.links) < 2:
+            return False
         _, last_ns, inode = change.after.stamp
-        is_now = any(
-            now in (-1, inode) and (last_ns <= until_ns or change.after.kind == "folder") for _, now, until_ns in known
-        )
-        return is_from_before and (is_now or (is_moved and _stamp(change.after) in self._before))
+        return inode == change.before.stamp[2] and last_ns <= self._until_ns.get(inode, 0)
 
     def _names(self, path: str) -> list[str]:
         """Return a path and those that it had before, as folders above it were moved."""

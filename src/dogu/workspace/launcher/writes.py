@@ -8,6 +8,7 @@ Source: seccomp_unotify(2), openat2(2); numbers from asm/unistd_64.h and asm-gen
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
@@ -19,6 +20,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from dogu.workspace.launcher.notices import Notice, Notices, path_of, tell
+from dogu.workspace.launcher.others import Others
 from dogu.workspace.launcher.seccomp import telling
 
 _OPENAT2 = 437
@@ -28,8 +30,10 @@ _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _NO_REPLACE, _EXCHANGE = 1, 2
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 _MOST_PATHS = 100_000
+_MOST_AWAITED = 100
 _PACKET_BYTES = 60_000
 GONE, NEW, FOREIGN = 0, -1, -2  # instead of an inode: nothing, one that isn't known yet, somebody else's since
+_OPENED_AGAIN = b"/proc/", b"/dev/fd/", b"/dev/std"
 _OWN_NS = 2_000_000_000  # what changes a file longer after the call isn't taken for the command's
 
 _Item = TypeVar("_Item", tuple[bytes, "Stamp", int, int], tuple[bytes, bytes])
@@ -98,6 +102,8 @@ class Writes(Notices):
         self._calls = _CALLS[os.uname().machine]
         self._roots = [(root.rstrip(b"/"), os.open(root, _PLACE | os.O_DIRECTORY)) for root in roots]
         self._noted: dict[bytes, tuple[Stamp, int, int]] = {}
+        self._until_ns: dict[int, int] = {}  # by inode; 0: somebody else's
+        self._others = Others(lambda inode: self._until_ns.get(inode, 0))
         self._moves: list[tuple[bytes, bytes]] = []
         self._made: list[bytes] = []
         self._is_over = False
@@ -106,29 +112,53 @@ class Writes(Notices):
         """Note what the call is about to change."""
         if self._is_over or len(self._noted) >= _MOST_PATHS:
             return
+        self._note_made()
         call = self._calls[notice.number]
         flags = 0 if call.flags is None else notice.words[call.flags]
-        path = self._resolved(path_of(notice, call.folder, call.path), follows=call.follows and not flags & _NO_FOLLOW)
-        stamp = _stamp(path)
+        named = path_of(notice, call.folder, call.path)
         if call.does in ("rename", "link"):
-            self._decide_on_two(notice, call, path, stamp, flags)
-        elif call.does == "remove":
+            self._decide_on_two(notice, call, named, flags)
+            return
+        if named.startswith(_OPENED_AGAIN):
+            self._others.opens_unseen()
+        path = self._resolved(named, follows=call.follows and not flags & _NO_FOLLOW)
+        stamp = _stamp(path)
+        if call.does == "remove":
             if self.still_waits(notice) and not _is_full(path, stamp):  # git tries each folder
                 self._note(path, stamp, GONE)
         elif (call.does != "make" if stamp else call.does != "change") and self.still_waits(notice):
-            self._note(path, stamp, stamp[2] if stamp else NEW)
-            if not stamp:
-                self._made.append(path)
+            self._decide_on_one(path, stamp, is_open=call.does == "open")
+
+    def _decide_on_one(self, path: bytes, stamp: Stamp, *, is_open: bool) -> None:
+        self._note(path, stamp, stamp[2] if stamp else NEW)
+        if not stamp:
+            self._made.append(path)
+        elif stamp[1] and is_open and not self._others.opens(path, stamp[2]):
+            self._until_ns[stamp[2]] = 0
 
     def answer(self) -> bool:
-        """As above; then find out which inodes were made, before anybody puts others in their place."""
+        """As above; then find out what was made last, before anybody puts something else in its place."""
         lives = super().answer()
-        made, self._made = self._made, []
+        self._note_made()
+        self._others.forget_old(time.time_ns())
+        return lives
+
+    def _note_made(self) -> None:
+        """Find out which inodes were made, of what is there yet."""
+        made, self._made = self._made[-_MOST_AWAITED:], []
         for path in made:
             before, now, until_ns = self._noted.get(path, ((), GONE, 0))
-            if now == NEW and (stamp := _stamp(path)):
+            if now != NEW:
+                continue
+            with suppress(OSError):
+                stamp = _stamp(path)
+                if not stamp:
+                    self._made.append(path)
+                    continue
                 self._noted[path] = before, stamp[2], until_ns
-        return lives
+                self._until_ns[stamp[2]] = until_ns
+                if stamp[1]:
+                    self._others.has_made(path, stamp[2])
 
     def take(self) -> Iterator[dict[str, Any]]:
         """Return all that was noted, in parts that fit a packet: `paths` with what they held first, the inode that they
@@ -136,7 +166,13 @@ class Writes(Notices):
         noted any more.
         """
         self._is_over = True
-        for paths in _parts([(path, *state) for path, state in self._noted.items()]):
+        foreign = self._others.found().union(inode for inode, until_ns in self._until_ns.items() if not until_ns)
+        over_ns = time.time_ns()
+        noted = [
+            (path, before, FOREIGN if {now, *before[2:]} & foreign else now, min(until_ns, over_ns))
+            for path, (before, now, until_ns) in self._noted.items()
+        ]
+        for paths in _parts(noted):
             yield {"paths": paths, "moves": []}
         for moves in _parts(self._moves):
             yield {"paths": [], "moves": moves}
@@ -145,27 +181,39 @@ class Writes(Notices):
             os.close(root)
         self._roots = []
 
-    def _decide_on_two(self, notice: Notice, call: _Call, path: bytes, stamp: Stamp, flags: int) -> None:
-        """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free."""
-        places = (None, 1) if call.folder is None else (2, 3)
-        target = self._resolved(path_of(notice, *places), follows=False)
-        there = _stamp(target)
+    def _decide_on_two(self, notice: Notice, call: _Call, named: bytes, flags: int) -> None:
+        """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free.
+
+        Where one of the two lies elsewhere, it is noted of a file; what was in a folder then, nobody has seen.
+        """
+        path = self._beneath(named)
+        target = self._beneath(path_of(notice, *((None, 1) if call.folder is None else (2, 3))))
+        stamp, there = _stamp(path) if path else (), _stamp(target) if target else ()
         is_free_only = call.does == "link" or flags & _NO_REPLACE
         is_taken = there and (is_free_only or (not flags & _EXCHANGE and _is_full(target, there)))
-        if not stamp or is_taken or not self.still_waits(notice):
+        is_folder_leaving = bool(stamp) and not stamp[1] and not target
+        if (path and not stamp and call.does != "link") or is_taken or is_folder_leaving:
             return
-        self._note(target, there, stamp[2])
-        if call.does == "link":
+        if not self.still_waits(notice):
+            return
+        if target:
+            self._note(target, there, stamp[2] if stamp else NEW)
+            if not stamp:
+                self._made.append(target)
+        if stamp and call.does == "link":
             self._note(path, stamp, stamp[2])
-        else:
+        elif stamp:
             self._note_moved(path, target, stamp, there if flags & _EXCHANGE else ())
 
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
         until_ns = time.time_ns() + _OWN_NS
         before, then, own_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, until_ns))
-        is_late = bool(stamp) and stamp[1] > own_ns and path in self._noted
-        is_other = then not in (NEW, stamp[2] if stamp else GONE)
-        self._noted[path] = (before, FOREIGN if is_late or is_other else now, until_ns)
+        if stamp:
+            is_late = stamp[1] > self._until_ns.get(stamp[2], own_ns)
+            self._until_ns[stamp[2]] = 0 if is_late else until_ns
+        is_still_there = then == GONE and stamp[2:] == before[2:]  # the call failed that was to remove it
+        is_other = then not in (NEW, stamp[2] if stamp else GONE) and not is_still_there
+        self._noted[path] = (before, FOREIGN if is_other else now, until_ns)
 
     def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp) -> None:
         self._note(path, stamp, there[2] if there else GONE)
@@ -173,6 +221,15 @@ class Writes(Notices):
             self._moves.append((path, target))
         if there and not there[1]:
             self._moves.append((target, path))
+
+    def _beneath(self, path: bytes) -> bytes:
+        """Return as below, of a link the place where it lies, and b"" for what isn't beneath a root."""
+        try:
+            return self._resolved(path, follows=False)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            return b""
 
     def _resolved(self, path: bytes, *, follows: bool) -> bytes:
         """Return the path with no link in it. Raises OSError for one that isn't beneath a root, on its file system:
@@ -192,11 +249,12 @@ class Writes(Notices):
             if path.startswith(root + b"/"):
                 how = struct.pack("=QQQ", _PLACE, 0, _NO_OTHER_FILE_SYSTEM | _NO_MAGIC | _BENEATH)
                 opened = self._libc.syscall(_OPENAT2, place, path[len(root) + 1 :], how, len(how))
-                if opened >= 0:
-                    try:
-                        return os.readlink(b"/proc/self/fd/%d" % opened)
-                    finally:
-                        os.close(opened)
+                if opened < 0:
+                    raise OSError(ctypes.get_errno(), "beneath")
+                try:
+                    return os.readlink(b"/proc/self/fd/%d" % opened)
+                finally:
+                    os.close(opened)
         raise OSError(errno.EXDEV, "beneath")
 
 

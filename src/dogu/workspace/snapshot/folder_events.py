@@ -1,5 +1,7 @@
 """Which of the folders we know have been touched since we last asked, by inotify(7).
 
+A folder hears of what is done by the names in it; of a file that has others, maybe elsewhere, the file itself does.
+
 An aid, never a proof: where it can't be had, where its queue ran over or where the file system isn't a local one, the
 answer is None, which means "look at all of them".
 """
@@ -16,9 +18,8 @@ from typing import Any
 from dogu.workspace import openat
 from dogu.workspace.system import IS_LINUX
 
-_MASK = (
-    0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x01000000
-)  # modify, attrib, close_write, moved_*, create, delete
+_MASK = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200  # modify, attrib, close_write, moved_*, create, delete
+_ONLY_FOLDERS, _NOT_THROUGH_LINKS = 0x01000000, 0x02000000
 _QUEUE_RAN_OVER = 0x4000
 _IS_GONE = 0x8000
 _EVENT = struct.Struct("iIII")
@@ -32,7 +33,7 @@ class FolderEvents:
 
     def __init__(self) -> None:
         self._descriptor = -1
-        self._paths: dict[int, str] = {}
+        self._paths: dict[int, set[str]] = {}
         self._add: Callable[..., int] | None = None
         self._ran_over = False
         if IS_LINUX and os.path.isdir("/proc/self/fd"):
@@ -43,15 +44,19 @@ class FolderEvents:
         """Whether the answers can be believed."""
         return self._descriptor >= 0
 
-    def watch(self, folder: int, path: str) -> None:
-        """Watch the open folder `folder`, known as `path`. One that can't be watched ends all watching."""
+    def watch(self, folder: int, path: str, name: str = "") -> None:
+        """Watch the open folder `folder`, known as `path`, or a file of several names in it. One that can't be watched
+        ends all watching."""
         if self._add is None:
             return
-        number = self._add(self._descriptor, b"/proc/self/fd/%d" % folder, _MASK)
-        if number < 0 or openat.file_system_type(folder) not in _LOCAL:
+        mask = _MASK | (_NOT_THROUGH_LINKS if name else _ONLY_FOLDERS)
+        number = self._add(self._descriptor, b"/proc/self/fd/%d/%b" % (folder, os.fsencode(name)), mask)
+        if number < 0 or (not name and openat.file_system_type(folder) not in _LOCAL):
             self.close()
-            return
-        self._paths[number] = path
+        elif name:
+            self._paths.setdefault(number, set()).add(path)
+        else:
+            self._paths[number] = {path}
 
     def touched(self) -> set[str] | None:
         """Return the paths of the folders touched since the last call; None when that isn't known."""
@@ -93,7 +98,7 @@ class FolderEvents:
             if mask & _QUEUE_RAN_OVER:
                 self._ran_over = True
             elif number in self._paths:
-                found.add(self._paths[number])
+                found |= self._paths[number]
                 if mask & _IS_GONE:
                     # Another folder of the same name may already have been given its inode.
                     del self._paths[number]

@@ -1,10 +1,11 @@
 """What the roots hold, remembered from one look to the next, with the content of what may yet change.
 
 A look costs a read of each file that is new or changed since the last one, and a stat of each entry in the folders
-that were touched (`folder_events`), or in all of them where that isn't known. What the folders held stays in memory,
-packed (`rows`), and is noted in a scratch file (`index`); contents go to another one (`pack`). Git's objects, which are
-never written to again, aren't read: each gets a second name in a folder beside these files. Symbolic links are noted,
-never followed. Left out: other file systems mounted inside, and `exclude`.
+that were touched (`folder_events`), or in all of them where that isn't known; where a file has several names, the
+folders of its other names count as touched. What the folders held stays in memory, packed (`rows`), and is noted in a
+scratch file (`index`); contents go to another one (`pack`). Git's objects, which are never written to again, aren't
+read: each gets a second name in a folder beside these files. Symbolic links are noted, never followed. Left out: other
+file systems mounted inside, and `exclude`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _Rows = dict[str, SnapshotRow]
 
 
 class _Look(msgspec.Struct):
-    """One look under way: what changed, by path, and the folders to look into, those of `later` at the end.
+    """One look under way: what changed, by path, and the folders to look into, those of `later` at the end; the folders
+    `seen`, and the `inodes` whose other names were looked for.
 
     What the first one finds is no change: it is what later ones compare with.
     """
@@ -59,6 +61,8 @@ class _Look(msgspec.Struct):
     changes: dict[str, tuple[SnapshotRow | None, SnapshotRow | None]] = msgspec.field(
         default_factory=dict[str, tuple[SnapshotRow | None, SnapshotRow | None]]
     )
+    seen: set[str] = msgspec.field(default_factory=set[str])
+    inodes: set[int] = msgspec.field(default_factory=set[int])
     todo: deque[str] = msgspec.field(default_factory=deque[str])
     later: deque[str] = msgspec.field(default_factory=deque[str])
     now_ns: int = msgspec.field(default_factory=time.time_ns)
@@ -128,8 +132,9 @@ class TreeSnapshots:
             ),
         )
 
-    def look(self) -> list[TreeChange]:
-        """Look at what may have changed; return what did since the last look, by path: nothing for the first one.
+    def look(self, also: Collection[str] = ()) -> list[TreeChange]:
+        """Look at what may have changed, and in the folders `also`; return what did since the last look, by path:
+        nothing for the first one.
 
         Raises `TooManyEntriesError`, or OSError for a root that isn't there; then what was known is forgotten.
         """
@@ -143,8 +148,12 @@ class TreeSnapshots:
         if found.is_first:
             self._index.note("", None)
         try:
+            folders = {*(touched or ()), *also}
             for root in self._roots:
-                self._look_below(root, sorted(touched or ()), found)
+                self._look_below(root, sorted(folders), found)
+            while not found.is_full and (folders := self._with_other_names(found)):
+                for root in self._roots:
+                    self._look_below(root, sorted(folders), found)
             self._pack.flush()
             self.position = self._index.flush()
         except (TooManyEntriesError, OSError):
@@ -228,8 +237,18 @@ class TreeSnapshots:
         finally:
             os.close(handle)
 
+    def _with_other_names(self, found: _Look) -> set[str]:
+        """Return the folders, not seen yet, in which changed files of several names have others of these."""
+        inodes = {
+            row.stamp[2] for change in found.changes.values() for row in change if row is not None and row.links > 1
+        }
+        names = self.names_of(inodes - found.inodes)
+        found.inodes |= inodes
+        return {os.path.dirname(path) for paths in names.values() for path in paths} - found.seen
+
     def _look_at_folder(self, root: str, handle: int, path: str, found: _Look) -> None:
         """Look at the entries of one folder, and at those of the folders in it that are new, or all in a full look."""
+        found.seen.add(path)
         folder = self._opened(handle, path, path[len(root) :].lstrip("/"), found)
         if folder < 0:
             return
@@ -301,6 +320,8 @@ class TreeSnapshots:
         else:
             row = self._linked(path, name, folder, status) or self._new_row(name, folder, status, old, found)
             row = _with_attributes(row, folder, name, status)
+            if row.links > 1:
+                self._events.watch(folder, path, name)
             if stamp[1] > found.now_ns - _RACY_NS:
                 row = row._replace(is_fresh=True)
             found.note(_join(path, name), old, row)
