@@ -16,19 +16,45 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the ladder is Linux's"),
 ]
 
-# What `Sandbox.limits` names: modes and times.
+# What `Sandbox.limits` names: modes and times; where files aren't protected, all of them, and signals.
 COME_THROUGH: dict[Step, set[str]] = {
     Step.BUBBLEWRAP: set(),
     Step.LANDLOCK: {"the mode of a file beside it", "the times of a file beside it"},
+    Step.SECCOMP: {
+        "a new file beside the project",
+        "appending to a file beside it",
+        "removing a file beside it",
+        "moving a file out",
+        "a new folder beside it",
+        "writing through a hard link",
+        "writing through a symbolic link",
+        "emptying a file beside it",
+        "a start-up file of the shell",
+        "keys that may log in",
+        "the system's users",
+        "a program for everybody",
+        "the mode of a file beside it",
+        "the times of a file beside it",
+        "an unnamed file beside it",
+        "a private key",
+        "passwords of the network",
+        "the settings with this program's own key",
+        "a key by a symbolic link",
+        "a key by a hard link",
+        "a key by /proc/self/root",
+        "a key by moving its folder",
+        "the system's passwords",
+        "a signal to another process",
+    },
 }
 
 
-@pytest.fixture(params=[Step.BUBBLEWRAP, Step.LANDLOCK])
+@pytest.fixture(params=[Step.BUBBLEWRAP, Step.LANDLOCK, Step.SECCOMP])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     found = best_of(request.param)
     if found.step is not request.param:
         pytest.skip(f"this machine has no {request.param}")
-    if found.landlock_abi < 6:
+    if found.landlock_abi < 6 and found.step is not Step.SECCOMP:
         pytest.skip("signals and sockets without a file are held from Landlock's ABI 6 on")
     return found
 

@@ -216,12 +216,18 @@ class Sandbox(msgspec.Struct, frozen=True):
     def limits(self) -> tuple[str, ...]:
         """What this step can't enforce, a sentence each, for `dogu doctor`."""
         limits = _LIMITS[self.step] + self._network_limits
+        if self.step in (Step.LANDLOCK, Step.SECCOMP) and self.settings.unix_sockets:
+            limits += (sentence("A cut-off network still lets local sockets through."),)
+        elif self.step in (Step.LANDLOCK, Step.SECCOMP):
+            limits += (sentence("Local sockets can't be used at all."),)
         if self.step not in (Step.NONE, Step.SEATBELT) and self.landlock_abi < 6:
             limits += (sentence("Commands can send signals to the user's other processes."),)
         if self.step is Step.LANDLOCK and self.landlock_abi < 4 and not self._has_network:
             limits += (sentence("The network is cut off by seccomp alone."),)
         if self.step is Step.LANDLOCK and self.landlock_abi < 3:
             limits += (sentence("Files outside the roots can be emptied, though not written."),)
+        if self.step in (Step.LANDLOCK, Step.SECCOMP):
+            limits += (sentence("So each command is asked about."),)
         return tuple(told(each) for each in limits)
 
     @property
@@ -319,14 +325,13 @@ _LIMITS: dict[Step, tuple[str, ...]] = {
     Step.LANDLOCK: (
         sentence("Modes, owners and times of the user's files outside the roots can be changed."),
         sentence("What runs later inside a root (.git/hooks, .git/config) can be written; it is put back afterwards."),
-        sentence("Shared memory (/dev/shm) is the machine's."),
+        sentence("Shared memory (/dev/shm, System V) is the machine's."),
         sentence("Programs can see which other processes run."),
-        sentence("Local sockets can't be used at all."),
-        sentence("So each command is asked about."),
     ),
     Step.SECCOMP: (
         sentence("Files are not protected: commands read and write what you can."),
-        sentence("A cut-off network still lets local sockets through."),
+        sentence("Shared memory (/dev/shm, System V) is the machine's."),
+        sentence("Programs can see which other processes run."),
     ),
     Step.SEATBELT: (
         sentence("This profile was never tried on a Mac: it may hold less than it says, or stop what it shouldn't."),
