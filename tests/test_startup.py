@@ -29,6 +29,8 @@ HEAVY = {
     "urllib",
 }
 NOT_BEFORE_THE_PROMPT = {
+    "dogu.models.offline_request",
+    "dogu.policy.commands.dangers",
     "google",
     "mcp",
     "acp",

@@ -14,7 +14,6 @@ from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import spoken
 from dogu.models.contents import RawContent
 from dogu.models.events import Finished, FinishReason, FunctionCallEvent, ModelEvent, TextDelta, Usage
-from dogu.models.offline_request import understand
 
 _TRADITIONAL = re.compile("[檔執尋讀寫換顯開儲這個請裡說為內與專閱覽詢錄]")
 
@@ -151,6 +150,8 @@ async def _events(history: Sequence[RawContent], root: str, declared: set[str]) 
     if responses and not prompt:
         text = _summary(language, responses, _calls_of(history))
     else:
+        from dogu.models.offline_request import understand  # its patterns take 10 ms, which no first prompt waits for
+
         wanted = understand(prompt, root)
         missing = sorted({name for name, _ in wanted} - declared)
         if wanted and not missing:

@@ -22,7 +22,6 @@ from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitati
 from dogu.serve.terminal.cells import fit_middle, hanging, indented, wrapped
 from dogu.serve.terminal.choices import Choice, Menu
 from dogu.serve.terminal.draw import draw
-from dogu.serve.terminal.risks import risks_of
 from dogu.serve.terminal.screen import Screen
 from dogu.workspace.visible import hidden_characters, make_visible, visible_line
 
@@ -326,6 +325,8 @@ async def _at_once() -> None:
 def _risks(question: Question) -> list[str]:
     shown = question.confirmation.display
     is_command = isinstance(shown, CommandPreview)
+    from dogu.serve.terminal.risks import risks_of  # with it comes the judge, which no first prompt waits for
+
     return risks_of(question.verdict.commands, *((shown.command, shown.directory) if is_command else ()))
 
 
