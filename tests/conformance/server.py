@@ -71,6 +71,7 @@ async def tool_with_logging() -> str:
 async def tool_with_progress() -> str:
     """Tell how far it is."""
     for done in (0, 50, 100):
+        await anyio.sleep(0.15)  # dogu tells ten times a second at most
         await caller().progress(done, 100, f"Completed step {done} of 100")
     return "All steps are done."
 
@@ -388,8 +389,8 @@ def _text(answer: mcp_types.CreateMessageResult) -> str:
 
 
 async def main() -> int:
-    """Serve over HTTP until ended; the address is told on standard error."""
-    asking = ElicitationConfirm()
+    """Serve over HTTP until ended, the address is told on standard error; over standard streams by the word `stdio`."""
+    asking, port = ElicitationConfirm(), None if "stdio" in sys.argv else 0
     with tempfile.TemporaryDirectory() as root:
         options = Options(root=root, home=root)
         async with open_runtime(options, confirm=asking) as runtime:
@@ -406,7 +407,7 @@ async def main() -> int:
             schema_tool = SchemaTool(simple_text, name="json_schema_2020_12_tool", kind=Kind.READ)
             runtime.registry.register(schema_tool)
             runtime.registry.register(HeaderTool(greet, name="test_header_tool", kind=Kind.READ))
-            return await serve_mcp(runtime, asking, http_port=0, offers=make_offers(), task_after_s=TASK_AFTER_S)
+            return await serve_mcp(runtime, asking, http_port=port, offers=make_offers(), task_after_s=TASK_AFTER_S)
 
 
 if __name__ == "__main__":

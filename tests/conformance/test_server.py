@@ -7,8 +7,10 @@ https://github.com/modelcontextprotocol/conformance; skipped where npm can't giv
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from conformance.peer import peers
+from conformance.server import TOOLS
 
 SERVER = Path(__file__).parent / "server.py"
 SOURCES = SERVER.parents[2] / "src"
@@ -77,6 +80,38 @@ def test_the_shipped_program_passes_what_asks_for_no_tool_of_the_suite(tmp_path:
     assert [name for name in SHIPPED[revision].split() if marks[name] != "✓"] == []
 
 
+OF_A_SERVER = {
+    "2025-11-25": """tools-call-image tools-call-audio tools-call-with-progress tools-call-elicitation
+        elicitation-sep1034-defaults elicitation-sep1330-enums json-schema-2020-12""",
+    "2026-07-28": """tools-call-image tools-call-audio tools-call-with-progress json-schema-2020-12
+        http-header-validation http-custom-header-server-validation""",
+}
+
+
+@pytest.mark.conformance
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("revision", OF_A_SERVER)
+def test_the_shipped_program_passes_with_tools_of_a_server_of_the_users(tmp_path: Path, revision: str):
+    """The suite asks for tools by names of its own: in its copy here they have the server's alias before them."""
+    server = {"command": sys.executable, "args": [str(SERVER), "stdio"], "trust": True}
+    (tmp_path / ".dogu").mkdir()
+    (tmp_path / ".dogu" / "settings.json").write_text(json.dumps({"mcpServers": {"suite": server}}))
+    words = ["-m", "dogu", "mcp", "--http", "0", "--root", str(tmp_path)]
+    marks, _, _ = _run(tmp_path, revision, *words, suite=_renamed(tmp_path / "suite"))
+    assert [name for name in OF_A_SERVER[revision].split() if marks[name] != "✓"] == []
+
+
+def _renamed(folder: Path) -> list[str]:
+    """Copy the suite with the server's alias before the names of tools."""
+    node, program = peers().conformance
+    shutil.copytree(Path(program).parents[1], folder)
+    (folder / "node_modules").symlink_to(Path(program).parents[3])
+    copy = folder / "dist" / "index.js"
+    names = rf"\b({'|'.join(TOOLS)}|json_schema_2020_12_tool|test_header_tool)\b"
+    copy.write_text(re.sub(names, r"suite__\1", copy.read_text(encoding="utf-8")), encoding="utf-8")
+    return [node, str(copy)]
+
+
 UNSCORED = """json-schema-2020-12 server-sse-polling http-custom-header-server-validation tasks-lifecycle
     tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input tasks-request-headers tasks-dispatch-and-envelope
     tasks-required-task-error tasks-mrtr-composition"""
@@ -109,12 +144,22 @@ def test_the_page_says_of_each_unscored_scenario_how_it_is(tmp_path: Path):
     assert {name for name in named - scored if f"`{name}`" not in page} == set()
 
 
-def _run(folder: Path, revision: str, *words: str) -> tuple[dict[str, str], set[str], int]:
+def _run(
+    folder: Path, revision: str, *words: str, suite: list[str] | None = None
+) -> tuple[dict[str, str], set[str], int]:
     """Run the suite; return each scenario's mark, those that don't count, and the suite's status."""
-    suite = peers().conformance
     with served(folder, *words) as url:
         done = subprocess.run(
-            [*suite, "server", "--url", url, "--requirements", revision, "-o", str(folder / "results")],
+            [
+                *(suite or peers().conformance),
+                "server",
+                "--url",
+                url,
+                "--requirements",
+                revision,
+                "-o",
+                str(folder / "results"),
+            ],
             cwd=folder,
             capture_output=True,
             text=True,
