@@ -19,7 +19,7 @@ from dogu.app.model_lists import check_key
 from dogu.app.options import Options
 from dogu.app.sandboxed import open_sandbox
 from dogu.contract import ToolError
-from dogu.language import say
+from dogu.language import say, told
 from dogu.models import providers
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
 from dogu.settings import Settings, SettingsError
@@ -152,15 +152,20 @@ def _check_layers(options: Options, settings: Settings) -> Check:
     advice = say("Without layers, undo leaves what may be somebody else's doing, unless it is told --unsure.")
     try:
         sandbox = open_sandbox(settings)
+        is_told = can_tell() and (sandbox is not None or os.geteuid() == 0)
         if sandbox is None or not sandbox.makes_layers:
-            return Check("layers", Health.POOR, say("none: bubblewrap makes them"), advice)
-        os.makedirs(options.state_folder, mode=0o700, exist_ok=True)
-        with TemporaryDirectory(dir=options.state_folder) as folder:
-            why = why_none([options.real_root], folder)
+            why = told("bubblewrap makes them")
+        else:
+            os.makedirs(options.state_folder, mode=0o700, exist_ok=True)
+            with TemporaryDirectory(dir=options.state_folder) as folder:
+                why = why_none([options.real_root], folder)
     except (OSError, ToolError) as error:
-        why = str(error)
+        is_told, why = False, str(error)
     if why:
-        return Check("layers", Health.POOR, say("none: {why}", why=say(why)), advice)
+        instead = say("none: {why}; commands are watched: who made a change is only guessed", why=say(why))
+        if is_told:
+            instead = say("none: {why}; commands are watched: the kernel tells what they write", why=say(why))
+        return Check("layers", Health.POOR, instead, advice)
     if holds_renames() or can_tell():
         return Check("layers", Health.GOOD, say("held"))
     return Check("layers", Health.GOOD, say("held, but for commands that rename a folder that was there before"))

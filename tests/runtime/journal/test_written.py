@@ -36,6 +36,7 @@ class Place:
         self.root.mkdir()
         self.journal = Journal(str(folder / "session"), Roots(str(self.root)), Keeping())
         self._processes = processes
+        self.notes: list[str] = []
 
     async def run(self, *argv: str, watched: bool = True) -> ProcessResult:
         environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.root.parent)}
@@ -48,7 +49,7 @@ class Place:
             confinement={"landlock": None},  # nothing but that it can't gain privileges, or nobody may be told of it
             watched=(str(self.root),) if watched else (),
         )
-        async with self.journal.call("c", "a command", snapshot=False):
+        async with self.journal.call("c", "a command", snapshot=False) as self.notes:
             with self.journal.watched() as tell_written:
                 result = await self._processes.run(command)
                 tell_written(result.written)
@@ -285,4 +286,9 @@ async def test_a_command_in_a_command_is_told_too(place: Place):
 async def test_without_the_kernel_s_word_all_is_unsure(place: Place):
     result = await place.run("echo x > f", watched=False)
     assert result.written is None
+    assert place.notes == [
+        f"Undo leaves what may be somebody else's doing, unless it is told --unsure: {place.root / 'f'}."
+    ]
     assert place.left() == {"f": "unsure"}
+    await place.run("echo x > g")
+    assert place.notes == []

@@ -44,6 +44,8 @@ from dogu.workspace.roots import Roots
 from dogu.workspace.snapshot.limits import SnapshotLimits
 from dogu.workspace.staged import CommitReport, StagedChange, Written
 
+_MOST_NAMED = 5
+
 
 def _tell_nobody(_paths: Sequence[str]) -> None:
     return None
@@ -412,7 +414,7 @@ class Journal:
         if changes:
             lost = any(each.before.kind == "file" and each.before.where < 0 for each in changes)
             notes = self._watch.notes if lost else ()
-            self._notes += notes
+            self._notes += (*notes, *_unsure(changes))
             self._log.append(self._record("changes", tuple(changes), notes=notes), contents, durable=True)
         self._log.append(self._record("seen"))
 
@@ -476,6 +478,15 @@ def _done_ones(known: Entries) -> list[Entry]:
 
 def _lost(path: str, size: int) -> tuple[str, ...]:
     return lost_notes([(path, size)])
+
+
+def _unsure(changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
+    """Say which changes an undo won't take back unasked."""
+    paths = [os.fsdecode(each.path) for each in changes if each.is_unsure and not each.is_outside]
+    if not paths:
+        return ()
+    names = _writable(", ".join(paths[:_MOST_NAMED]) + (", ..." if len(paths) > _MOST_NAMED else ""))
+    return (told("Undo leaves what may be somebody else's doing, unless it is told --unsure: {names}.", names=names),)
 
 
 def _writable(text: str) -> str:
