@@ -157,6 +157,9 @@ async def test_pictures_links_and_embedded_texts_reach_the_model(program: Progra
             type="resource",
             resource=schema.TextResourceContents(uri="file:///elsewhere/b.txt", text="embedded content"),
         ),
+        schema.EmbeddedResourceContentBlock(
+            type="resource", resource=schema.TextResourceContents(uri="file://[x", text="of an odd address")
+        ),
     ]
     with FakeGemini(["seen"]) as server:
         async with connected(program, Editor(), server) as connection:
@@ -166,6 +169,7 @@ async def test_pictures_links_and_embedded_texts_reach_the_model(program: Progra
     text = "".join(part.get("text", "") for part in parts)
     assert "linked content" in text
     assert "--- /elsewhere/b.txt ---\nembedded content" in text
+    assert "--- file://[x ---\nof an odd address" in text
     assert [part["inlineData"]["data"] for part in parts if "inlineData" in part] == [data]
 
 

@@ -123,6 +123,24 @@ def test_an_edit_without_a_user_is_refused_and_the_file_stays(program: Program):
 
 def test_an_empty_prompt_is_bad_input(program: Program):
     assert program.run("-p", " ").returncode == 42
+    assert program.run("-p").returncode == 42
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "prompt"),
+    [
+        (["-p", "fix", "the", "tests"], b"", "fix the tests"),
+        (["-p", "--approval-mode", "plan", "fix the tests"], b"", "fix the tests"),
+        (["-p"], b"fix the tests", "fix the tests"),
+        (["-p", "--output-format", "text"], b"fix the tests", "fix the tests"),
+        (["-p", "fix"], b"the tests", "fix\n\nthe tests"),
+    ],
+)
+def test_a_prompt_stands_anywhere_and_is_asked_whole(program: Program, words: list[str], stdin: bytes, prompt: str):
+    with FakeGemini(["Done."]) as server:
+        environ = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        assert program.run(*words, stdin=stdin, environ=environ).returncode == 0
+    assert server.requests[0].prompt.endswith(prompt)
 
 
 def test_unknown_words_are_a_usage_error(program: Program):

@@ -99,10 +99,18 @@ def test_what_stands_beside_a_reference_holds_too() -> None:
     assert told == {"type": "integer", "description": "d", "minimum": 3}
 
 
-@pytest.mark.parametrize("reference", ["#/$defs/none", "#nowhere", "http://elsewhere/x", "#/$defs/x/anyOf/9"])
+@pytest.mark.parametrize(
+    "reference", ["#/$defs/none", "#nowhere", "http://elsewhere/x", "#/$defs/x/anyOf/9", "http://[x"]
+)
 def test_a_reference_to_nothing_costs_its_tool(reference: str) -> None:
     with pytest.raises(SchemaProblem, match="refers to"):
         parameters_for(PLAIN, of_a({"$ref": reference}, **{"$defs": {"x": {"anyOf": [{"type": "string"}]}}}))
+
+
+@pytest.mark.parametrize("address", ["http://[x", "http://good/x"])
+def test_an_address_of_a_schema_that_is_none_costs_nothing(address: str) -> None:
+    schema = {**of_a({"$ref": "#/$defs/x"}, **{"$defs": {"x": {"$id": "http://[y", "type": "string"}}}), "$id": address}
+    assert parameters_for(PLAIN, schema)[0]["properties"]["a"]["type"] == "string"
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,15 @@ def test_without_a_sandbox_by_their_own_word_a_user_in_yolo_is_not_asked_about_a
     assert decide(facts, excluding, ApprovalMode.YOLO).decision != "allow"
 
 
+@pytest.mark.parametrize("command", commands("computed.txt"))
+def test_ordinary_commands_whose_program_is_computed_run_in_yolo(command: str) -> None:
+    facts = shell(command)
+    contained = msgspec.structs.replace(facts, is_contained=True)
+    assert decide(contained, Rules(), ApprovalMode.YOLO).decision == "allow"
+    free = msgspec.structs.replace(Rules(), runs_unknown=True)
+    assert decide(facts, free, ApprovalMode.YOLO).decision == "allow"
+
+
 @pytest.mark.parametrize("mode", list(ApprovalMode))
 def test_what_the_gate_refuses_no_mode_allows(mode: ApprovalMode) -> None:
     rules = Rules.from_lists(None, ["run_shell_command(rm)"], ["run_shell_command(rm)"])

@@ -18,7 +18,7 @@ from dogu.tools.web_fetch import WebFetch
 from dogu.workspace.web.client import WebClient
 from dogu.workspace.web.grounding import Citation, Grounded, Source
 from dogu.workspace.web.reader import WebReader
-from workspace.web.server import LoopbackWeb, page, redirect
+from workspace.web.server import Answerer, LoopbackWeb, page, redirect
 
 pytestmark = pytest.mark.anyio
 
@@ -77,6 +77,25 @@ async def test_a_failure_of_http_is_a_failure_of_the_call() -> None:
     assert "404" in str(one.llm_content)
     assert two.error is not None
     assert "None of the 2 addresses could be read" in str(two.llm_content)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (redirect(""), "status 302 (Found), without an address to go to. It says: moved"),
+        (page("Look<br>else<br/>where", status=302), "without an address to go to. It says: Look else where"),
+        (redirect("http://[no"), "isn't followed: http://[no is no address to be redirected to"),
+        (redirect("javascript:alert(1)"), "isn't followed: javascript:alert(1) is no address to be redirected to"),
+        (redirect("/a"), "redirects more than 10 times"),
+        (page("<h1>Gone</h1>for<br>good", status=410), "status 410 (Gone). It says: # Gone for good"),
+    ],
+    ids=["nowhere", "html", "no address", "a script", "around", "gone"],
+)
+async def test_an_answer_that_is_no_page_is_told_in_a_line(answer: Answerer, told: str) -> None:
+    with LoopbackWeb({"/a": answer}) as web:
+        result = await run(web, "http://x.test/a")
+    assert result.error is not None
+    assert told in str(result.llm_content)
 
 
 async def test_images_and_pdf_are_blobs_under_their_address() -> None:

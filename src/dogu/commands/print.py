@@ -183,7 +183,7 @@ async def _content(opened: Opened, prompt: str) -> Content | Said:
 
 
 async def _prompt(space: Namespace, *, reads_input: bool) -> str:
-    parts = [space.print] if space.print is not None else [" ".join(space.question)]
+    parts = [" ".join([*filter(None, [space.print]), *space.question])]
     if reads_input and not sys.stdin.isatty():
         try:
             piped = await Input(sys.stdin.fileno()).rest()

@@ -34,7 +34,7 @@ _CLEAR = "\x1b[H\x1b[2J"  # what has scrolled off stays: it was the session's
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the program's own arguments, for when no command is named."""
     parser.add_argument("question", nargs="*", help=say("a first prompt; @path reads a file into it"))
-    parser.add_argument("-p", "--print", metavar="PROMPT", help=say("answer this prompt and exit"))
+    parser.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", help=say("answer this prompt and exit"))
     parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text")
     parser.add_argument(
         "--input-format",

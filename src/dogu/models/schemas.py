@@ -219,7 +219,7 @@ class _References:
 
     def _is_root(self, address: str) -> bool:
         base = self._base.partition("#")[0]
-        return address in ("", base) or (bool(base) and urljoin(base, address) == base)
+        return address in ("", base) or (bool(base) and _joined(base, address) == base)
 
     @cached_property
     def _named(self) -> dict[str, object]:
@@ -235,10 +235,17 @@ class _References:
             fields = cast("Mapping[str, object]", node)
             for name in ("$anchor", "$dynamicAnchor", "$id", "id"):
                 if isinstance(word := fields.get(name), str):
-                    for said in (f"#{word}",) if "nchor" in name else (word, urljoin(self._base, word)):
+                    for said in (f"#{word}",) if "nchor" in name else (word, _joined(self._base, word)):
                         named.setdefault(said, fields)
             nodes += fields.values()
         return named
+
+
+def _joined(base: str, address: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError:  # brackets that hold no IPv6 address
+        return address
 
 
 def _step(found: object, step: str) -> object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from contextlib import aclosing
 from typing import Protocol, TypeAlias, cast
+from urllib.request import getproxies
 
 import anyio
 import httpx2
@@ -103,7 +104,8 @@ class Transport:
 
     def _failure(self, error: Exception, url: str, why_late: str) -> ModelError:
         """Explain a failure; `why_late` is empty where no answer had begun."""
-        failure = mapped(error, url, self.timeouts, began=bool(why_late), why_late=why_late)
+        is_proxied = bool(self._proxy or (getproxies() and not is_of_this_machine(url)))
+        failure = mapped(error, url, self.timeouts, began=bool(why_late), why_late=why_late, is_proxied=is_proxied)
         if failure.kind is ModelErrorKind.NETWORK and self._has_answered:
             failure.most_tries = MANY_TRIES  # the address is right: the network will come back
         return failure
@@ -118,7 +120,7 @@ class Transport:
                 with anyio.move_on_after(2, shield=True):
                     await response.aclose()
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-            raise mapped(error, call.url, self.timeouts, began=False) from None
+            raise self._failure(error, call.url, "") from None
 
     async def aclose(self) -> None:
         """Close the connections."""

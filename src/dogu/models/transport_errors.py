@@ -130,15 +130,17 @@ def origin_of(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.rpartition("@")[2]
 
 
-def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_late: str = "") -> ModelError:
+def mapped(
+    error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_late: str = "", is_proxied: bool = False
+) -> ModelError:
     """Turn a failure of HTTP into words for the user; `began` when the answer had begun."""
     import httpx2  # not before something has gone wrong: a model is opened at every start
 
     where = origin_of(url)[1]
+    by_proxy = told("Check the network, the proxy and the address.")
     if isinstance(error, httpx2.ConnectTimeout):
         message = told("No connection to {where} within {connect_s:g} s.", where=where, connect_s=timeouts.connect_s)
-        advice = told("Check the network, the proxy and the address.")
-        return ModelError(ModelErrorKind.TIMEOUT, message, most_tries=3, advice=advice)
+        return ModelError(ModelErrorKind.TIMEOUT, message, most_tries=3, advice=by_proxy)
     if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         never = told("did not begin to answer within {first_byte_s:g} s", first_byte_s=timeouts.first_byte_s)
         waited = (
@@ -156,7 +158,7 @@ def mapped(error: Exception, url: str, timeouts: Timeouts, *, began: bool, why_l
         if "CERTIFICATE" in str(error):
             advice = told("Check the machine's clock and certificates (SSL_CERT_FILE names more of them).")
             return ModelError(ModelErrorKind.BAD_REQUEST, message, advice=advice)
-        advice = told("Check that the address is right, and that its server runs.")
+        advice = by_proxy if is_proxied else told("Check that the address is right, and that its server runs.")
         return ModelError(ModelErrorKind.NETWORK, message, most_tries=3, advice=advice)
     if began:
         return ModelError(
@@ -173,7 +175,8 @@ def _no_address(error: Exception, url: str) -> ModelError:
     if _is_address(url):
         return unsendable(error, url)  # then it is the proxy's
     scheme, where = origin_of(url)
-    message = told("{scheme}://{where} is no address of a server: {error}.", scheme=scheme, where=where, error=error)
+    shown = f"{scheme}://{where}" if "://" in url else url.rpartition("@")[2].partition("/")[0]
+    message = told("{url} is no address of a server: {error}.", url=shown, error=str(error).rstrip("."))
     return ModelError(ModelErrorKind.BAD_REQUEST, message)
 
 

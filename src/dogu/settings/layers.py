@@ -233,8 +233,9 @@ class _Reading:
             self._without_effect.append(f"{name}.image")
 
     def _entries(self, path: Path, name: str, raw: Any) -> dict[str, Any]:
-        """Keep the entries that are objects, and where each is written; what is none is told and costs only itself."""
-        if not isinstance(raw, dict) and name != "mcpServers":
+        """Keep the entries and where each is written; a server that is no object is told and costs only itself."""
+        is_lenient = name == "mcpServers"
+        if not isinstance(raw, dict) and not is_lenient:
             raise self._fail(path, name, told("takes an object, not {value}", value=shown(raw)))
         if not isinstance(raw, dict):
             self._warn(path, name, told("takes an object with one entry a server, not {value}", value=shown(raw)))
@@ -242,7 +243,10 @@ class _Reading:
         kept: dict[str, Any] = {}
         for alias, entry in cast("dict[str, Any]", raw).items():
             if not isinstance(entry, dict):
-                self._warn((*path, alias), f"{name}.{alias}", told("takes an object, not {value}", value=shown(entry)))
+                message = told("takes an object, not {value}", value=shown(entry))
+                if not is_lenient:
+                    raise self._fail((*path, alias), f"{name}.{alias}", message)
+                self._warn((*path, alias), f"{name}.{alias}", message)
                 continue
             kept[alias] = entry
             self._layer.places[f"{name}.{alias}"] = self._origin((*path, alias))

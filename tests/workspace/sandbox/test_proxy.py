@@ -134,6 +134,7 @@ def test_a_listed_name_does_not_lead_to_a_private_network(start: Start) -> None:
         ("GET / HTTP/1.1\r\n\r\n", b"400"),
         ("GET ftp://good.example/ HTTP/1.1\r\n\r\n", b"400"),
         ("nonsense\r\n\r\n", b"400"),
+        ("GET http://[x/ HTTP/1.1\r\n\r\n", b"400"),
         ("GET http://localhost/ HTTP/1.1\r\nX: 1\nHost: y\r\n\r\n", b"400"),
         ("CONNECT localhost:x HTTP/1.1\r\n\r\n", b"400"),
         ("CONNECT localhost:0 HTTP/1.1\r\n\r\n", b"400"),

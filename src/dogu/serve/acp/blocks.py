@@ -143,7 +143,10 @@ def _linked(uri: str, name: str) -> str:
 
 def path_of_uri(uri: str) -> str | None:
     """Return the path that a `file:` address names."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return None
     return unquote(parts.path, errors="surrogateescape")

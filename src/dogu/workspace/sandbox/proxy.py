@@ -165,7 +165,10 @@ class HostProxy:
         if method == "CONNECT":
             host, port = _host_of(target, 443)
             return self._connect(host, port), b"", b"HTTP/1.1 200 Connection established\r\n\r\n"
-        url = urlsplit(target)
+        try:
+            url = urlsplit(target)
+        except ValueError:
+            raise _RefusedError("400 Bad Request", "This is no address.") from None
         if url.scheme != "http" or not url.netloc:
             raise _RefusedError("400 Bad Request", "This is a proxy: it takes CONNECT and http:// only.")
         host, port = _host_of(url.netloc.rpartition("@")[2], 80)

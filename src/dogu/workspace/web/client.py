@@ -17,13 +17,12 @@ from dogu.workspace.text.media import HEAD_BYTES, sniff
 from dogu.workspace.web.address import HostRules
 from dogu.workspace.web.connect import CheckedBackend, CheckedTransport, dial_by_system, resolve_by_system
 from dogu.workspace.web.inflate import ACCEPTED, InflateError, Inflating, UnaskedError, encoding_of
-from dogu.workspace.web.page import WebAnswer, explained, told_wait_s, unanswered
+from dogu.workspace.web.page import REDIRECTS, WebAnswer, explained, told_wait_s, unanswered
 from dogu.workspace.web.url import WebUrl, join_url
 
 if TYPE_CHECKING:
     from dogu.workspace.web.connect import Dial, Resolver
 
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MEDIA = ("image/", "audio/", "application/pdf")
 _MOST_ERROR_BYTES = 64 * 1024
 
@@ -108,7 +107,7 @@ class WebClient:
         while True:
             answer = await self._ask_plainly(url, headers)
             location = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or not location:
+            if answer.status not in REDIRECTS or not location:
                 return msgspec.structs.replace(answer, redirects=tuple(hops))
             hops.append(url.text)
             if len(hops) > self.limits.max_redirects:

@@ -122,6 +122,7 @@ def _is_mostly_utf_8(data: bytes) -> bool:
     return strays * 10 < len(text) - len(text.encode("ascii", "ignore"))
 
 
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _LATER = frozenset((429, 503))
 _MISSING = frozenset((404, 410))
 _SHOWN_CHARS = 500
@@ -159,8 +160,9 @@ def explained(answer: WebAnswer) -> WebAnswer:
     if 200 <= answer.status < 300:
         return answer
     kind = ErrorKind.NOT_FOUND if answer.status in _MISSING else ErrorKind.REMOTE_FAILED
-    said = _said(answer)
-    raise ToolError(kind, f"{answer.url.text} answered with status {answer.status}{_meaning(answer.status)}.{said}")
+    nowhere = ", without an address to go to" if answer.status in REDIRECTS else ""
+    meaning = _meaning(answer.status) + nowhere
+    raise ToolError(kind, f"{answer.url.text} answered with status {answer.status}{meaning}.{_said(answer)}")
 
 
 def unanswered(url: WebUrl, error: Exception) -> ToolError:

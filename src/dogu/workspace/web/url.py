@@ -84,7 +84,10 @@ def join_url(base: WebUrl, location: str) -> WebUrl:
     location = location.strip(" ").replace(" ", "%20")  # as browsers do
     if _UNSAFE.search(location) or re.match(r"[\w+.-]*:(?!//)", location):
         raise _bad(ascii(location[:100])[1:-1], "is no address to be redirected to")
-    return parse_url(urljoin(base.text, location))
+    try:
+        return parse_url(urljoin(base.text, location))
+    except ValueError:  # brackets that hold no IPv6 address
+        raise _bad(ascii(location[:100])[1:-1], "is no address to be redirected to") from None
 
 
 def urls_in(prompt: str) -> list[WebUrl]:

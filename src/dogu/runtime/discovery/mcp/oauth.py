@@ -95,7 +95,7 @@ async def _answer(stream: SocketStream, path: str, callback: Callback) -> None:
         status = b"200 OK" if is_it else b"404 Not Found"
         head = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
         await stream.send(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    except (IndexError, anyio.EndOfStream, anyio.BrokenResourceError):
+    except (IndexError, ValueError, anyio.EndOfStream, anyio.BrokenResourceError):
         return
     if is_it:
         callback.parameters = found
