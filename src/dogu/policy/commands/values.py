@@ -284,6 +284,8 @@ def _make_target(word: Word) -> Finding | None:
 def _is_known_to_make(name: str, value: str) -> bool:
     if name in ("CC", "CXX"):
         return is_a("compiler", value)
+    if is_a("make_place", name) and is_a("built", value) and not leads_outside(Word.literal(value)):
+        return True
     if is_a("make_choice", name) and re.fullmatch(r"\w[\w./:-]*", value):
         return True
     return is_a("make_switch", value) and not is_a("make_own", name)
