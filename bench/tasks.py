@@ -9,6 +9,7 @@ nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ import uuid
 from pathlib import Path
 
 import msgspec
+import psutil
 
 _SERVER = r"""
 import json, sys, time
@@ -284,8 +286,13 @@ class _Pane:
         return False
 
     def close(self) -> None:
-        """End it."""
+        """End it, with what it started and what would outlive its terminal."""
+        leaders = map(int, self._tmux("list-panes", "-a", "-F", "#{pane_pid}").split())
+        started = [each for pid in leaders for each in (psutil.Process(pid), *psutil.Process(pid).children(True))]
         self._tmux("kill-server")
+        for process in started:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         self._server.terminate()
         self._server.wait()
 
