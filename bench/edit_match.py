@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from textwrap import dedent
 
 from bench.measure import row
@@ -47,6 +47,26 @@ def main() -> None:
             times = sorted(_match_ms(text, place, garble) for place in (places * count)[:count])
             reached = f"{statistics.median(times):.1f} ms, p95 {times[int(0.95 * (count - 1))]:.1f} ms"
             row(f"an edit in {size_kb:,} KB, {name}", reached, _REACH[size_kb])
+    for name, text, old, new, reach in _worst():
+        started = time.perf_counter()
+        match_edit(text, old, new)
+        row(name, f"{(time.perf_counter() - started) * 1_000:.0f} ms", reach)
+
+
+def _worst() -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield what is large in another way: its name, the file, both strings and the time asked."""
+    lines = [f"        value_{number} = compute(value_{number - 1}, {number})\n" for number in range(20_000)]
+    text = "class A:\n    def f(self):\n" + "".join(lines)
+    old = dedent("".join(lines))
+    yield "20,000 dedented lines as old_string", text, old, old.replace("value_9 ", "other_9 "), "< 1,000 ms"
+    for kind, word in (("ASCII", "call(a_{0}, b);"), ("CJK", "値「{0}」を読む。")):
+        line = "".join(word.format(number) for number in range(1_000_000 // len(word)))
+        sent = word.format(4_000) + " " + word.format(4_001)
+        yield f"1 MB in one line, {kind}, inexact", line, sent, sent.replace("4001", "5"), "< 500 ms"
+    text, places = _file(10_000_000)
+    for name in ("white space", "a typing error", "nowhere"):
+        old = _GARBLED[name](places[20])
+        yield f"10 MB, {name}", text, old, old.replace("return", "yield"), "< 600 ms"
 
 
 def _file(size: int) -> tuple[str, list[str]]:

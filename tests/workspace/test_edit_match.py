@@ -1160,6 +1160,9 @@ def test_a_first_line_that_lost_its_indentation_in_new_string_alone_gets_it_back
             "one(alpha)\nnew(beta)\nlast()",
         ),
         ('a = "1"\nb = "2"\n', 'a = "1"\nb = "2"\n', 'a = \\"1\\"\nb = \\"3\\"\n'),
+        ('a = "1"\nb = "2"\nc = \\"3\\"\n', 'a = "1"\nb = "2"\n', 'a = \\"1\\"\n'),
+        ("one(alpha)\ntwo(beta)\n", "one(alpha)\ntwo(beta)\n", "  97→two(beta)\n"),
+        ("  'a': 1,\n  'b': 2,\n", "'a': 1,\n'b': 2,\n", "'c': 1,\n  'b': 2,\n"),
         ('a = "1"\nb = "2"\n', 'a = "1"\nb = "2"\n', "a = “1”\nb = “3”\n"),
         ("begin(1)\nfinish(2)\n", "begin(1)\nfinish(2)\n", "10: begin(1)\n11: more(3)\n12: finish(2)\n"),
         ("steps(alpha);\nlast(beta);\n", "steps(alpha);\nlast(beta)", "steps(alpha);\nlast(gamma);"),
@@ -1171,6 +1174,14 @@ def test_what_may_be_garbled_in_new_string_alone_or_meant_for_another_place_is_r
     text: str, old: str, new: str
 ) -> None:
     assert refusal(text, old, new).why in (Why.UNCLEAR, Why.OMISSION)
+
+
+def test_lines_that_become_a_block_of_their_own_are_as_deep_as_the_model_has_them_beside_the_first() -> None:
+    text = "class A:\n    def f(self):\n        if x:\n            stop()\n        else:\n            close()\n"
+    old = "        else:\n            close()\n"
+    new = "        elif y:\n            go()\n\n    def _g(self):\n        close()\n"
+    for shift in ("    ", "  "):
+        assert after(text, indent(old, shift), indent(new, shift)) == text.replace(old, new)
 
 
 def test_what_looks_like_it_but_is_meant_is_written() -> None:

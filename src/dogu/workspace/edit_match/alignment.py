@@ -196,7 +196,7 @@ def differences(place: Place) -> list[str]:
     theirs = place.text[place.text.rfind("\n", 0, place.start) + 1 : place.start]
     if lead != theirs and not theirs.strip() and (lead or "\n" in place.old.rstrip("\n")):
         found[sentence("indentation")] = None
-    for ours, theirs in place.gaps():
+    for ours, theirs in dict.fromkeys(place.gaps()):
         if ours != theirs:
             found[_gap_difference(ours, theirs)] = None
     return list(found)

@@ -76,7 +76,8 @@ class _Steps:
         depths = sorted({*map(len, _INDENT.findall(model))})
         self.model = min((deep - less for less, deep in pairwise(depths)), default=0)
         unit, deep = indent_unit(file), [*map(len, _INDENT.findall(file))]
-        self.file = unit if unit and sum(not depth % unit for depth in deep) >= _MOST * len(deep) else 0
+        is_step = unit > 1 or "\t" in file  # one blank is a comment's rather
+        self.file = unit if unit and is_step and sum(not depth % unit for depth in deep) >= _MOST * len(deep) else 0
         self.model_char = _only_char("".join(_INDENT.findall(model)))
         self.file_char = _only_char("".join(_INDENT.findall(file)))
 

@@ -38,7 +38,7 @@ _PIECE_CHARS = 4000
 
 def fold(text: str) -> str:
     """Return the folded text: NFKC, look-alike quotes, dashes and dots made one, no white space, no zero width."""
-    return "".join(look_alike(text).split())
+    return "".join((text if text.isascii() else look_alike(text)).split())
 
 
 def look_alike(text: str) -> str:

@@ -127,12 +127,13 @@ class Rows:
         starts = [0]
         for row in self.rows:
             starts.append(starts[-1] + len(row.text) + 1)
+        slips, fixed = self.place.slips, self.place.fixed
         for unit in self.place.units:
             i = bisect_right(starts, unit.old_start) - 1
             row = self.rows[i]
-            if unit in self.place.slips:
+            if slips and unit in slips:
                 row.slips.add(unit.old_end - starts[i])
-            row.fixed = row.fixed or unit in self.place.fixed
+                row.fixed = row.fixed or unit in fixed
             row.units.append(Unit(unit.old_start - starts[i], unit.old_end - starts[i], unit.start, unit.end))
 
     def _number_lines(self, above: int, below: int) -> None:
@@ -214,9 +215,9 @@ def _words(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]]) -> bo
     ours = theirs = False
     for i, j in pairs:
         row, written = at.rows[i], new[j].strip()
-        if not row.units or not word_chars(written):
+        mine, file = row.text.strip(), at.file_text(i).strip() if row.units else ""
+        if not row.units or mine == file or not word_chars(written):
             continue
-        mine, file = row.text.strip(), at.file_text(i).strip()
         ours = ours or written == mine != file
         theirs = theirs or written == file != mine
     if ours and theirs:
@@ -235,9 +236,13 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     written = [j for j, line in enumerate(new) if line.strip()]
     if not shifted or not written or _moves_as_one(at, new):
         return False
-    edges = {*_witnesses(shifted, new, [(at.head, written[0])]), *_base_witness(at, new, lost_head=lost_head)}
+    edges = {*_witnesses(shifted, new, [(at.head, written[0])])}
+    if edges != {False}:  # how deep it begins says more than how deep its shallowest line is
+        edges |= {*_base_witness(at, new, lost_head=lost_head)}
     lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs] if pairs else [])]
     if edges == {False}:
+        if {*lines} == {True} and len(at.rows) == len(new):  # no line more, so nothing is put around others
+            raise UncleanError("new_string begins as old_string does, and goes on as deep as the file does")
         return False
     if True not in lines and any(i in shifted for i, _ in pairs):
         if edges == {True} and False in lines:

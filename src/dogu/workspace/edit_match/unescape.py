@@ -149,8 +149,8 @@ def check_escapes(way: Reading, sent: str, text: str) -> None:
     """
     is_written, is_there = (_WRITTEN_BREAK.search(_QUOTED.sub('""', each)) for each in (way.new, text))
     breaks = is_written and not is_there and (way.new == sent or way.stage in _PARTIAL_STAGES)
-    marks = ("\\\\", '\\"', "\\r", "\n\\t") if way.new != sent and way.stage in _PARTIAL_STAGES else ()
-    left = [mark for mark in marks if mark in way.new and mark not in way.old and mark not in text]
+    marks = ("\\\\", '\\"', "\\r", "\n\\t") if way.new != sent and way.stage in _PARTIAL_STAGES else ("\n\\t",)
+    left = [mark for mark in marks if mark in way.new and mark not in way.old and (mark not in text or mark == "\\\\")]
     if left or (breaks and _BREAK not in way.old):
         mark = left[0].strip() if left else _BREAK
         raise UncleanError(f"{way.forgiven}; whether {mark} in new_string is meant so can't be told")
@@ -297,7 +297,7 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
     """
     if _fence(new) is not None and _fence(old) is None and _FENCE_MARK not in text:
         return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
-    if "\n" in new.strip("\n") and any(_numbers_alone(old, new, style) for style in _NUMBERS[:-2]):
+    if any(_numbers_alone(old, new, style) for style in _NUMBERS[:-2]):
         return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
     is_escaped = "\n" not in new or _has_escaped_quotes(new)
     breaks = is_escaped and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
@@ -305,7 +305,7 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
         return "new_string has \\n written out where its lines should end: send line breaks"
     quotes = _odd_quotes(old, new, text)
     if quotes:
-        return f"new_string has {quotes}, and old_string and the file haven't"
+        return f"new_string has {quotes}, which old_string and the file there haven't"
     for trace, garbled, kind in _STATEMENT_GARBLINGS:
         if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
             return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
@@ -314,13 +314,13 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
 
 def _odd_quotes(old: str, new: str, text: str) -> str:
     """Name the quotes that `new` has for straight ones, and neither `old` nor `text`; empty for none."""
-    if (
-        '"' in text
-        and new.replace('\\"', '"') != old
-        and _has_escaped_quotes(new)
-        and not _has_escaped_quotes(old + text)
-    ):
-        return "a backslash before every quote of a line"
+    known = {line.strip() for line in old.split("\n")}
+    escaped = {line.strip() for line in new.split("\n") if '\\"' in line} - known
+    if escaped and new.replace('\\"', '"') != old:
+        if any(line.replace('\\"', '"') in known for line in escaped):
+            return "backslashes before the quotes of a line that both strings have"
+        if '"' in text and _has_escaped_quotes(new) and not _has_escaped_quotes(f"{old}\n{text}"):
+            return "a backslash before every quote of a line"
     is_straight = sum(map(old.count, _STRAIGHT)) > 1 and not _CURLY.search(old + text)
     if is_straight and _CURLY.search(new) and not any(map(new.count, _STRAIGHT)) and fold(old) != fold(new):
         return "typographic quotes"
@@ -360,8 +360,12 @@ def _numbers_alone(old: str, new: str, style: re.Pattern[str]) -> bool:
     """Whether `new` has line numbers that `old` hasn't: surely so, or of lines that `old` has."""
     if not _counts(new, style) or _counts(old, style):
         return False
-    lines = (_without_numbers(new, style) or "").split("\n")
-    return style in _SURE_NUMBERS or any(len(line) >= _FEWEST_CHARS and line in old.split("\n") for line in lines)
+    lines = [line.strip() for line in (_without_numbers(new, style) or "").strip("\n").split("\n")]
+    known = {line.strip() for line in old.split("\n")}
+    fewest = 1 if len(lines) > 2 else _FEWEST_CHARS
+    is_shared = any(len(line) >= fewest and line in known for line in lines)
+    is_sure = style in _SURE_NUMBERS
+    return (is_sure and is_shared) if len(lines) == 1 else (is_sure or is_shared)
 
 
 def _counts(text: str, style: re.Pattern[str]) -> bool:

@@ -37,6 +37,7 @@ _LONG_LINE_CHARS = 5000
 _MARGIN_CHARS = 50
 _FEWEST_DOUBLED_CHARS = 6
 _INDENTED = re.compile(r"^([^\S\n]*(?:\t|[^\S\n]{2}))[^\S\n]*\S", re.MULTILINE)
+_BLANKS_AHEAD = re.compile(r"^[^\S\n]+\S", re.MULTILINE)
 _BLANKS = re.compile(r"^( +)[^\s*]", re.MULTILINE)
 _FEWEST_INDENTED = 3
 _FEWEST_STEPS = 5
@@ -260,6 +261,7 @@ def _check_spacing(place: Place, before: str, after: str) -> None:
     if odd:
         around = place.text[max(0, place.start - _AROUND_CHARS) : place.end + _AROUND_CHARS]
         odd -= _spacing(around)
+    before, after = _around_changes(before, after) if odd else ("", "")
     if any(odd & _spacing(line) for line in {*after.split("\n")} - {*before.split("\n")}):
         raise UncleanError("blanks beside signs are others in the file than in old_string, and so in new lines")
 
@@ -386,7 +388,7 @@ def _check_base(ours: list[_Line], theirs: list[_Line], there: list[_Line], writ
     if is_same:
         return
     shared = [one[i].indent == theirs[j].indent for one in (ours, there) for i, j in _shared(one, theirs)]
-    if any(shared):
+    if any(shared) or theirs[0].indent == ours[0].indent:
         return
     sent, meant, new = _base(ours), _base(there), _base(theirs)
     is_lost = new not in (sent, meant) and (bool(shared) or len(new) < min(len(sent), len(meant)))
@@ -396,8 +398,10 @@ def _check_base(ours: list[_Line], theirs: list[_Line], there: list[_Line], writ
 
 def restored_head(old: str, new: str) -> str:
     """Return `new`, its first line indented again where it alone has lost the indentation that `old` has there."""
+    if new[:1].isspace() or not _BLANKS_AHEAD.search(old):
+        return new
     ours, theirs = _lines(old), _lines(new)
-    if not ours or not theirs or theirs[0].indent or new[:1].isspace():
+    if not ours or not theirs:
         return new
     pairs = _shared(ours, theirs)
     at = next((i for i, j in pairs if j == 0), None)

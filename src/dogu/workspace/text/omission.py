@@ -36,6 +36,8 @@ def find_dots(new: str, old: str, text: str) -> tuple[int, str] | None:
     In a comment's marks no language has it as code, bare it may be a block's only statement: so where nothing else
     changes. One that stands in `old` or `text` already is let be.
     """
+    if _ELLIPSIS.search(new) is None:
+        return None
     lines = new.split("\n")
     dots = [number for number, line in enumerate(lines) if len(line) <= _LONGEST_CHARS and is_elision(line)]
     if not dots:
@@ -66,6 +68,8 @@ def _is_body(lines: Sequence[str], number: int) -> bool:
 def is_omission(line: str) -> bool:
     """Whether the line, alone, stands for code left out: a known phrase in a comment or between ellipses."""
     stripped = line.strip() if line.isascii() else unicodedata.normalize("NFKC", line.strip())
+    if stripped[:1].isalnum() and stripped[:3].lower() not in ("rem", "dnl"):
+        return False
     found = _MARKS.fullmatch(stripped) if len(stripped) <= _LONGEST_CHARS else None
     if found is None or not found["phrase"]:
         return False
