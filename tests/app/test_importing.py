@@ -147,6 +147,18 @@ def test_a_server_that_could_not_start_is_left_behind_with_the_reason(machine: M
     assert "args" in left["mcpServers.args"]
 
 
+@pytest.mark.parametrize("name", ["allowed", "core", "exclude", "confirmationRequired"])
+def test_an_entry_that_would_stop_the_start_is_left_behind_with_the_reason(machine: Machine, name: str) -> None:
+    machine.write("home/.gemini/settings.json", {"tools": {name: ["read_file", "*", "read_*"]}})
+    (found,) = machine.take("gemini")
+    assert [(taken.key, taken.value) for taken in found.taken] == [(f"tools.{name}", ["read_file"])]
+    left = [left for left in found.left if left.theirs.startswith(f"tools.{name}: ")]
+    assert [left.theirs.partition(": ")[2] for left in left] == ["*", "read_*"]
+    assert {left.restricts for left in left} == {name != "allowed"}
+    (machine.home / ".gemini" / "settings.json").unlink()
+    rules_of(machine.options, read_settings(machine.options))
+
+
 def test_what_is_set_already_stays_and_twice_is_once(machine: Machine) -> None:
     machine.write("home/.dogu/settings.json", '{\n  // mine\n  "model": { "name": "mine" }\n}\n')
     machine.write("home/.codex/config.toml", 'model = "theirs"\n')

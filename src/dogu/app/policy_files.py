@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dogu.policy.file_rules import FileRule
     from dogu.settings.extensions import FromFile
 
-_LISTS = ("core", "exclude", "confirmationRequired", "allowed")
+TOOL_LISTS = ("core", "exclude", "confirmationRequired", "allowed")
 _SYSTEM_FOLDER = "/etc/gemini-cli/policies"
 _LARGEST_BYTES = 1_000_000
 _HEADING = r"""[ \t]*\[\[[ \t]*["']?rule["']?[ \t]*\]\]"""
@@ -38,11 +38,11 @@ def rules_of(options: Options, settings: Settings, *, is_attended: bool = True) 
     tools = settings.tools
     places = {name: str(place) for name, place in tools.places.items()}
     origins = {name.removeprefix("tools."): str(place) for name, place in settings.origins.items()}
-    places |= {name: origins[name] for name in _LISTS if name in origins}
+    places |= {name: origins[name] for name in TOOL_LISTS if name in origins}
     try:
         rules = Rules.from_lists(tools.core, tools.exclude, tools.allowed, places, tools.asked)
     except RestrictionError as error:
-        name = next((name for name in _LISTS if f"{name}.{error.entry}" in tools.places), "")
+        name = next((name for name in TOOL_LISTS if f"{name}.{error.entry}" in tools.places), "")
         origin = tools.places.get(f"{name}.{error.entry}", Origin("settings"))
         raise SettingsError(origin.file, origin.line, f"tools.{name}".rstrip("."), str(error)) from error
     from_files = rules_from_files(options, settings, is_attended=is_attended)

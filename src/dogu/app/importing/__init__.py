@@ -14,8 +14,11 @@ from dogu.app.importing.claude import read_claude
 from dogu.app.importing.codex import read_codex
 from dogu.app.importing.found import Found, Left, Taken, as_object, json_in, value_at
 from dogu.app.options import Options
+from dogu.app.policy_files import TOOL_LISTS
 from dogu.app.settings_files import edit_settings_file
 from dogu.language import told
+from dogu.policy.rule import RestrictionError
+from dogu.policy.rules import Rules
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.settings.edit import with_entry
 from dogu.settings.json import parse_json_with_comments
@@ -38,6 +41,7 @@ def what_there_is(program: str, options: Options) -> list[Found]:
         each = Found(os.path.join(folder, _SOURCES[program]), target, is_users=folder == home)
         _READERS[program](each, folder, home, options.absolute_root)
         _leave_what_is_no_server(each)
+        _leave_what_is_no_rule(each)
         if each.taken or each.left or each.read_in_place:
             found.append(each)
     return found
@@ -54,6 +58,34 @@ def _leave_what_is_no_server(found: Found) -> None:
             why = problems[0]
         found.taken.remove(taken)
         found.left.append(Left(f"mcpServers.{taken.theirs}", why))
+
+
+def _leave_what_is_no_rule(found: Found) -> None:
+    """What dogu would refuse to start with isn't taken over."""
+    for number, taken in reversed([*enumerate(found.taken)]):
+        group, _, name = taken.key.partition(".")
+        if group != "tools" or name not in TOOL_LISTS:
+            continue
+        entries = cast("list[Any]", taken.value)
+        problems = [_problem_of(name, entry) for entry in entries]
+        for entry, why in zip(entries, problems, strict=True):
+            if why:
+                found.left.append(Left(f"{taken.theirs}: {entry}", why, restricts=name != "allowed"))
+        if any(problems):
+            good = [entry for entry, why in zip(entries, problems, strict=True) if not why]
+            found.taken[number : number + 1] = [Taken(taken.kind, taken.theirs, taken.key, good)] if good else []
+
+
+def _problem_of(name: str, entry: Any) -> str:
+    """Say what is wrong with an entry of a list of tools, '' for nothing. Lists that restrict are read alike."""
+    try:
+        if name == "allowed":
+            Rules.from_lists(allowed=[entry])
+        else:
+            Rules.from_lists(exclude=[entry])
+    except RestrictionError as error:
+        return str(error)
+    return ""
 
 
 def take_over(found: Found) -> list[str]:
