@@ -116,6 +116,11 @@ def _folder(word: Word) -> Finding | None:
     return _place(word)
 
 
+def _generated(word: Word) -> Finding | None:
+    """Where code is generated, behind options perhaps: `import_style=commonjs:DIR`."""
+    return _folder(word if word.value is None else Word.literal(word.value.rpartition(":")[2]))
+
+
 def _inside(word: Word) -> Finding | None:
     if word.text[:1] == "@":  # many programs read their arguments from such a file
         return Effect.RUNS, told("runs a program or code that no rule names")
@@ -374,6 +379,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "folder": _folder,
     "source": _source,
     "inside": _inside,
+    "generated": _generated,
     "other_project": _other_project,
     "url": _url,
     "asked": _asked,
