@@ -59,7 +59,7 @@ class Applier:
         self._moved: set[str] = set()
         self._prepared: dict[str, str] = {}
         self._overwritten: dict[str, bool] = {}
-        self._settled: set[int] = set()
+        self._touched: set[int] = set()
         self._paths: set[str] = set()
         self._sources = LastFolder()
         self._folder = -1
@@ -290,11 +290,8 @@ class Applier:
         name = self._name_of(step.number)
         what = told("brought back") if step.now.state.kind == "missing" else told("restored")
         if step.keeps_content:
-            status = step.now.status
-            if status is None or status.st_ino not in self._settled:  # by another of its names
-                self._check_still(place, step)
+            self._check_still(place, step)
             put_attributes(place, step.target, has_marks=False)
-            self._settled.add(status.st_ino if status else 0)
             if step.sets_time:
                 times = (step.target.mtime_ns, step.target.mtime_ns)
                 fs.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
@@ -358,8 +355,7 @@ class Applier:
             raise
 
     def _remove_old(self, folder: int, name: str, step: Step) -> None:
-        if not step.now.is_still(fs.stat(name, dir_fd=folder, follow_symlinks=False)):
-            raise _changed_now()
+        self._check_is(step, fs.stat(name, dir_fd=folder, follow_symlinks=False))
         fs.unlink(name, dir_fd=folder)
 
     def _is_overwritten(self, step: Step) -> bool:
@@ -388,8 +384,15 @@ class Applier:
         put_attributes(place, step.target, has_marks=False)
 
     def _check_still(self, place: Place, step: Step) -> None:
-        if not step.now.is_still(fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)):
+        self._check_is(step, fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False))
+
+    def _check_is(self, step: Step, status: os.stat_result) -> None:
+        seen = step.now.status
+        is_touched = seen is not None and os.path.samestat(seen, status) and status.st_ino in self._touched
+        if not (step.now.is_still(status) or is_touched):
             raise _changed_now()
+        if status.st_nlink > 1:
+            self._touched.add(status.st_ino)  # by what follows: its other names are steps of their own
 
     def _move(self, place: Place, old: str, new: str) -> None:
         try:

@@ -411,8 +411,10 @@ def _differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
         return True
     if new.kind != "file":
         return False
+    if (old.where == BY_LINK or old.links > 1) and old.stamp[2] != new.stamp[2]:
+        return True
     if old.where == BY_LINK:
-        return old.stamp[2] != new.stamp[2]
+        return False
     return old.where != new.where or (new.where < 0 and old.stamp != new.stamp)
 
 
