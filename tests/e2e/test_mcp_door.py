@@ -447,6 +447,12 @@ async def test_the_same_over_http(shared_program: Program, web: str, mode: str):
     assert len(user.asked) == 1
 
 
+def test_a_client_that_goes_in_the_midst_of_a_request_ends_the_server_quietly(program: Program):
+    with start(program) as process:
+        _, problems = process.communicate(json.dumps(INITIALIZE).encode()[:40], timeout=60)
+    assert (process.returncode, problems) == (0, b"")
+
+
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 

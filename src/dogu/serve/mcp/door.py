@@ -62,8 +62,9 @@ async def serve_standard_streams(server: Server[Any]) -> None:
 
 async def _send_all(messages: MemoryObjectReceiveStream[SessionMessage], to: WriteStream[SessionMessage]) -> None:
     async with messages:
-        async for message in messages:
-            await to.send(message)
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client has gone after half a line
+            async for message in messages:
+                await to.send(message)
 
 
 async def _lines(descriptor: int, refuse: MemoryObjectSendStream[SessionMessage]) -> AsyncIterator[str]:
