@@ -11,14 +11,17 @@ import subprocess
 import termios
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema_rs
 import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
+from dogu.testing.fake_messages import FakeMessages
 from dogu.testing.fake_openai import FakeOpenAI
+from dogu.testing.fake_responses import FakeResponses
 from dogu.testing.turn import Turn, call
 from e2e.program import PROGRAM, Program
 from processes import wait_for
@@ -400,6 +403,41 @@ def test_what_every_request_begins_with_stays_small(program: Program):
     begins = len(json.dumps(request.body["tools"], ensure_ascii=False)) + len(request.system)
     assert begins // 4 < 3_964 + 4_000
     assert "ask_user" not in request.tool_names  # nobody is there
+
+
+@pytest.mark.parametrize(
+    ("fake", "model", "said"),
+    [
+        (FakeGemini, {"provider": "gemini", "name": "gemini-3-pro"}, "contents"),
+        (FakeOpenAI, {"provider": "openai_compatible", "name": "any"}, "messages"),
+        (FakeResponses, {"provider": "openai_responses", "name": "gpt-5.4"}, "input"),
+        (FakeMessages, {"provider": "anthropic", "name": "claude-sonnet-5"}, "messages"),
+    ],
+    ids=["gemini", "chat", "responses", "messages"],
+)
+def test_each_request_begins_with_all_of_the_last_one(program: Program, fake: Any, model: dict[str, str], said: str):
+    """What was remembered meanwhile, and what a command changed, rewrites nothing that a cache holds."""
+    memory = call("save_memory", fact="The user likes tea.")
+    edit = call("run_shell_command", command="echo x > b.txt; echo '# Rules' > GEMINI.md")
+    turns = [Turn(thought="Hm.", calls=[memory]), Turn(text="Next.", calls=[edit]), Turn(calls=[memory, edit]), "Done."]
+    with fake(turns) as server:
+        program.settle(json.dumps({"model": {**model, "baseUrl": server.base_url}}))
+        keys: dict[str, str] = dict.fromkeys(("GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "test-key")
+        done = program.run("-p", "go", "--approval-mode", "yolo", environ=keys)
+        assert (done.returncode, server.problems) == (0, [])
+        bodies = [_without_marks(request.body) for request in server.requests]
+    assert len(bodies) == len(turns)
+    for before, after in pairwise(bodies):
+        assert after[said][: len(before[said])] == before[said]
+        assert {**after, said: []} == {**before, said: []}
+
+
+def _without_marks(value: Any) -> Any:
+    """Leave out Anthropic's marks of what to cache, which move on with the conversation."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: _without_marks(item) for name, item in fields.items() if name != "cache_control"}
+    return [_without_marks(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def test_our_words_are_replaced_and_added_to_by_flags(program: Program):
