@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOST = "127.0.0.1"
+_NAMES = (_HOST, "localhost", "[::1]")
 _OWN_NAMES = (_HOST, "localhost", "::1")
 _RETRY_MS = 1000  # after which a client whose connection broke comes back
 _MOST_EVENTS, _MOST_EVENT_BYTES = 1000, 8_000_000
@@ -41,8 +42,8 @@ async def serve_http(server: Server[Any], port: int) -> None:
     (START_FAILED) when the port is taken.
     """
     own = TransportSecuritySettings(  # `_OwnPages` asks for more
-        allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
-        allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+        allowed_hosts=[f"{name}{port}" for name in _NAMES for port in ("", ":*")],  # without a port: at port 80
+        allowed_origins=[f"http://{name}{port}" for name in _NAMES for port in ("", ":*")],
     )
     sessions = _Sessions(server, retry_interval=_RETRY_MS, security_settings=own)
     app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(sessions))], lifespan=lambda _app: sessions.run())
