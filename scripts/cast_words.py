@@ -95,7 +95,12 @@ def _scene(words: Words) -> Scene:
         ]
         return [Turn(text=text, calls=calls, pieces=12, pace_s=0.05, delay_s=0.5) for text, calls in said]
 
-    steps = [("›", f"{words.greet}\r"), (words.greeting, "y"), ("python3 main.py", "y"), ("world!", "/undo turn\r")]
+    steps = [
+        ("›", f"{words.greet}\r"),
+        (words.greeting, "y"),
+        (r"python3(?s:.*?)main\.py", "y"),
+        ("world!", "/undo turn\r"),
+    ]
     return Scene(turns, steps)
 
 
