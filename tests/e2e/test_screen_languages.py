@@ -117,47 +117,31 @@ Approval mode: auto_edit
       show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
-                              what runs
-                              in the
-                              background
+      show background jobs
   /review [WHAT MATTERS]
       have the model review the changes
       that aren't committed
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
-                              take back
-                              the last
-                              change
+      undo the last change
   /redo [CALL] [--unsure] [--force]
-                              do again
-                              what an
-                              undo took
-                              back
+      redo what was undone
   /done
       what this session changed, by call
   /diff
       what this session changed, by file
   /rewind [TURN] [--keep-files]
   [--unsure] [--force]
-                              go back to
-                              before a
-                              turn: the
-                              conversati
-                              on, and
-                              the files
+      go back to before a turn:
+      conversation and files
   /fork
       copy this session, to continue the
       copy later
   /memory [show | list | add TEXT |
   refresh]
-                              show what
-                              GEMINI.md
-                              and
-                              AGENTS.md
-                              tell the
-                              model; or
-                              remember
-                              something
+      show what GEMINI.md and AGENTS.md
+      tell the model; or remember
+      something
   /compact [WHAT TO KEEP]
       summarize the older part of the
       conversation to free up context
@@ -168,7 +152,7 @@ Approval mode: auto_edit
       show the MCP servers and what they
       offer
   /quit
-      leave (Ctrl-D does, too)
+      leave (also Ctrl-D)
   /open [NUMBER]
       show a folded result in full; the
       last one without a number
@@ -178,29 +162,29 @@ Approval mode: auto_edit
   /keys
       show keyboard shortcuts
   /resume [ID]
-      go on with another session
+      resume another session
   /new
-      begin a new session; this one is
+      start a new session; this one is
       kept
   /clear
-      begin a new session on an empty
-      screen
+      clear the screen and start a new
+      session
   /rename NAME
-      name this session, to find it
-      again
+      name this session so that you find
+      it again
   /export [FILE]
-      write this session as a web page
+      save this session as a web page
   /add-dir FOLDER
-      work in another folder, too
+      also work in another folder
   /trust yes | no
-      say whether what this folder
-      brings counts like your own
+      trust this folder's settings and
+      instructions, or don't
   /copy
       copy the last answer to the
       clipboard
   /agents [NUMBER]
-      the helpers that the model gave
-      tasks to
+      show the helpers that the model
+      started
   @path
       reads a file into your prompt
 ›
@@ -268,20 +252,15 @@ Over.
       設定の表示と変更
   /jobs [output PID | stop PID | keep
   PID]
-                              バックグラ
-                              ウンドで実
-                              行中のもの
+      バックグラウンドジョブの一覧
   /review [WHAT MATTERS]
       コミットしていない変更をモデルにレ
       ビューさせる
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
-                              最後の変更
-                              を元に戻す
+      最後の変更を元に戻す
   /redo [CALL] [--unsure] [--force]
-                              元に戻した
-                              変更をやり
-                              直す
+      元に戻した変更をやり直す
   /done
       このセッションの変更（呼び出しご
       と）
@@ -290,21 +269,15 @@ Over.
       と）
   /rewind [TURN] [--keep-files]
   [--unsure] [--force]
-                              会話とファ
-                              イルをター
-                              ンの前まで
-                              巻き戻す
+      会話とファイルをターンの前まで巻き
+      戻す
   /fork
       あとで続けられるように、このセッ
       ションをコピー
   /memory [show | list | add TEXT |
   refresh]
-                              GEMINI.md
-                              と
-                              AGENTS.md
-                              の内容を表
-                              示、または
-                              何かを記憶
+      GEMINI.md と AGENTS.md の内容を表
+      示、または何かを記憶
   /compact [WHAT TO KEEP]
       古い会話を要約してコンテキストを空
       ける
@@ -324,7 +297,7 @@ Over.
   /keys
       キー操作の一覧
   /resume [ID]
-      別のセッションを続ける
+      別のセッションを再開
   /new
       新しいセッションを始める（今のセッ
       ションは残る）
@@ -336,16 +309,17 @@ Over.
       ションに名前を付ける
   /export [FILE]
       このセッションを Web ページとして
-      書き出す
+      保存
   /add-dir FOLDER
       別のフォルダでも作業する
   /trust yes | no
-      このフォルダを信頼するかどうかを設
-      定
+      このフォルダの設定と指示を信頼する
+      かどうかを選ぶ
   /copy
       直近の回答をクリップボードにコピー
   /agents [NUMBER]
-      モデルが使うサブエージェント
+      モデルが起動したサブエージェントの
+      一覧
   @path
       ファイルをプロンプトに読み込む
 ›
@@ -414,43 +388,29 @@ Over.
       설정 표시와 변경
   /jobs [output PID | stop PID | keep
   PID]
-                              백그라운드
-                              에서 실행
-                              중인 작업
+      백그라운드 작업 보기
   /review [WHAT MATTERS]
       커밋하지 않은 변경 사항을 모델에게
       검토시킵니다
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
-                              마지막
-                              변경
-                              되돌리기
+      마지막 변경 되돌리기
   /redo [CALL] [--unsure] [--force]
-                              되돌린
-                              변경 다시
-                              실행
+      되돌린 변경 다시 실행
   /done
       이 세션의 변경 사항(호출별)
   /diff
       이 세션의 변경 사항(파일별)
   /rewind [TURN] [--keep-files]
   [--unsure] [--force]
-                              턴
-                              이전으로
-                              되감기(대
-                              화와 파일)
+      턴 이전으로 되감기(대화와 파일)
   /fork
       나중에 이어서 할 수 있도록 이 세션
       복사
   /memory [show | list | add TEXT |
   refresh]
-                              GEMINI.md
-                              와
-                              AGENTS.md
-                              의 내용
-                              표시, 또는
-                              기억할
-                              내용 저장
+      GEMINI.md와 AGENTS.md의 내용 표시,
+      또는 기억할 내용 저장
   /compact [WHAT TO KEEP]
       오래된 대화를 요약해 컨텍스트 확보
   /stats
@@ -487,7 +447,7 @@ Over.
   /copy
       마지막 답변을 클립보드에 복사
   /agents [NUMBER]
-      모델이 작업을 맡긴 하위 에이전트
+      모델이 시작한 하위 에이전트 보기
   @path
       파일을 프롬프트로 읽어 오기
 ›
@@ -540,7 +500,7 @@ Over.
   /init [WHAT MATTERS]        让模型根据此文件夹的内容编写 AGENTS.md
   /settings [KEY [VALUE]]     显示和更改设置
   /jobs [output PID | stop PID | keep PID]
-                              后台正在运行的内容
+                              查看后台任务
   /review [WHAT MATTERS]      让模型审查尚未提交的更改
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               撤销最后一次更改
@@ -567,9 +527,9 @@ Over.
   /rename NAME                为此会话命名，便于以后查找
   /export [FILE]              将此会话保存为网页
   /add-dir FOLDER             也在另一个文件夹中工作
-  /trust yes | no             选择是否信任此文件夹自带的内容
+  /trust yes | no             选择是否信任此文件夹的设置和指令
   /copy                       将上一条回答复制到剪贴板
-  /agents [NUMBER]            模型派出的子智能体
+  /agents [NUMBER]            查看模型派出的子智能体
   @path                       把文件读入提示词
 ›
   gemini-2.5-pro · auto_edit
@@ -621,7 +581,7 @@ Over.
   /init [WHAT MATTERS]        請模型依這個資料夾的內容撰寫 AGENTS.md
   /settings [KEY [VALUE]]     顯示和變更設定
   /jobs [output PID | stop PID | keep PID]
-                              在背景執行的工作
+                              查看背景工作
   /review [WHAT MATTERS]      讓模型審查尚未提交的變更
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               復原最後一次變更
@@ -645,11 +605,11 @@ Over.
   /new                        開始新的工作階段；目前的會保留
   /clear                      清空畫面，開始新的工作階段
   /rename NAME                為這個工作階段命名，方便日後尋找
-  /export [FILE]              把這個工作階段寫成網頁
+  /export [FILE]              把這個工作階段儲存為網頁
   /add-dir FOLDER             也在另一個資料夾中工作
-  /trust yes | no             決定這個資料夾自帶的內容是否與你自己的同樣有效
+  /trust yes | no             選擇是否信任這個資料夾的設定和指示
   /copy                       把最後的回答複製到剪貼簿
-  /agents [NUMBER]            模型派出的子代理
+  /agents [NUMBER]            查看模型派出的子代理
   @path                       把檔案讀入提示詞
 ›
   gemini-2.5-pro · auto_edit

@@ -119,7 +119,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /connect   connect a model: a key, …
   /init      have the model write AGE…
   /settings  show and change the sett…
-  /jobs      what runs in the backgro…
+  /jobs      show background jobs
   1/32
   gemini-2.5-pro
 """,
@@ -132,7 +132,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /connect   connect a model: a key, or a server on this machine
   /init      have the model write AGENTS.md for this folder, from what is in …
   /settings  show and change the settings
-  /jobs      what runs in the background
+  /jobs      show background jobs
   1/32
   gemini-2.5-pro
 """,
@@ -145,7 +145,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /connect   connect a model: a key, or a server on this machine
   /init      have the model write AGENTS.md for this folder, from what is in it
   /settings  show and change the settings
-  /jobs      what runs in the background
+  /jobs      show background jobs
   1/32
   gemini-2.5-pro
 """,
@@ -195,47 +195,31 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
-                              what runs
-                              in the
-                              background
+      show background jobs
   /review [WHAT MATTERS]
       have the model review the changes
       that aren't committed
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
-                              take back
-                              the last
-                              change
+      undo the last change
   /redo [CALL] [--unsure] [--force]
-                              do again
-                              what an
-                              undo took
-                              back
+      redo what was undone
   /done
       what this session changed, by call
   /diff
       what this session changed, by file
   /rewind [TURN] [--keep-files]
   [--unsure] [--force]
-                              go back to
-                              before a
-                              turn: the
-                              conversati
-                              on, and
-                              the files
+      go back to before a turn:
+      conversation and files
   /fork
       copy this session, to continue the
       copy later
   /memory [show | list | add TEXT |
   refresh]
-                              show what
-                              GEMINI.md
-                              and
-                              AGENTS.md
-                              tell the
-                              model; or
-                              remember
-                              something
+      show what GEMINI.md and AGENTS.md
+      tell the model; or remember
+      something
   /compact [WHAT TO KEEP]
       summarize the older part of the
       conversation to free up context
@@ -246,7 +230,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       show the MCP servers and what they
       offer
   /quit
-      leave (Ctrl-D does, too)
+      leave (also Ctrl-D)
   /open [NUMBER]
       show a folded result in full; the
       last one without a number
@@ -256,29 +240,29 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /keys
       show keyboard shortcuts
   /resume [ID]
-      go on with another session
+      resume another session
   /new
-      begin a new session; this one is
+      start a new session; this one is
       kept
   /clear
-      begin a new session on an empty
-      screen
+      clear the screen and start a new
+      session
   /rename NAME
-      name this session, to find it
-      again
+      name this session so that you find
+      it again
   /export [FILE]
-      write this session as a web page
+      save this session as a web page
   /add-dir FOLDER
-      work in another folder, too
+      also work in another folder
   /trust yes | no
-      say whether what this folder
-      brings counts like your own
+      trust this folder's settings and
+      instructions, or don't
   /copy
       copy the last answer to the
       clipboard
   /agents [NUMBER]
-      the helpers that the model gave
-      tasks to
+      show the helpers that the model
+      started
   @path
       reads a file into your prompt
 ›
@@ -298,18 +282,17 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
                               from what is in it
   /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
-                              what runs in the background
+                              show background jobs
   /review [WHAT MATTERS]      have the model review the changes that aren't
                               committed
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
-                              take back the last change
+                              undo the last change
   /redo [CALL] [--unsure] [--force]
-                              do again what an undo took back
+                              redo what was undone
   /done                       what this session changed, by call
   /diff                       what this session changed, by file
   /rewind [TURN] [--keep-files] [--unsure] [--force]
-                              go back to before a turn: the conversation, and
-                              the files
+                              go back to before a turn: conversation and files
   /fork                       copy this session, to continue the copy later
   /memory [show | list | add TEXT | refresh]
                               show what GEMINI.md and AGENTS.md tell the model;
@@ -319,21 +302,21 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /stats                      show tokens, costs, calls and how full the context
                               is
   /mcp [SERVER]               show the MCP servers and what they offer
-  /quit                       leave (Ctrl-D does, too)
+  /quit                       leave (also Ctrl-D)
   /open [NUMBER]              show a folded result in full; the last one without
                               a number
   /theme [dark | light]       colors for a dark or a light background
   /keys                       show keyboard shortcuts
-  /resume [ID]                go on with another session
-  /new                        begin a new session; this one is kept
-  /clear                      begin a new session on an empty screen
-  /rename NAME                name this session, to find it again
-  /export [FILE]              write this session as a web page
-  /add-dir FOLDER             work in another folder, too
-  /trust yes | no             say whether what this folder brings counts like
-                              your own
+  /resume [ID]                resume another session
+  /new                        start a new session; this one is kept
+  /clear                      clear the screen and start a new session
+  /rename NAME                name this session so that you find it again
+  /export [FILE]              save this session as a web page
+  /add-dir FOLDER             also work in another folder
+  /trust yes | no             trust this folder's settings and instructions, or
+                              don't
   /copy                       copy the last answer to the clipboard
-  /agents [NUMBER]            the helpers that the model gave tasks to
+  /agents [NUMBER]            show the helpers that the model started
   @path                       reads a file into your prompt
 ›
   offline
@@ -349,35 +332,35 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /init [WHAT MATTERS]        have the model write AGENTS.md for this folder, from what is in it
   /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
-                              what runs in the background
+                              show background jobs
   /review [WHAT MATTERS]      have the model review the changes that aren't committed
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
-                              take back the last change
+                              undo the last change
   /redo [CALL] [--unsure] [--force]
-                              do again what an undo took back
+                              redo what was undone
   /done                       what this session changed, by call
   /diff                       what this session changed, by file
   /rewind [TURN] [--keep-files] [--unsure] [--force]
-                              go back to before a turn: the conversation, and the files
+                              go back to before a turn: conversation and files
   /fork                       copy this session, to continue the copy later
   /memory [show | list | add TEXT | refresh]
                               show what GEMINI.md and AGENTS.md tell the model; or remember something
   /compact [WHAT TO KEEP]     summarize the older part of the conversation to free up context
   /stats                      show tokens, costs, calls and how full the context is
   /mcp [SERVER]               show the MCP servers and what they offer
-  /quit                       leave (Ctrl-D does, too)
+  /quit                       leave (also Ctrl-D)
   /open [NUMBER]              show a folded result in full; the last one without a number
   /theme [dark | light]       colors for a dark or a light background
   /keys                       show keyboard shortcuts
-  /resume [ID]                go on with another session
-  /new                        begin a new session; this one is kept
-  /clear                      begin a new session on an empty screen
-  /rename NAME                name this session, to find it again
-  /export [FILE]              write this session as a web page
-  /add-dir FOLDER             work in another folder, too
-  /trust yes | no             say whether what this folder brings counts like your own
+  /resume [ID]                resume another session
+  /new                        start a new session; this one is kept
+  /clear                      clear the screen and start a new session
+  /rename NAME                name this session so that you find it again
+  /export [FILE]              save this session as a web page
+  /add-dir FOLDER             also work in another folder
+  /trust yes | no             trust this folder's settings and instructions, or don't
   /copy                       copy the last answer to the clipboard
-  /agents [NUMBER]            the helpers that the model gave tasks to
+  /agents [NUMBER]            show the helpers that the model started
   @path                       reads a file into your prompt
 ›
   offline
@@ -396,8 +379,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
 › /keys
 
   Enter
-      send; while a turn runs, wait for
-      its end
+      send; during a turn, queue
   Ctrl-J · Alt-Enter · \\ Enter
       a new line
   Esc
@@ -420,30 +402,29 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   Shift-Tab
       next approval mode
   Ctrl-B
-      let the running command go on in
-      the background
+      move the running command to the
+      background
   Ctrl-T
       show or hide the plan
   Ctrl-O
       show the last folded result in
       full
   Ctrl-X
-      write on in your editor (Ctrl-G
-      does, too)
+      edit the prompt in your editor
+      (also Ctrl-G)
   Ctrl-V
       attach the picture on the
       clipboard
   Ctrl-Z
-      go to the background; fg comes
-      back
+      suspend dogu; fg brings it back
   Ctrl-C
       cancel what runs, else clear the
       input; twice leaves
   Ctrl-D
       leave
   !command
-      run it yourself; !!command tells
-      the model, too
+      run it yourself; with !! the model
+      sees it, too
 ui.keys in ~/.dogu/settings.json changes
 them: showKeys, nextMode, editLast,
 background, showPlan, openLast,
@@ -454,7 +435,7 @@ openEditor, pasteImage, newLine, suspend
                 80: """\
 › /keys
 
-  Enter                         send; while a turn runs, wait for its end
+  Enter                         send; during a turn, queue
   Ctrl-J · Alt-Enter · \\ Enter  a new line
   Esc                           close what is open, else cancel what runs
   Esc Esc                       edit the last prompt, or clear the input
@@ -464,16 +445,16 @@ openEditor, pasteImage, newLine, suspend
   Tab                           complete a /command or an @file
   ?                             show the keys, in an empty box
   Shift-Tab                     next approval mode
-  Ctrl-B                        let the running command go on in the background
+  Ctrl-B                        move the running command to the background
   Ctrl-T                        show or hide the plan
   Ctrl-O                        show the last folded result in full
-  Ctrl-X                        write on in your editor (Ctrl-G does, too)
+  Ctrl-X                        edit the prompt in your editor (also Ctrl-G)
   Ctrl-V                        attach the picture on the clipboard
-  Ctrl-Z                        go to the background; fg comes back
+  Ctrl-Z                        suspend dogu; fg brings it back
   Ctrl-C                        cancel what runs, else clear the input; twice
                                 leaves
   Ctrl-D                        leave
-  !command                      run it yourself; !!command tells the model, too
+  !command                      run it yourself; with !! the model sees it, too
 ui.keys in ~/.dogu/settings.json changes them: showKeys, nextMode, editLast,
 background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
 ›
@@ -482,7 +463,7 @@ background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
                 200: """\
 › /keys
 
-  Enter                         send; while a turn runs, wait for its end
+  Enter                         send; during a turn, queue
   Ctrl-J · Alt-Enter · \\ Enter  a new line
   Esc                           close what is open, else cancel what runs
   Esc Esc                       edit the last prompt, or clear the input
@@ -491,15 +472,15 @@ background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
   Tab                           complete a /command or an @file
   ?                             show the keys, in an empty box
   Shift-Tab                     next approval mode
-  Ctrl-B                        let the running command go on in the background
+  Ctrl-B                        move the running command to the background
   Ctrl-T                        show or hide the plan
   Ctrl-O                        show the last folded result in full
-  Ctrl-X                        write on in your editor (Ctrl-G does, too)
+  Ctrl-X                        edit the prompt in your editor (also Ctrl-G)
   Ctrl-V                        attach the picture on the clipboard
-  Ctrl-Z                        go to the background; fg comes back
+  Ctrl-Z                        suspend dogu; fg brings it back
   Ctrl-C                        cancel what runs, else clear the input; twice leaves
   Ctrl-D                        leave
-  !command                      run it yourself; !!command tells the model, too
+  !command                      run it yourself; with !! the model sees it, too
 ui.keys in ~/.dogu/settings.json changes them: showKeys, nextMode, editLast, background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
 ›
   offline

@@ -32,7 +32,7 @@ def test_every_kind_of_failure_is_said_with_its_english_key(kind: ErrorKind) -> 
     speak(PSEUDO)
     first, own = failure_words(error).split("\n")
     assert first.startswith("⟦")
-    assert first.endswith(f"⟧ ({kind})")
+    assert first.endswith(f"⟧ ({kind})⟧")
     assert own == "File not found: /w/a.txt."
 
 
@@ -46,7 +46,7 @@ def test_the_words_for_the_model_stand_apart_unless_the_kind_tells_little() -> N
     assert failure_parts(missing) == ("Not there.", "")
     speak(PSEUDO)
     assert failure_parts(missing)[1] == "Not there."
-    assert failure_parts(remote)[0].endswith("(remote_failed)\nIt said 5.")
+    assert failure_parts(remote)[0].endswith("(remote_failed)⟧\nIt said 5.")
     assert failure_parts(remote)[1] == ""
 
 

@@ -49,7 +49,7 @@ async def test_the_users_answers_are_told_to_the_model() -> None:
     assert [option["title"] for option in elicitation.fields["answer1"]["oneOf"]] == [
         "Red: like fire",
         "Blue",
-        "In your own words",
+        "Type your own answer",
     ]
     assert elicitation.fields["answer2"] == {
         "type": "string",

@@ -42,7 +42,7 @@ def test_the_second_column_of_a_table_goes_on_below_itself():
 
 
 def test_a_row_that_stands_alone_between_longer_ones_goes_on_below_its_second_column():
-    long = "  /undo [CALL | FILE | turn]\n                  take back the last change"
+    long = "  /undo [CALL | FILE | turn]\n                  undo the last change"
     assert wrapped(f"{long}\n{TABLE}\n{long}\n  /mode [MODE]    show or set the approval mode", 42).split("\n")[
         -2:
     ] == [

@@ -62,7 +62,7 @@ def _field(question: UserQuestion) -> dict[str, Any]:
         {"const": label, "title": say(label) if is_plain else f"{label}: {meaning}" if meaning else label}
         for label, meaning in question.options
     ]
-    options.append({"const": _OWN_WORDS, "title": say("In your own words")})
+    options.append({"const": _OWN_WORDS, "title": say("Type your own answer")})
     about = {"title": question.header or say("Answer"), "description": question.text}
     if question.takes_several:
         return {"type": "array", "items": {"anyOf": options}, **about}

@@ -135,7 +135,7 @@ def _resume_rules(policy: Policy, restored: Restored) -> list[str]:
         if rule.words is None and policy.offers_always:
             policy.remember(rule)
             tools.append(text)
-    return [say("Still allowed without a question: {tools}", tools=", ".join(tools))] if tools else []
+    return [say("Still allowed without asking: {tools}", tools=", ".join(tools))] if tools else []
 
 
 def _notes(interrupted: Interrupted) -> list[str]:

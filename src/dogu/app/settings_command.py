@@ -146,13 +146,13 @@ class SettingsCommand:
         if origin is not None and origin.file != self._file:
             told.append(
                 say(
-                    "Here it stays {value}: {origin} says so.",
+                    "It stays {value} here: {origin} sets it.",
                     value=_shown(as_written(key, settings.values)),
                     origin=origin,
                 )
             )
         else:
-            told.append(say("It holds from the next session on; /new begins one."))
+            told.append(say("It takes effect in the next session; /new starts one."))
         return Said("\n".join(told))
 
     def _place(self, origin: object) -> str:

@@ -307,7 +307,7 @@ def _export(options: Options, space: Namespace) -> int:
             words = "{path} can't be written: {why}"
             why = error.strerror or str(error)
             raise ToolError(ErrorKind.IO_ERROR, told(words, path=space.output, why=why)) from error
-        sys.stderr.write(say("Written to {name}.", name=space.output) + "\n")
+        sys.stderr.write(say("Saved to {name}.", name=space.output) + "\n")
         return 0
 
 

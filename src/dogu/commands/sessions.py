@@ -74,7 +74,7 @@ def _export(options: Options, space: Namespace) -> int:
     except OSError as error:
         sys.stderr.write(say("{name} can't be written: {why}", name=name, why=error.strerror or str(error)) + "\n")
         return 1
-    sys.stderr.write(say("Written to {name}.", name=name) + "\n")
+    sys.stderr.write(say("Saved to {name}.", name=name) + "\n")
     return 0
 
 

@@ -15,7 +15,7 @@ from dogu.contract.tool_names import (
     means_tool,
     server_and_tool,
 )
-from dogu.language import joined, told
+from dogu.language import told
 from dogu.policy.verdict import Decision
 
 KEPT = "kept"
@@ -70,7 +70,7 @@ class Rule(msgspec.Struct, frozen=True):
         elif self.words is None and not self.parts:
             return told("{tool}, for this session", tool=self.tool)
         else:
-            covered = joined(", ", [each.covers for each in self.parts or (self,)])
+            covered = tuple(each.covers for each in self.parts or (self,))
         if self.source == KEPT:
             return told("{commands}, in this folder from now on", commands=covered)
         return told("{commands}, for this session", commands=covered)

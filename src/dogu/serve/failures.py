@@ -62,6 +62,6 @@ def failure_parts(error: ToolFailure) -> tuple[str, str]:
     if spoken() == "en":
         return said, ""
     if isinstance(error.message, Message):
-        return f"{said} ({error.kind})", ""
-    kind = f"{say(_SENTENCES[error.kind])} ({error.kind})"
+        return say("{what} ({kind})", what=said, kind=error.kind.value), ""
+    kind = say("{what} ({kind})", what=say(_SENTENCES[error.kind]), kind=error.kind.value)
     return (f"{kind}\n{said}", "") if error.kind in _TELL_LITTLE else (kind, said)

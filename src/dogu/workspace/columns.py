@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 _NARROWEST = 20
 _LEAST_BESIDE = 24  # cells; with fewer, the second column of a table stands below the first
+_LESS_DEEP = 6
 _TWO_COLUMNS = re.compile(r"( *\S(?:.*?\S)?)( {2,})(\S.*)")
 _ASCII_WORD = re.compile(r"[^ ]+ *| +")
 _OPENING = frozenset("（［｛「『【〈《〔〖‘“([{")
@@ -36,8 +37,8 @@ def wrapped(text: str, cells: int, measure: Callable[[str], int] = width) -> str
     the first where too little room is left beside it. Between ideographs a line may be broken anywhere but before a
     closing mark or after an opening one; hangul is broken between words. `measure` says how wide a text is.
     """
-    lines, pieces = text.split("\n"), list[str]()
     cells = max(_NARROWEST, cells)
+    lines, pieces = _less_deep(text.split("\n"), cells, measure), list[str]()
     columns = [_second_column(line, measure) for line in lines]
     shared = Counter(columns)  # a row may stand alone between others that are broken by hand
     for start, end in _stretches(columns):
@@ -80,6 +81,13 @@ def _stretches(keys: list[int]) -> Iterator[tuple[int, int]]:
         if at == len(keys) or keys[at] != keys[start]:
             yield start, at
             start = at
+
+
+def _less_deep(lines: list[str], cells: int, measure: Callable[[str], int]) -> list[str]:
+    """Bring lines back that begin so far to the right that words would be cut there, and those beside them."""
+    depths = {len(_indent(line)) for line in lines if measure(line) > cells}
+    deep = {depth for depth in depths if depth > _LESS_DEEP and cells - depth < _LEAST_BESIDE}
+    return [" " * _LESS_DEEP + line.lstrip(" ") if len(_indent(line)) in deep else line for line in lines]
 
 
 def _second_column(line: str, measure: Callable[[str], int]) -> int:

@@ -322,7 +322,9 @@ def _row(path: str, *, is_secret: bool) -> tuple[str, str] | None:
         return None
     pattern = next(pattern for pattern in (_SECRET if is_secret else _PROTECTED) if _any_of((pattern,)).search(plain))
     match = _any_of((pattern,)).search(plain) if "+" in pattern else None
-    return pattern, match[0].strip("/") if match else pattern.removeprefix("*")
+    called = match[0].strip("/") if match else pattern.removeprefix("*")
+    written = "/".join(path.split("/")[-1 - called.count("/") :])
+    return pattern, written if written.lower() == called else called
 
 
 # Nearly every path is of no row, and a search asks about each that matched.

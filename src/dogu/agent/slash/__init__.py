@@ -178,7 +178,7 @@ class SlashCommands:
             return Said(self._unknown(name), is_failure=True)
         rest = text.strip().removeprefix(name).strip()
         if rest and not command.arguments:
-            return Said(say("/{name} takes nothing behind it: {rest}", name=name, rest=rest), is_failure=True)
+            return Said(say("/{name} takes no arguments: {rest}", name=name, rest=rest), is_failure=True)
         answer = await command.run(rest)
         return msgspec.structs.replace(answer, text=said(answer.text)) if isinstance(answer, Said) else answer
 

@@ -48,7 +48,7 @@ _MODES = {
     ApprovalMode.DEFAULT: sentence("asks before anything is changed or run"),
     ApprovalMode.AUTO_EDIT: sentence("changes files without asking; asks before commands"),
     ApprovalMode.PLAN: sentence("only reads"),
-    ApprovalMode.YOLO: sentence("asks nothing, except what must be asked each time"),
+    ApprovalMode.YOLO: sentence("asks only what must be asked every time"),
 }
 
 
@@ -194,7 +194,7 @@ _MOST_CHARS = 8_000
 
 def jobs_command(jobs: StoredJobs, own: Callable[[], Sequence[Job]] = tuple) -> SlashCommand:
     """Make it over the folder of jobs; `own` are the session's, of which those that end with it are in no folder."""
-    words, found = say("what runs in the background"), _Jobs(jobs, own)
+    words, found = say("show background jobs"), _Jobs(jobs, own)
     return SlashCommand("jobs", words, found.run, "[output PID | stop PID | keep PID]", offers=found.offers)
 
 
@@ -202,7 +202,7 @@ def _job_offer(pid: int, line: str, actions: Sequence[str]) -> Offer:
     words = {
         "output": say("show what it printed"),
         "stop": say("stop it"),
-        "keep": say("let it live on after the session"),
+        "keep": say("keep it running after the session"),
     }
     then = tuple(Offer(f"{action} {pid}", words[action]) for action in actions)
     return Offer(f"output {pid}", line, then=then)

@@ -132,7 +132,7 @@ class _ContextCommands:
                 return Said(await to_thread.run_sync(self._added, text))
             case "refresh" if not text:
                 await to_thread.run_sync(self._refresh)
-                return Said("\n".join([say("Read again."), *self._listed()]))
+                return Said("\n".join([say("Reloaded."), *self._listed()]))
             case _:
                 return Said("/memory [show | list | add TEXT | refresh]", is_failure=True)
 

@@ -149,7 +149,7 @@ class _ModelCommands:
         if len(found.names) > _MOST_LISTED:
             lines.append(say("  … and {count} more", count=len(found.names) - _MOST_LISTED))
         if found.problem:
-            lines.append(say("Its provider doesn't list models now ({reason}).", reason=found.problem))
+            lines.append(say("Its provider can't list models now ({reason}).", reason=found.problem))
         return Said("\n".join(lines))
 
     async def connect(self, _rest: str) -> Said:

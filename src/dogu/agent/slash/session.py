@@ -33,13 +33,13 @@ def session_commands(agent: Agent, runtime: Runtime, session: Session, fork: Cal
     return [
         SlashCommand(
             "undo",
-            say("take back the last change"),
+            say("undo the last change"),
             commands.undo,
             "[CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]",
         ),
         SlashCommand(
             "redo",
-            say("do again what an undo took back"),
+            say("redo what was undone"),
             commands.redo,
             "[CALL] [--unsure] [--force]",
         ),
@@ -47,7 +47,7 @@ def session_commands(agent: Agent, runtime: Runtime, session: Session, fork: Cal
         SlashCommand("diff", say("what this session changed, by file"), commands.diff),
         SlashCommand(
             "rewind",
-            say("go back to before a turn: the conversation, and the files"),
+            say("go back to before a turn: conversation and files"),
             rewind,
             "[TURN] [--keep-files] [--unsure] [--force]",
             rewind.complete,
@@ -165,7 +165,7 @@ class RewindCommand:
     async def __call__(self, rest: str) -> Said:
         """Take `[TURN] [--keep-files] [--force]`."""
         if self._agent.is_in_turn:
-            return Said(say("A turn is under way: cancel it first."))
+            return Said(say("A turn is running: cancel it first."))
         flags = {word for word in rest.split() if word.startswith("--")}
         words = [word for word in rest.split() if not word.startswith("--")]
         summary = await to_thread.run_sync(self._summary)

@@ -58,15 +58,19 @@ class StoredResults:
         """Return the whole of a result, painted; a sentence where there is none of that number."""
         kept = self._kept.get(number)
         if kept is None:
-            if 0 < number <= self.last:
-                return say(
-                    "Number {number} is no longer kept here; the page that /export writes has it.", number=number
-                )
-            if not self.last:
-                return say("There is no result to open yet.")
-            return say("There is no result {number} to open; the last one is {last}.", number=number, last=self.last)
+            told = self._missing(number)
+            return wrapped(told, columns - 1) if columns else told
         whole = draw(kept.display, style, columns, whole=True)
+        if isinstance(kept.display, str) and columns:
+            whole = wrapped(whole, columns - 1)
         return f"{style.paint(f'#{number}', 'dim')} {kept.title}\n{whole or say('(nothing was printed)')}"
+
+    def _missing(self, number: int) -> str:
+        if 0 < number <= self.last:
+            return say("Number {number} is no longer kept here; the page that /export writes has it.", number=number)
+        if not self.last:
+            return say("There is no result to open yet.")
+        return say("There is no result {number} to open; the last one is {last}.", number=number, last=self.last)
 
 
 def _chars_of(display: Display) -> int:

@@ -129,7 +129,7 @@ class OpenMenu:
             lines += self._choice(number, each, style, columns, widest, is_at=number == at)
             self.numbers += [number] * (len(lines) - len(self.numbers))
         if not shown:
-            lines.append(style.paint("  " + say("Nothing fits."), "dim"))
+            lines.append(style.paint("  " + say("No matches."), "dim"))
         elif len(shown) > most:
             lines.append(style.paint(f"  {at + 1}/{len(shown)}", "dim"))
         return [
@@ -170,11 +170,11 @@ class OpenMenu:
 
     def _help(self, columns: int, *, is_beside_draft: bool) -> list[str]:
         if is_beside_draft and not self.menu.yields:
-            words = say("Keys go into the box; ↑ or ↓ turns to these choices, Esc cancels")
+            words = say("You are typing below; ↑ or ↓ comes back here, Esc cancels")
         elif self.menu.takes_some:
             words = say("↑↓ move, Space picks, Enter is done, Esc cancels")
         elif self.menu.filters:
-            words = say("↑↓ move, typing searches, Enter picks, Esc cancels")
+            words = say("↑↓ move, type to search, Enter picks, Esc cancels")
         elif self.menu.yields:
             words = say("↑↓ move, Enter picks; or just type what you want done")
         else:

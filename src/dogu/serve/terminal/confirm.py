@@ -128,7 +128,7 @@ def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
         try:
             return int(text) if kind == "integer" else float(text)
         except ValueError:
-            raise ValueError(say("A number is wanted here.")) from None
+            raise ValueError(say("Enter a number.")) from None
     return text
 
 
@@ -303,7 +303,9 @@ class TerminalConfirm:
             told = say("The editor {editor} could not be started: {error}. Set $EDITOR.", editor=editor, error=why)
         except subprocess.CalledProcessError as error:
             editor, status = visible_line(self._editor), error.returncode
-            told = say("The editor {editor} failed (exit {status}): nothing was taken.", editor=editor, status=status)
+            told = say(
+                "The editor {editor} failed (exit {status}): your edits weren't used.", editor=editor, status=status
+            )
         self._screen.print(wrapped(told, self._screen.columns))
         return None
 

@@ -24,7 +24,7 @@ from dogu.models.events import ModelError, ModelErrorKind
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode
-from dogu.serve.terminal.cells import wrapped
+from dogu.serve.terminal.cells import hanging, wrapped
 from dogu.serve.terminal.choices import Choice, Menu
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
@@ -101,7 +101,7 @@ class Conversation:
             *session_choice_commands(talk.place, self._go, confirm.may_lose),
             SlashCommand(
                 "trust",
-                say("say whether what this folder brings counts like your own"),
+                say("trust this folder's settings and instructions, or don't"),
                 self._trust,
                 "yes | no",
                 offers=_trust_offers,
@@ -155,11 +155,11 @@ class Conversation:
     async def _trust(self, rest: str) -> Said:
         """Keep the answer; settings are read when a session is opened, so that the same one is opened again."""
         if rest not in ("yes", "no"):
-            return Said(say("Say /trust yes, or /trust no."), is_failure=True)
+            return Said(say("Type /trust yes or /trust no."), is_failure=True)
         try:
             await to_thread.run_sync(self._talk.trust, rest == "yes")
         except OSError as error:
-            return Said(say("That can't be kept: {why}", why=error.strerror or str(error)), is_failure=True)
+            return Said(say("That couldn't be saved: {why}", why=error.strerror or str(error)), is_failure=True)
         has_begun = self._talk.is_resumed or bool(self._talk.agent.history.contents)
         self._go(NextSession(self._talk.place.session_id if has_begun else ""))
         return Said(say("Trusted.") if rest == "yes" else say("Not trusted: its settings can only restrict."))
@@ -350,7 +350,7 @@ class Conversation:
     def _to_background(self) -> bool:
         has_moved = self._talk.runtime.to_background()
         if has_moved:
-            self._print(say("It goes on in the background; /jobs shows it."), "dim")
+            self._print(say("Moved to the background; /jobs shows it."), "dim")
         return has_moved
 
     def _toggle_plan(self) -> None:
@@ -371,7 +371,7 @@ class Conversation:
         last = offers[0]
         picked = await self._pick(last.then) if last.then else last.arguments
         if picked is not None and self._scope is None:
-            self._inbox.put(Message(f"/rewind {picked}"))
+            self._inbox.put(Message(f"/rewind {picked}", is_typed=False))
 
     async def _copy(self, _rest: str) -> Said:
         text = self.show.last_answer
@@ -440,12 +440,13 @@ class Conversation:
     def _echo(self, message: Message, *, is_spaced: bool = True) -> None:
         """Print what was sent so that it stands out, with a gap below it."""
         style = self._screen.style
-        if not self._screen.is_live:
+        if not self._screen.is_live or not message.is_typed:
             return
         lines = make_visible(message.text).split("\n")
         shown = [*lines[:10], f"… (+{len(lines) - 10})"] if len(lines) > 12 else lines
-        first, *more = shown or [""]
-        lines = [style.paint(f"› {first}", "prompt"), *(style.paint(f"  {line}", "prompt") for line in more)]
+        marked = [f"{'  ' if number else '› '}{line}" for number, line in enumerate(shown)]
+        broken = hanging("\n".join(marked), self._screen.columns - 1).split("\n")
+        lines = [style.paint(line, "prompt") for line in broken]
         pictures = [picture(blob, style, self._screen.columns, self.show.pictures) for blob in message.blobs]
         self._screen.print("\n".join(["", *lines, *pictures, *([""] if is_spaced else [])]))
 

@@ -304,7 +304,7 @@ class InputKeys:
 
     def _to_background(self) -> None:
         if not self._screen.doings.background():
-            self._screen.say_below(say("No command that can go on in the background is running."))
+            self._screen.say_below(say("No command is running that can move to the background."))
 
     async def _paste_picture(self) -> None:
         blob = await clipboard_image()

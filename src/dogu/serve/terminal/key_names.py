@@ -21,14 +21,14 @@ class KeyAction(msgspec.Struct, frozen=True):
 KEY_ACTIONS = (
     KeyAction("showKeys", "?", sentence("show the keys, in an empty box")),
     KeyAction("nextMode", "Shift-Tab", sentence("next approval mode")),
-    KeyAction("editLast", "", sentence("edit the last prompt (Esc Esc does, too)")),
-    KeyAction("background", "Ctrl-B", sentence("let the running command go on in the background")),
+    KeyAction("editLast", "", sentence("edit the last prompt (also Esc Esc)")),
+    KeyAction("background", "Ctrl-B", sentence("move the running command to the background")),
     KeyAction("showPlan", "Ctrl-T", sentence("show or hide the plan")),
     KeyAction("openLast", "Ctrl-O", sentence("show the last folded result in full")),
-    KeyAction("openEditor", "Ctrl-X", sentence("write on in your editor (Ctrl-G does, too)")),
+    KeyAction("openEditor", "Ctrl-X", sentence("edit the prompt in your editor (also Ctrl-G)")),
     KeyAction("pasteImage", "Ctrl-V", sentence("attach the picture on the clipboard")),
     KeyAction("newLine", "Ctrl-J", sentence("a new line")),
-    KeyAction("suspend", "Ctrl-Z", sentence("go to the background; fg comes back")),
+    KeyAction("suspend", "Ctrl-Z", sentence("suspend dogu; fg brings it back")),
 )
 """What keys can be changed for."""
 
@@ -87,7 +87,7 @@ def key_rows(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
     own = {action.name: keys_of(action, chosen) for action in KEY_ACTIONS}
     words = {action.name: say(action.words) for action in KEY_ACTIONS}
     rows = [
-        ("Enter", say("send; while a turn runs, wait for its end")),
+        ("Enter", say("send; during a turn, queue")),
         (f"{own.pop('newLine')} · Alt-Enter · \\ Enter", words["newLine"]),
         ("Esc", say("close what is open, else cancel what runs")),
         ("Esc Esc", say("edit the last prompt, or clear the input")),
@@ -97,7 +97,7 @@ def key_rows(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
         *((own[action.name], words[action.name]) for action in KEY_ACTIONS if own.get(action.name)),
         ("Ctrl-C", say("cancel what runs, else clear the input; twice leaves")),
         ("Ctrl-D", say("leave")),
-        ("!command", say("run it yourself; !!command tells the model, too")),
+        ("!command", say("run it yourself; with !! the model sees it, too")),
     ]
     return [row for row in rows if row[0]]
 
@@ -105,8 +105,8 @@ def key_rows(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
 def plain_key_rows() -> list[tuple[str, str]]:
     """Return the same for a terminal that nothing is drawn on: it edits its line itself."""
     return [
-        ("Enter", say("send; while a turn runs, wait for its end")),
+        ("Enter", say("send; during a turn, queue")),
         ("Ctrl-C", say("cancel what runs")),
         ("Ctrl-D", say("leave")),
-        ("!command", say("run it yourself; !!command tells the model, too")),
+        ("!command", say("run it yourself; with !! the model sees it, too")),
     ]

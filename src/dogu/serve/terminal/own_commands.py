@@ -34,7 +34,7 @@ def own_commands(
     """Make them. `open_result` shows a result by its number, 0 for the last one; `keys` are the settings' own."""
     own = _Own(screen, open_result, leave, keys)
     return [
-        SlashCommand("quit", say("leave (Ctrl-D does, too)"), own.quit),
+        SlashCommand("quit", say("leave (also Ctrl-D)"), own.quit),
         SlashCommand("open", say("show a folded result in full; the last one without a number"), own.open, "[NUMBER]"),
         SlashCommand(
             "theme",
@@ -143,7 +143,7 @@ class Helpers:
     def command(self) -> SlashCommand:
         """Make `/agents`."""
         return SlashCommand(
-            "agents", say("the helpers that the model gave tasks to"), self._run, "[NUMBER]", offers=self._offers
+            "agents", say("show the helpers that the model started"), self._run, "[NUMBER]", offers=self._offers
         )
 
     async def _offers(self) -> list[Offer]:
@@ -152,7 +152,7 @@ class Helpers:
     async def _run(self, rest: str) -> Said:
         helpers = list(self._helpers.values())
         if not self._has_tool(_HELPER):
-            return Said(say("The model has no helpers here: the settings leave run_subagent out."))
+            return Said(say("Helpers are off: the settings leave out run_subagent."))
         if not helpers:
             return Said(say("No helpers yet. Ask for some, such as “have helpers look through each folder”."))
         if not rest:

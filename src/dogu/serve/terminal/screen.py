@@ -14,10 +14,11 @@ from dogu.serve.terminal.style import Style
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What the user sent: the text with pastes in full, and pictures."""
+    """What the user sent: the text with pastes in full, and pictures; `is_typed` unless a key stands for it."""
 
     text: str
     blobs: tuple[Blob, ...] = ()
+    is_typed: bool = True
 
 
 class Doings(msgspec.Struct, frozen=True):

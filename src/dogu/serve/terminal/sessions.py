@@ -61,12 +61,12 @@ def session_choice_commands(
     """Make them; `go` leaves this session for another one, `ask` asks before something is lost."""
     sessions = _Sessions(place, go, ask)
     return [
-        SlashCommand("resume", say("go on with another session"), sessions.resume, "[ID]", offers=sessions.offers),
-        SlashCommand("new", say("begin a new session; this one is kept"), sessions.new),
-        SlashCommand("clear", say("begin a new session on an empty screen"), sessions.clear),
-        SlashCommand("rename", say("name this session, to find it again"), sessions.rename, "NAME"),
-        SlashCommand("export", say("write this session as a web page"), sessions.export, "[FILE]"),
-        SlashCommand("add-dir", say("work in another folder, too"), sessions.add_folder, "FOLDER"),
+        SlashCommand("resume", say("resume another session"), sessions.resume, "[ID]", offers=sessions.offers),
+        SlashCommand("new", say("start a new session; this one is kept"), sessions.new),
+        SlashCommand("clear", say("clear the screen and start a new session"), sessions.clear),
+        SlashCommand("rename", say("name this session so that you find it again"), sessions.rename, "NAME"),
+        SlashCommand("export", say("save this session as a web page"), sessions.export, "[FILE]"),
+        SlashCommand("add-dir", say("also work in another folder"), sessions.add_folder, "FOLDER"),
     ]
 
 
@@ -91,7 +91,7 @@ class _Sessions:
             return Said(problem, is_failure=bool(problem))
         offers = await self.offers()
         lines = [f"  {offer.arguments}  {offer.words}  ({offer.detail})" for offer in offers[:20]]
-        return Said("\n".join(lines) or say("There is no other session to go on with."))
+        return Said("\n".join(lines) or say("There is no other session to resume."))
 
     def _problem(self, session: NextSession) -> str:
         """Say why a session can't be gone on with, and what can be done here; '' where it can be."""
@@ -140,7 +140,7 @@ class _Sessions:
         try:
             await to_thread.run_sync(rename_session, self._place.path, rest)
         except OSError as error:
-            return Said(say("It can't be named: {why}", why=error.strerror or str(error)), is_failure=True)
+            return Said(say("It couldn't be renamed: {why}", why=error.strerror or str(error)), is_failure=True)
         return Said(say("This session is now named {name}.", name=rest))
 
     async def export(self, rest: str) -> Said:
@@ -149,7 +149,7 @@ class _Sessions:
             return Said(say("There is nothing to export yet."), is_failure=True)
         path = f"{self._place.root}{os.sep}dogu-{self._place.session_id}.html" if not rest else self._located(rest)
         loses = await to_thread.run_sync(self._exported, path, False)
-        if loses is None and not await self._ask(told("{path} is there already. Replace it by the page?", path=path)):
+        if loses is None and not await self._ask(told("{path} already exists. Replace it with the page?", path=path)):
             return Said(say("Nothing was written."))
         return loses or await to_thread.run_sync(self._exported, path, True) or Said("")
 
@@ -170,7 +170,7 @@ class _Sessions:
         except OSError as error:
             why = error.strerror or str(error)
             return Said(say("{name} can't be written: {why}", name=path, why=why), is_failure=True)
-        return Said(say("Written to {name}.", name=path))
+        return Said(say("Saved to {name}.", name=path))
 
     def _offered(self) -> list[Offer]:
         stored = [each for each in stored_sessions(self._place.state_folder) if each.has_record]

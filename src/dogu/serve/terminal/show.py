@@ -131,7 +131,8 @@ class Show:
         if running and lines:
             lines.append("")
         spinner = "" if running else f"{self._style.paint(SPINNER[tick % len(SPINNER)], 'cyan')} "
-        words = " · ".join([self._doing(), elapsed_words(time.monotonic() - self._began), say("Esc cancels")])
+        since = f" · {elapsed_words(time.monotonic() - self._began)} · {say('Esc cancels')}"
+        words = fit(self._doing(), max(8, columns - 3 - width_of(since))) + since
         if self._retried is not None and self._waits:
             told = wrapped(make_visible(say(self._retried.note), keep=""), columns - 1)
             running += [self._style.paint(line, "yellow") for line in told.split("\n")]

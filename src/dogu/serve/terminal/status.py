@@ -88,8 +88,10 @@ class StatusLine:
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]
 
     def _jobs(self) -> str:
-        jobs = self._runtime.commands.jobs
-        count = sum(job.is_running for job in jobs.jobs) if jobs is not None else 0
+        jobs = self._runtime.commands.jobs.jobs if self._runtime.commands.jobs is not None else ()
+        for job in jobs:
+            job.hear()
+        count = sum(job.is_running for job in jobs)
         return "" if not count else say("1 job") if count == 1 else say("{count} jobs", count=count)
 
     def _context(self) -> str:

@@ -116,6 +116,20 @@ class Job:
         with self._asking:
             self._ask()
 
+    def hear(self) -> None:
+        """Take what was told meanwhile, such as its end, without asking or waiting."""
+        if not self._asking.acquire(blocking=False):
+            return
+        try:
+            while self.is_running:
+                self._hear(*self._line.take_event())
+        except BlockingIOError:
+            pass
+        except SupervisorGoneError:
+            self._ended()
+        finally:
+            self._asking.release()
+
     def _ask(self) -> None:
         if not self.is_running:
             return
