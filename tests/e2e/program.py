@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAM = [sys.executable, "-m", "dogu"]
-_KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
+_KEPT = ("DOGU_PLATFORM", "PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
 
 
 @dataclass

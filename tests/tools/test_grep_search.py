@@ -149,6 +149,7 @@ def children() -> set[int]:
     return {child.pid for child in psutil.Process().children()}
 
 
+@by_ripgrep
 async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
     program = tmp_path / "slow"
     program.write_text("#!/bin/sh\necho started > started\nexec sleep 1000\n")
@@ -166,6 +167,7 @@ async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
     assert children() - before == set()
 
 
+@by_ripgrep
 async def test_a_search_out_of_time_tells_what_it_has(tmp_path: Path) -> None:
     program = tmp_path / "slow"
     program.write_text("#!/bin/sh\nprintf './a.txt\\0001\\n'\nexec sleep 1000\n")

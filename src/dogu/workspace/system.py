@@ -1,7 +1,7 @@
 """Which system this is: asked here, and by the seam's own modules (`syscalls`, `openat`, `launcher`), nowhere else.
 
 `linux` has what dogu uses of that kernel: `openat2`, `/proc`, subreapers, packets between processes, namespaces.
-`posix` is any Unix without it, macOS among them, and a Linux on which `DOGU_PLATFORM=posix` says to do without.
+`posix` is any Unix without it, macOS among them, a Linux without `/proc`, and one where `DOGU_PLATFORM=posix` says so.
 Standard library only: the launcher asks too.
 """
 
@@ -30,7 +30,8 @@ def _system() -> System:
     if sys.platform == "win32":
         return System.WINDOWS
     is_forced = os.environ.get("DOGU_PLATFORM", "") == "posix"
-    return System.LINUX if sys.platform == "linux" and not is_forced else System.POSIX
+    has_all = sys.platform == "linux" and os.path.exists("/proc/self/task")  # hidden, it would show no descendant
+    return System.LINUX if has_all and not is_forced else System.POSIX
 
 
 SYSTEM = _system()
@@ -96,4 +97,25 @@ def path_of(descriptor: int) -> str:
             return os.readlink(f"/proc/self/fd/{descriptor}")
         return os.fsdecode(fcntl.fcntl(descriptor, _GET_PATH, bytes(_LONGEST_PATH_BYTES)).rstrip(b"\0"))
     except OSError:
+        return _path_upwards(descriptor)
+
+
+def _path_upwards(descriptor: int) -> str:
+    """Return the path of an open folder by looking for it in its parent, and so on; "" for anything else."""
+    names: list[str] = []
+    handle = os.dup(descriptor)
+    try:
+        while True:
+            above = os.open("..", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0), dir_fd=handle)
+            below = os.fstat(handle)[1:3]
+            os.close(handle)
+            handle = above
+            if os.fstat(above)[1:3] == below:
+                return "/" + "/".join(reversed(names))
+            entries = os.listdir(above)
+            is_it = (os.stat(name, dir_fd=above, follow_symlinks=False)[1:3] == below for name in entries)
+            names.append(next(name for name, found in zip(entries, is_it, strict=True) if found))
+    except (OSError, StopIteration):
         return ""
+    finally:
+        os.close(handle)

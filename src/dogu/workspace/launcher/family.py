@@ -20,6 +20,7 @@ MARK = b"DOGU_COMMAND"
 _MOST_SCANNED = 40_000
 _CLOCK_S = 2.0  # starts are told in whole seconds
 _LOOK_S = 0.2  # a look costs some 10 ms: not oftener, but for an end
+_KNOWN_S = 1.0
 _LOOKS_APART = 50  # of 50 jobs on a busy machine, each look takes half a second
 
 
@@ -57,23 +58,26 @@ class Sweep:
         self._began = time.time() if began is None else began
         self._known: dict[int, str] = {}
         self._sessions: set[int] = set()
-        self._looked_at = self._look_took_s = 0.0
+        self._looked_at, self._look_took_s = time.monotonic(), 0.0
         self._members: list[int] = []
 
     def members(self, *, at_once: bool = True) -> list[int]:
         """Return the living ones."""
         now = time.monotonic()
-        if at_once or now - self._looked_at >= _LOOK_S:
+        if at_once or now - self._looked_at >= _LOOK_S or not self._members:
             self._looked_at, self._members = now, self._look()
             self._look_took_s = time.monotonic() - now
         return self._members
 
+    def known(self) -> list[int]:
+        """Return those of the last look; it is repeated each second, or for a fiftieth of the time."""
+        if time.monotonic() - self._looked_at >= max(_KNOWN_S, self._look_took_s * _LOOKS_APART):
+            self.members()
+        return self._members
+
     def lives(self) -> bool:
-        """Whether any lives. `ps` is asked where all that are known have gone, else for a fiftieth of the time."""
-        is_new = time.monotonic() - self._looked_at < self._look_took_s * _LOOKS_APART
-        if is_new and any(map(tree.lives, self._members)):
-            return True
-        return bool(self.members(at_once=False))
+        """Whether any lives. `ps` is asked at once only where all that are known have gone."""
+        return any(map(tree.lives, self.known())) or bool(self.members(at_once=False))
 
     def kill(self) -> None:
         """Send SIGKILL, to groups first; those that were started meanwhile are found the next time."""
@@ -176,7 +180,10 @@ def _session(pid: int) -> int:
 
 
 def _newest_pid() -> int:
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:  # there are too many
+        return _MOST_SCANNED
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)

@@ -347,6 +347,8 @@ class Supervisor:
     def _is_flood(self) -> bool:
         """Whether too many processes live; what might be a flood stands still while it is counted."""
         most = self._order["max_processes"]
+        if isinstance(self._family, Sweep):
+            return len(self._family.known()) >= most
         if tree.task_count() - self._tasks_before < most:
             return False
         supervisor = os.getpid()
