@@ -134,6 +134,16 @@ def test_a_full_folder_for_temporary_files_loses_no_output(program: Program, mou
     assert "Stdout: 1\n2\n3" in json.loads(out)["llmContent"]
 
 
+def test_a_folder_for_temporary_files_that_is_read_only_is_left_out(program: Program, mounts: tuple[str, ...]) -> None:
+    temporary = program.root.parent / "tmp"
+    temporary.mkdir()
+    seal = f"mount --bind {temporary} {temporary} && mount -o remount,ro,bind {temporary}"
+    call = "dogu call run_shell_command 'command=seq 3' --approval-mode yolo --json"
+    code, out, _ = in_bash(program, f"{seal} && {call}", before=mounts, TMPDIR=str(temporary))
+    assert code == 0
+    assert "Stdout: 1\n2\n3" in json.loads(out)["llmContent"]
+
+
 def test_a_named_folder_that_is_not_there_is_left_out(program: Program) -> None:
     there = Path(program.root.parent, "there")
     there.mkdir()

@@ -76,9 +76,10 @@ def private_folder(roots: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def _temporary(environment: Mapping[str, str]) -> str:
-    """Return the folder that `TMPDIR` names, as it is meant: absolute, and there; else the system's."""
+    """Return the folder that `TMPDIR` names, as it is meant: absolute, there and writable; else the system's."""
     named = environment.get("TMPDIR", "")
-    return os.path.realpath(named if os.path.isabs(named) and os.path.isdir(named) else "/tmp")
+    is_meant = os.path.isabs(named) and os.path.isdir(named) and os.access(named, os.W_OK)
+    return os.path.realpath(named if is_meant else "/tmp")
 
 
 def caches(environment: Mapping[str, str], temporary: str) -> dict[str, str]:
