@@ -127,6 +127,14 @@ async def test_a_header_may_be_any_line_above_the_hunk(tmp_path: Path) -> None:
     assert (tmp_path / "a.py").read_text() == "import os\n" + CODE.replace("class B", "class D")
 
 
+async def test_context_lines_may_have_lost_the_blank_before_them(tmp_path: Path) -> None:
+    text = "def f():\n    a = 1\n    b = 2\n    return a\n"
+    (tmp_path / "a.py").write_text(text)
+    hunk = ("    a = 1", "+    c = 3", "    b = 2", "-    return a", "+    return c")
+    await apply(tmp_path, "*** Update File: a.py", "@@", *hunk)
+    assert (tmp_path / "a.py").read_text() == "def f():\n    a = 1\n    c = 3\n    b = 2\n    return c\n"
+
+
 async def test_lines_are_inserted_below_a_header_or_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(CODE.rstrip("\n").replace("\n", "\r\n").encode())
     result = await apply(tmp_path, "*** Update File: a.py", "@@ class B:", "+    z = 3", "@@", "+END", "+END2")

@@ -14,7 +14,7 @@ from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace import windows_paths
-from dogu.workspace.diff import unified_diff
+from dogu.workspace.diff import changed_ranges, unified_diff
 from dogu.workspace.edit_match import (
     Edit,
     Refusal,
@@ -247,10 +247,26 @@ def _refuse_elsewhere(path: str, text: str, hunk: Hunk, found: Edit) -> None:
 
 
 def _fitted(text: str, hunk: Hunk) -> tuple[str, str]:
-    """A hunk's lines all end; the file's last one need not."""
+    """A hunk's lines all end; the file's last one need not. Its context lines may have lost the blank before them."""
+    unmarked = _unmarked(hunk)
+    if f"\n{hunk.old}" not in f"\n{text}" and f"\n{unmarked[0]}" in f"\n{text}":
+        return unmarked
     if hunk.old not in text and not text.endswith("\n"):
         return hunk.old.removesuffix("\n"), hunk.new.removesuffix("\n")
     return hunk.old, hunk.new
+
+
+def _unmarked(hunk: Hunk) -> tuple[str, str]:
+    """Return what a hunk changes and what that becomes where the blank before its context lines is the file's."""
+    both = [each.splitlines(keepends=True) for each in (hunk.old, hunk.new)]
+    changes = changed_ranges(*both)
+    changed = [{i for each in changes for i in range(each.old_start, each.old_end)}]
+    changed.append({i for each in changes for i in range(each.new_start, each.new_end)})
+    old, new = (
+        "".join(line if i in other or not line.strip() else f" {line}" for i, line in enumerate(lines))
+        for lines, other in zip(both, changed, strict=True)
+    )
+    return old, new
 
 
 def _below_headers(text: str, hunk: Hunk) -> tuple[int, int] | None:

@@ -299,7 +299,7 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
         return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
     if any(_numbers_alone(old, new, style) for style in _NUMBERS[:-2]):
         return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
-    is_escaped = "\n" not in new or _has_escaped_quotes(new)
+    is_escaped = "\n" not in new or _has_escaped_quotes(new) or re.search(r"\\n {2,}\S", new)
     breaks = is_escaped and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
     if breaks and not _WRITTEN_BREAK.search(_QUOTED.sub('""', text)):
         return "new_string has \\n written out where its lines should end: send line breaks"
