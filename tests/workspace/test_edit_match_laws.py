@@ -13,7 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from dogu.workspace.edit_match import Edit, Edits, Refusal, Wanted, Why, match_edit, match_edits
-from dogu.workspace.edit_match.normalise import FoldedText, fold, fold_clusters
+from dogu.workspace.edit_match.views import FoldedText, fold, fold_clusters
 from dogu.workspace.text.change import carry_over
 
 

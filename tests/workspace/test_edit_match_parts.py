@@ -8,11 +8,10 @@ import pytest
 
 from dogu.workspace.edit_match.alignment import is_comment_mark, joined
 from dogu.workspace.edit_match.indentation import indent_unit, indentation_map, learn_indentation
-from dogu.workspace.edit_match.normalise import FoldedText, fold
 from dogu.workspace.edit_match.repair import region_around
 from dogu.workspace.edit_match.result import Replacement
 from dogu.workspace.edit_match.typos import is_whole_comment, slip_between, typing_error
-from dogu.workspace.edit_match.views import settle_endings, substituted, with_newlines
+from dogu.workspace.edit_match.views import FoldedText, fold, settle_endings, substituted, with_newlines
 
 
 def test_a_view_points_back_to_its_source() -> None:

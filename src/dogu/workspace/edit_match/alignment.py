@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.indentation import indent_of
-from dogu.workspace.edit_match.normalise import fold_clusters
+from dogu.workspace.edit_match.views import fold_clusters
 
 _LINE_COMMENT = re.compile(r"//|#|--|<!--|/\*")
 _COMMENT_MARK = re.compile(r"\s*(?://+!?|#+|--+|;+|%+|/\*+|\*|<!--|\"|'|\.\.|rem|dnl)\s*", re.IGNORECASE)

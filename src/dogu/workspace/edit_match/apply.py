@@ -14,10 +14,10 @@ from itertools import pairwise
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.indentation import indent_of, indentation_map
-from dogu.workspace.edit_match.normalise import fold
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import Row, Rows, opcodes, shared_lines, terms_of
 from dogu.workspace.edit_match.verify import verify
+from dogu.workspace.edit_match.views import fold
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
 OPENERS = (":", "{", "(", "[")

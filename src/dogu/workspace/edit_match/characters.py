@@ -8,8 +8,8 @@ from typing import Literal
 from unicodedata import is_normalized, normalize
 
 from dogu.workspace.edit_match.alignment import Place, has_comment
-from dogu.workspace.edit_match.normalise import ZERO_WIDTH
 from dogu.workspace.edit_match.result import UncleanError
+from dogu.workspace.edit_match.views import ZERO_WIDTH
 
 Form = Literal["NFC", "NFD"]
 _HALF_OF = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}

@@ -25,7 +25,6 @@ from dogu.workspace.edit_match.alignment import (
 )
 from dogu.workspace.edit_match.apply import GOES_ON, OPENERS, weave
 from dogu.workspace.edit_match.indentation import indent_of
-from dogu.workspace.edit_match.normalise import FoldedText, fold, is_blank
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     TOO_MANY,
@@ -45,6 +44,7 @@ from dogu.workspace.edit_match.verify import (
     lost_indent,
     still_parses,
 )
+from dogu.workspace.edit_match.views import FoldedText, fold, is_blank
 from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000

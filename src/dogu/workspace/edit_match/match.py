@@ -20,7 +20,6 @@ from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import word_chars
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
-from dogu.workspace.edit_match.normalise import FoldedText, fold
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     Found,
@@ -45,13 +44,14 @@ from dogu.workspace.edit_match.unescape import (
 )
 from dogu.workspace.edit_match.variants import find_variant
 from dogu.workspace.edit_match.verify import check_line_ends, check_shift, is_broken_itself, restored_head, still_parses
-from dogu.workspace.edit_match.views import settle_endings, with_newlines
+from dogu.workspace.edit_match.views import FoldedText, fold, settle_endings, with_newlines
 from dogu.workspace.text.omission import find_dots, find_omission
 
 LineSpan = tuple[int, int]
 _TELLING_CHARS = 10
 _LONGEST_SHOWN = 80
 _MOST_MADE = 3
+_MANY_CHARS = 20
 _INDENTATION = sentence("indentation")
 _UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
@@ -206,7 +206,7 @@ class _Matcher:
     def _refuse_made(self, wanted: Wanted, found: Found) -> Refused | None:
         """Refuse a place that `old` isn't in as it was sent where what would be written stands elsewhere already.
 
-        A single line must stand there as it was sent, and so must what only takes text away.
+        A short line must stand there as it was sent, and so must what only takes text away.
         """
         (start, end), old, new = found.spans[0], *(found.read or wanted[:2])
         if not found.forgiven or len(found.spans) > 1 or old in self._text:
@@ -220,7 +220,7 @@ class _Matcher:
             key = fold(text)
             if word_chars(key) < _TELLING_CHARS or key == fold(old):
                 continue
-            is_short = "\n" not in text.strip("\n") or key in fold(old)
+            is_short = ("\n" not in text.strip("\n") and word_chars(key) < _MANY_CHARS) or key in fold(old)
             for place in folded_places(self._folded, text, at_most=_MOST_MADE) if is_there or not is_short else ():
                 if place.end <= start or end <= place.start or text is not made:
                     reason = "new_string is there already; was this edit made before?"

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from dogu.workspace.edit_match.alignment import word_chars
 from dogu.workspace.edit_match.indentation import indent_of
-from dogu.workspace.edit_match.normalise import FoldedText, fold
 from dogu.workspace.edit_match.result import Replacement, spliced
 from dogu.workspace.edit_match.rows import opcodes, shared_lines
+from dogu.workspace.edit_match.views import FoldedText, fold
 
 _COMMON = 50  # a line that is there oftener names no place
 _REACH_LINES = 3  # lines of the file that may lie between two lines looked for

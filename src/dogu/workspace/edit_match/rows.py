@@ -17,8 +17,8 @@ from typing import NamedTuple
 from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit, word_chars
 from dogu.workspace.edit_match.indentation import indent_of
-from dogu.workspace.edit_match.normalise import fold, is_blank
 from dogu.workspace.edit_match.result import UncleanError
+from dogu.workspace.edit_match.views import fold, is_blank
 
 
 @dataclass

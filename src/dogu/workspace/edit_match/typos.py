@@ -19,8 +19,8 @@ from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit, align_folded, word_chars
 from dogu.workspace.edit_match.apply import split_lines, weave
 from dogu.workspace.edit_match.nearest import LineIndex, likely_starts
-from dogu.workspace.edit_match.normalise import fold
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why
+from dogu.workspace.edit_match.views import fold
 
 PARAPHRASE = sentence("a comment in other words")
 LEFT_OUT = sentence("a comment left out")

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from dogu.language import sentence
 from dogu.workspace.diff import Change, changed_ranges
-from dogu.workspace.edit_match.normalise import fold
 from dogu.workspace.edit_match.result import UncleanError
+from dogu.workspace.edit_match.views import fold
 
 JSON_STAGE = sentence("JSON escapes")
 NUMBERS_STAGE = sentence("line numbers")

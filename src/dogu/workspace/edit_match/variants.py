@@ -16,10 +16,9 @@ from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.apply import split_lines, weave
 from dogu.workspace.edit_match.find import folded_places, occurrences
-from dogu.workspace.edit_match.normalise import FoldedText
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why, lie_apart
 from dogu.workspace.edit_match.verify import check_continued
-from dogu.workspace.edit_match.views import View, substituted
+from dogu.workspace.edit_match.views import FoldedText, View, substituted
 
 _LOST = sentence("lost escapes")
 _LONGEST_SHOWN = 80

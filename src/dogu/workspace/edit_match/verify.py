@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place, is_word, word_chars
 from dogu.workspace.edit_match.indentation import indent_unit
-from dogu.workspace.edit_match.normalise import fold, look_alike
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
+from dogu.workspace.edit_match.views import fold, look_alike
 from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
 
 _LONGEST_PARSED_CHARS = 400_000
@@ -105,9 +105,11 @@ def check_rest(old: str, written: str, rest: str) -> None:
     """Raise `UncleanError` where the last line written brings the `rest` of the line that `old` ends in again."""
     sign = rest.strip()
     brings_it = written.strip() == (old.rsplit("\n", 1)[-1] + rest).strip()
-    doubles_it = sign in tuple("{;,:") and written.rstrip().endswith(sign) and not old.endswith(sign)
+    ends = (*"{([;,:",) if sign in (";", ",") else (sign,)
+    doubles_it = sign in (*"{;,:",) and written.rstrip().endswith(ends) and not old.endswith(ends)
     if (sign and brings_it and ("\n" in old or sign in "{;,")) or doubles_it:
-        raise UncleanError(f"{sign!r}, behind old_string in its line, would stand there twice: send whole lines")
+        what = "stand there twice" if brings_it or written.rstrip().endswith(sign) else "end another"
+        raise UncleanError(f"{sign!r}, behind old_string in its line, would {what}: send whole lines")
 
 
 def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:

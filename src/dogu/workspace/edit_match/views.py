@@ -1,16 +1,21 @@
-"""Readings of a text with a way back: what is found in the view is pointed at in the source.
+"""Readings of a text with a way back: what is found in a view is pointed at in the source.
 
-Every view is made of the source by local substitutions, so a position between two of them has exactly one source
-position; a span found in a view therefore names exactly one span of the source. What is written there ends its lines
-as the place does.
+A `View` is made of the source by local substitutions, so a position between two of them has exactly one source
+position; a span found in it therefore names exactly one span of the source. What is written there ends its lines as
+the place does. The folded view is a text without white space and zero-width characters, look-alikes made one. Folding
+is local (no folded character depends on anything beyond its own cluster of base and combining marks), so equal folded
+strings align the two texts cluster by cluster.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 
 from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.result import Replacement
@@ -111,3 +116,145 @@ def _kept(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
         if change:
             old_at, new_at = change.old_end, change.new_end
     return kept
+
+
+_SAME = {
+    "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc",
+    '"': "\u201c\u201d\u201e\u201f\u2033",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    "~": "\u301c",
+    "\u00b7": "\u30fb\uff65\u2022",
+    "...": "\u22ef",
+    ",": "\u3001\uff64",
+    ".": "\u3002\uff61",
+}
+ZERO_WIDTH = frozenset(
+    "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+    + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xFE00, 0xFE10)]))
+)
+_TABLE: dict[int, str | None] = {
+    **{ord(look): one for one, looks in _SAME.items() for look in looks},
+    **dict.fromkeys(map(ord, ZERO_WIDTH)),
+}
+
+_ASCII_BLANKS = dict.fromkeys(code for code in range(128) if chr(code).isspace() and chr(code) != "\n")
+_INVISIBLE = "".join({*ZERO_WIDTH, *filter(str.isspace, map(chr, range(0x3001)))})
+_PIECE_CHARS = 4000
+
+
+def fold(text: str) -> str:
+    """Return the folded text: NFKC, look-alike quotes, dashes and dots made one, no white space, no zero width."""
+    return "".join((text if text.isascii() else look_alike(text)).split())
+
+
+def look_alike(text: str) -> str:
+    """Return the text with look-alikes made one and nothing of zero width, its white space kept as such."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of the text can be seen: what is folded away."""
+    return not text.strip(_INVISIBLE)
+
+
+def fold_clusters(text: str) -> tuple[str, list[int], list[int]]:
+    """Fold `text` and tell, for each folded character, where the cluster it comes from starts and ends."""
+    starts: list[int] = []
+    ends: list[int] = []
+    if text.isascii():
+        starts = [index for index, char in enumerate(text) if not char.isspace()]
+        return "".join(text.split()), starts, [index + 1 for index in starts]
+    folded: list[str] = []
+    start = 0
+    for end in range(1, len(text) + 1):
+        if _continues(text, end):
+            continue
+        piece = fold(text[start:end])
+        folded.append(piece)
+        starts += [start] * len(piece)
+        ends += [end] * len(piece)
+        start = end
+    return "".join(folded), starts, ends
+
+
+def _continues(text: str, end: int) -> bool:
+    """Whether a cluster goes on at `end`; zero-width characters within it are folded away."""
+    while end < len(text) and text[end] in ZERO_WIDTH:
+        end += 1
+    return end < len(text) and _joins(text[end])
+
+
+def _joins(char: str) -> bool:
+    """Whether normalisation may join this character to the one before it."""
+    if char < "\u0300":
+        return False
+    if unicodedata.combining(char) or "\u1160" <= char <= "\u11ff" or char in "\uff9e\uff9f":
+        return True
+    return not unicodedata.is_normalized("NFKC", char) and bool(
+        unicodedata.combining(unicodedata.normalize("NFKC", char)[:1] or " ")
+    )
+
+
+class FoldedText:
+    """A text folded line by line, when first asked."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The lines, folded."""
+        if self.text.isascii():
+            return self.text.translate(_ASCII_BLANKS).split("\n")
+        return ["".join(line.split()) if line.isascii() else fold(line) for line in self.text.split("\n")]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins, and at last where one after the last would."""
+        return list(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
+
+    @cached_property
+    def folded(self) -> str:
+        """The whole text folded."""
+        return "".join(self.keys)
+
+    @cached_property
+    def _folded_starts(self) -> list[int]:
+        return list(accumulate(map(len, self.keys), initial=0))
+
+    def locate(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the span of the text whose folding is `folded[start:end]`; None when it would cut a cluster."""
+        first, last = self._cluster(start), self._cluster(end - 1)
+        if first is None or last is None or not first[2] or not last[3]:
+            return None
+        return first[0], last[1]
+
+    def _cluster(self, index: int) -> tuple[int, int, bool, bool] | None:
+        """Return where the cluster of a folded character starts and ends, and whether it is the cluster's first, its
+        last.
+        """
+        number = bisect_right(self._folded_starts, index) - 1
+        at = index - self._folded_starts[number]
+        for start, end in self._pieces(number):
+            folded = fold(self.text[start:end])
+            if at < len(folded):
+                break
+            at -= len(folded)
+        else:
+            return None
+        folded, starts, ends = fold_clusters(self.text[start:end])
+        if at >= len(folded):
+            return None
+        is_first = at == 0 or starts[at - 1] != starts[at]
+        is_last = at + 1 == len(starts) or starts[at + 1] != starts[at]
+        return start + starts[at], start + ends[at], is_first, is_last
+
+    def _pieces(self, number: int) -> Iterator[tuple[int, int]]:
+        """Yield a line in pieces of some thousand characters, none of which cuts a cluster."""
+        start, stop = self.starts[number], self.starts[number + 1] - 1
+        while start < stop:
+            end = min(start + _PIECE_CHARS, stop)
+            while end < stop and (self.text[end] in ZERO_WIDTH or _continues(self.text, end)):
+                end += 1
+            yield start, end
+            start = end
