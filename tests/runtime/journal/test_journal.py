@@ -25,6 +25,7 @@ from dogu.workspace.files import LocalFiles
 from dogu.workspace.roots import Roots
 from dogu.workspace.snapshot.limits import SnapshotLimits
 from dogu.workspace.snapshot.trees import TreeSnapshots
+from dogu.workspace.system import IS_LINUX
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +95,7 @@ class Session:
         return Journal(str(self.folder), self.roots)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="attributes are kept on Linux")
+@pytest.mark.skipif(not IS_LINUX, reason="attributes are kept on Linux")
 @pytest.mark.parametrize("act", ["write", "remove"])
 async def test_a_tool_s_undo_brings_back_owner_and_attributes(session: Session, act: str):
     file = session.path("f")

@@ -19,8 +19,9 @@ import pytest
 from dogu.runtime.journal.states import put_attributes, see
 from dogu.workspace.digest import digest_of
 from dogu.workspace.openat import Place
+from dogu.workspace.system import IS_LINUX
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="modes and attributes as Linux has them")
+pytestmark = pytest.mark.skipif(not IS_LINUX, reason="modes and attributes as Linux has them")
 
 _NOBODY = 65_534
 _PR_SET_DUMPABLE = 4
