@@ -142,7 +142,7 @@ catalogs: setup-dev
 
 # A missing translation falls back to English, and `make test` only reports it; a release has them all.
 release-catalogs: setup-dev
-	$(BIN)/python -m pytest -q --release tests/test_catalogs.py tests/test_translations.py tests/e2e/test_screen_languages.py
+	$(BIN)/python -m pytest -q --release tests/test_catalogs.py tests/test_translations.py tests/e2e/test_screen_languages.py tests/e2e/test_screen_flows.py
 
 casts: setup-dev
 	cd scripts && ../$(BIN)/python cast.py
