@@ -153,6 +153,20 @@ def test_items_without_places_of_their_own_are_all_there(index: int | None) -> N
     assert [event.call_id for event in events if isinstance(event, FunctionCallEvent)] == ["a", "b"]
 
 
+def test_calls_of_responses_that_are_never_said_to_be_done_are_calls() -> None:
+    def begun(index: int, name: str) -> dict[str, Any]:
+        item = {"type": "function_call", "call_id": f"c{index}", "name": name, "arguments": ""}
+        return {"type": "response.output_item.added", "output_index": index, "item": item}
+
+    def piece(index: int, text: str) -> dict[str, Any]:
+        return {"type": "response.function_call_arguments.delta", "output_index": index, "delta": text}
+
+    pieces = [piece(0, '{"path":'), piece(1, '{"pattern": "*"}'), piece(0, ' "a"}')]
+    events = events_of(ResponsesAnswer(), [begun(0, "list_directory"), begun(1, "glob"), *pieces, RESPONSES[1]])
+    calls = [(event.name, event.args) for event in events if isinstance(event, FunctionCallEvent)]
+    assert calls == [("list_directory", {"path": "a"}), ("glob", {"pattern": "*"})]
+
+
 def test_a_message_of_responses_goes_back_as_it_came() -> None:
     pieces = [
         {"type": "output_text", "text": "look", "annotations": [{"type": "url_citation", "url": "u"}]},

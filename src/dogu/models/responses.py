@@ -156,6 +156,7 @@ class ResponsesAnswer:
         self._tools = tools or Tools(PLAIN)
         self._explain = explain
         self._items: dict[int, dict[str, Any]] = {}
+        self._begun: dict[int, tuple[dict[str, Any], list[str]]] = {}  # calls, with the pieces of their arguments
         self._response: WireResponse | None = None
         self._counts = Counts()
         self._shown = ""
@@ -235,6 +236,13 @@ class ResponsesAnswer:
             return [TextDelta(text)]
         if event.type in _ARGUMENTS:
             self._arguments.watch(event.delta)
+            latest = max(self._begun, default=0)
+            begun = self._begun.get(latest if event.output_index is None else event.output_index)
+            if begun is not None:
+                begun[1].append(text_in(event.delta))
+        elif event.type == "response.output_item.added" and event.item and event.item.get("type") in _CALLS:
+            index = event.output_index if event.output_index is not None else len(self._begun)
+            self._begun[index] = event.item, []
         return []
 
     def _place_of(self, item: dict[str, Any], index: int | None) -> int:
@@ -251,12 +259,13 @@ class ResponsesAnswer:
         self._response = response
 
     def _whole(self, response: WireResponse) -> list[dict[str, Any]]:
-        """Return the items of the answer; of a server that gives none, its text as one."""
+        """Return the items of the answer; of a server that gives none, its text as one, and the calls that it began."""
         items = [item for _index, item in sorted(self._items.items())]
         items = items if len(items) >= len(response.output or ()) else [*(response.output or ())]
-        if items or not self._shown:
+        if items:
             return items
-        return [{"type": "message", "content": [{"type": "output_text", "text": self._shown}]}]
+        shown = [{"type": "message", "content": [{"type": "output_text", "text": self._shown}]}] if self._shown else []
+        return [*shown, *(_with_arguments(*self._begun[index]) for index in sorted(self._begun))]
 
     def _add(self, content: ModelContent, item: dict[str, Any], calls: list[FunctionCallEvent], *, is_cut: bool) -> str:
         """Add an item to the content and the calls, and return its text."""
@@ -284,6 +293,11 @@ class ResponsesAnswer:
         if text:
             content.text(text, {"fields": extras(item, _MESSAGE)} if is_plain else {"item": item})
         return text
+
+
+def _with_arguments(call: dict[str, Any], pieces: list[str]) -> dict[str, Any]:
+    name = "input" if call["type"] == "custom_tool_call" else "arguments"
+    return {**call, name: "".join(pieces)} if pieces else call
 
 
 def _ending_in(response: WireResponse) -> str:
