@@ -140,7 +140,8 @@ class TestRegistry:
 
     @pytest.mark.requirement("api.capabilities")
     async def test_a_model_acts_on_the_machine_by_tools(self, tmp_path: Path) -> None:
-        calls = [call("write_file", file_path="a.txt", content="one\n"), call("run_shell_command", command="cat a.txt")]
+        shows = call("run_shell_command", command="type a.txt" if os.name == "nt" else "cat a.txt")
+        calls = [call("write_file", file_path="a.txt", content="one\n"), shows]
         model, _ = await run_agent(tmp_path, Stamp(), *(Turn(calls=[each]) for each in calls), "done", confirm=approve)
         assert (tmp_path / "a.txt").read_text() == "one\n"
         assert "Stdout: one" in model.requests[2].responses[0]["response"]["output"]
