@@ -108,7 +108,9 @@ class Played:
 
     def _holds(self, awaited: list[list[str]], step: Step) -> bool:
         """Whether all has come, and, where a question stands, its keys; else the box, where nothing runs."""
-        if not all(map(self._seen, awaited)):
+        raw = self.terminal.raw
+        is_half_drawn = raw.rfind("\x1b[?2026h") > raw.rfind("\x1b[?2026l")
+        if is_half_drawn or not all(map(self._seen, awaited)):
             return False
         shown = "\n".join(self.terminal.lines)
         if any(say(each) in shown for each in step.gone):
