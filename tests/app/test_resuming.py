@@ -114,8 +114,8 @@ async def test_an_empty_record_is_told_also_to_who_goes_on_unverified(options: O
         ("undo --nosuch", "/undo knows no --nosuch"),
         ("redo 1 --nosuch", "/redo knows no --nosuch"),
         ("model no such model", "no blanks: no such model"),
-        ("diff nosuch", "/diff takes nothing behind it: nosuch"),
-        ("agents nosuch", "takes nothing behind it: nosuch"),
+        ("diff nosuch", "/diff takes no arguments: nosuch"),
+        ("agents nosuch", "takes no arguments: nosuch"),
         ("memory list all", "/memory [show"),
     ],
 )

@@ -82,7 +82,7 @@ No model is connected yet. Until then an offline demo model answers: it can list
         pane.say("hello")
         pane.until("Connected.")
         pane.say("/model")
-        pane.until("doesn't list models")
+        pane.until("can't list models")
         pane.until(at_prompt)
         assert (
             pane.since("› /model")
@@ -92,7 +92,7 @@ No model is connected yet. Until then an offline demo model answers: it can list
 › /model
 
 The model is gemini-2.5-pro (gemini). /model NAME changes it.
-Its provider doesn't list models now (HTTP 404).
+Its provider can't list models now (HTTP 404).
 ›
   gemini-2.5-pro
 """,
@@ -100,7 +100,7 @@ Its provider doesn't list models now (HTTP 404).
 › /model
 
 The model is gemini-2.5-pro (gemini). /model NAME changes it.
-Its provider doesn't list models now (HTTP 404).
+Its provider can't list models now (HTTP 404).
 ›
   gemini-2.5-pro
 """,
@@ -109,8 +109,8 @@ Its provider doesn't list models now (HTTP 404).
 
 The model is gemini-2.5-pro (gemini).
 /model NAME changes it.
-Its provider doesn't list models now
-(HTTP 404).
+Its provider can't list models now (HTTP
+404).
 ›
   gemini-2.5-pro
 """,

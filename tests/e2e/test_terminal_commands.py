@@ -51,7 +51,7 @@ def test_settings_are_searched_picked_and_written(program: Program, terminals: O
     with FakeGemini(answer) as server:
         terminal = terminals(server)
         terminal.say("/settings")
-        terminal.until("typing searches")
+        terminal.until("type to search")
         terminal.send("ui.not")
         terminal.until(lambda: "❯ ui.notify" in terminal.text and "~/.dogu/settings.json:1" in terminal.text)
         terminal.send("\r")
@@ -85,19 +85,19 @@ def test_a_file_that_is_no_page_of_dogus_is_replaced_only_by_a_yes(program: Prog
         terminal.say("hello")
         terminal.until("Heard: hello")
         terminal.say("/export a.txt")
-        terminal.until("is there already")
+        terminal.until("already exists")
         terminal.until("❯ 2. No")
         terminal.send("\r")
         terminal.until("Nothing was written.")
         assert (program.root / "a.txt").read_text() == "mine"
         for count in (1, 2):  # the second one takes the place of the first, unasked
             terminal.say("/export page.html")
-            terminal.until(lambda: terminal.text.count("Written to") == count)  # noqa: B023  (called at once)
+            terminal.until(lambda: terminal.text.count("Saved to") == count)  # noqa: B023  (called at once)
         terminal.say("/export a.txt")
         terminal.until(lambda: "❯ 2. No" in "\n".join(terminal.lines[-12:]))
         terminal.until("Enter picks")
         terminal.send("y")
-        terminal.until(lambda: terminal.text.count("Written to") == 3)
+        terminal.until(lambda: terminal.text.count("Saved to") == 3)
         assert "Heard: " in (program.root / "a.txt").read_text()
 
 
@@ -200,7 +200,7 @@ def test_a_page_is_exported_and_says_where(program: Program, terminals: Open):
         terminal.say("a <prompt>")
         terminal.until("Heard:")
         terminal.say("/export")
-        terminal.until("Written to ")
+        terminal.until("Saved to ")
         (page,) = program.root.glob("dogu-*.html")
         assert "a &lt;prompt&gt;" in page.read_text()
         assert page.stat().st_mode & 0o777 == 0o600

@@ -82,10 +82,10 @@ def test_keys_typed_before_a_question_was_drawn_do_not_answer_it(program: Progra
         terminal.send("yes yes")  # meant for the input box
         terminal.until("(s)")
         assert "› yes yes" in terminal.lines
-        terminal.until("Keys go into the box")
+        terminal.until("You are typing below")
         terminal.send("y")
         terminal.until(lambda: "› yes yesy" in terminal.lines)
-        terminal.until("Keys go into the box")
+        terminal.until("You are typing below")
         assert not (program.root / "done").exists()
         terminal.send("\x1b[B")
         terminal.until("Enter picks")

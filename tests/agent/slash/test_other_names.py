@@ -87,5 +87,5 @@ async def test_what_stands_behind_a_command_that_takes_nothing_is_refused():
         return Said(f"Left.{rest}")
 
     commands = SlashCommands([SlashCommand("quit", "", run)])
-    assert await commands.run("exit now") == Said("/quit takes nothing behind it: now", is_failure=True)
+    assert await commands.run("exit now") == Said("/quit takes no arguments: now", is_failure=True)
     assert await commands.run("quit  ") == Said("Left.")

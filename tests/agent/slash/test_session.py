@@ -102,7 +102,7 @@ async def test_while_a_turn_is_under_way_nothing_is_gone_back_to(tmp_path: Path)
         group.start_soon(recorded.agent.run, "b")
         while not recorded.agent.is_in_turn:
             await anyio.lowlevel.checkpoint()
-        assert "under way" in (await rewind("1")).text
+        assert "A turn is running" in (await rewind("1")).text
         group.cancel_scope.cancel()
     assert not recorded.agent.is_in_turn
 
