@@ -13,7 +13,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal import Journal, Keeping
 from dogu.runtime.journal.budget import DEFAULT_BYTES, DEFAULT_SHARE, SessionsBudget
-from dogu.runtime.journal.choice import Consent, Wanted, open_undos, within
+from dogu.runtime.journal.choice import Consent, Wanted, is_open_to, open_undos, within
 from dogu.runtime.journal.log import SEAL_NAME
 from dogu.runtime.journal.remains import interrupted
 from dogu.runtime.sealing import key_of
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 class UndoRequest(msgspec.Struct, frozen=True):
     """What to undo of a session: the last change, the `call` or file named, all back `to` it, or the `turn` it is of.
 
-    With `is_redo`, the last undo, or that of the call named, is taken back. `is_consented`: what an undo had to
-    leave is meant too. `is_unverified`: what is damaged is no matter.
+    With `is_redo`, the last undo, or that of the call named, is taken back. What an undo had to leave is meant too
+    where the user consents to it. `is_unverified`: what is damaged is no matter.
     """
 
     call: str = ""
     to: bool = False
     turn: bool = False
     is_redo: bool = False
-    is_consented: bool = False
+    consent: Consent = Consent()
     is_unverified: bool = False
 
 
@@ -61,6 +61,11 @@ class UndoSession:
     def plan(self, consent: Consent) -> UndoPlan:
         """Say what would be done. Raises `ToolError`."""
         return self._journal.plan(self._wanted, consent, is_redo=self._request.is_redo)
+
+    def hold_to(self, plan: UndoPlan) -> None:
+        """Mean the calls of the plan that the user was shown, whatever they consent to from now on."""
+        if self._wanted == Wanted():
+            self._wanted = Wanted(call_id=str(plan.calls[0].number))
 
     def do(self, consent: Consent) -> UndoReport:
         """Do it. Raises `ToolError`."""
@@ -139,7 +144,7 @@ def _has_wanted(options: Options, session: StoredSession, request: UndoRequest) 
             changes = [change.path for entry in entries if not entry.is_undo for change in entry.open_changes()]
             return bool(within(changes, path)) or is_damaged
         open_ones = (entry for entry in entries if entry.open_changes() and not entry.is_undo)
-        is_there = any(request.is_consented or not entry.is_undone for entry in open_ones)
+        is_there = any(is_open_to(entry, request.consent) for entry in open_ones)
         return is_there or is_damaged
     finally:
         journal.close()
@@ -163,7 +168,7 @@ def _last_undo_s(options: Options, session: StoredSession, request: UndoRequest)
 
 
 def _undos_wanted(entries: list[Entry], request: UndoRequest) -> list[Entry]:
-    return open_undos(entries, is_consented=request.is_consented or bool(request.call))
+    return open_undos(entries, request.consent, is_named=bool(request.call))
 
 
 def _wanted(entries: list[Entry], request: UndoRequest) -> Wanted:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dogu.app import Options
 from dogu.app.undoing import UndoRequest
-from dogu.commands.undo import add_consent, undo
+from dogu.commands.undo import add_consent, consent_of, undo
 from dogu.language import say
 
 if TYPE_CHECKING:
@@ -23,7 +23,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Take back the last undo of a session of this folder."""
-    request = UndoRequest(
-        space.call or "", is_redo=True, is_consented=space.force or space.unsure, is_unverified=space.unverified
-    )
+    request = UndoRequest(space.call or "", is_redo=True, consent=consent_of(space), is_unverified=space.unverified)
     return undo(options, space, request)

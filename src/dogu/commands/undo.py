@@ -49,16 +49,20 @@ def add_consent(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Take back what a session of this folder changed."""
-    is_consented = space.force or space.unsure
     request = UndoRequest(
-        space.call or "", to=space.to, turn=space.turn, is_consented=is_consented, is_unverified=space.unverified
+        space.call or "", to=space.to, turn=space.turn, consent=consent_of(space), is_unverified=space.unverified
     )
     return undo(options, space, request)
 
 
+def consent_of(space: Namespace) -> Consent:
+    """Return what the command line consents to."""
+    return Consent(force=space.force, unsure=space.unsure)
+
+
 def undo(options: Options, space: Namespace, request: UndoRequest) -> int:
     """Do what is wished; what is in its way is shown first, and asked about where there is a terminal."""
-    consent = Consent(force=space.force, unsure=space.unsure)
+    consent = request.consent
     with opened_for_undo(options, space.session or "", request) as session:
         problems = session.problems()
         if problems:
@@ -97,6 +101,7 @@ def _asked(session: UndoSession, plan: UndoPlan, consent: Consent) -> Consent | 
     if len(plan.calls) < 2 and not plan.refused:
         return consent
     print("\n".join(plan_lines(plan)))
+    session.hold_to(plan)
     if UNSURE in wanting and _says_yes(say("Take what may be somebody else's too?")):
         consent = msgspec.structs.replace(consent, unsure=True)
         plan = session.plan(consent)

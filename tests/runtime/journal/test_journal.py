@@ -249,6 +249,27 @@ async def test_a_conflict_on_one_path_leaves_that_path_alone(session: Session):
     assert session.tree() == {}
 
 
+async def test_what_no_word_brings_back_does_not_hold_up_the_calls_before_it(tmp_path: Path):
+    session = Session(tmp_path, SnapshotLimits(file_bytes=1000))
+    for name in ("first", "second"):
+        session.path(name).write_text(name)
+    session.path("large").write_bytes(b"x" * 2000)
+    await session.command(lambda: session.path("first").write_text("changed"), "one")
+    await session.command(lambda: session.path("large").write_bytes(b"y" * 2000), "two")
+    await session.command(lambda: session.path("second").write_text("changed"), "three")
+
+    for _ in range(2):
+        (refusal,) = session.undo(unsure=False).refused
+        assert session.name(refusal.path) == "second", "what a word would bring back is asked about again"
+    assert changed(session.undo(), session) == {"second": "restored"}
+    report = session.undo()
+    assert [session.name(each.path) for each in report.refused] == ["large"]
+    assert changed(session.undo(), session) == {"first": "restored"}
+    with pytest.raises(ToolError, match="Nothing to undo"):
+        session.undo()
+    assert session.undo(call_id="two").refused  # named, it is tried again
+
+
 async def test_what_changed_while_a_command_ran_is_only_undone_with_consent_or_by_its_name(session: Session):
     session.path("notes").write_text("before")
 

@@ -9,7 +9,7 @@ import msgspec
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.entries import Entries, Entry
-from dogu.runtime.journal.steps import UndoRefusal
+from dogu.runtime.journal.steps import FORCE, UNSURE, UndoRefusal
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -41,8 +41,7 @@ def calls_to_undo(known: Entries, wanted: Wanted, consent: Consent) -> list[Entr
     A call of which an undo had to leave something counts as undone, unless the user now consents to that.
     """
     changed = [entry for entry in known.with_changes() if entry.open_changes()]
-    is_consented = consent.force or consent.unsure
-    open_ones = [entry for entry in changed if not entry.is_undo and (is_consented or not entry.is_undone)]
+    open_ones = [entry for entry in changed if not entry.is_undo and is_open_to(entry, consent)]
     if wanted.turn or wanted.since:
         first, last = (wanted.since, 1 << 60) if wanted.since else (wanted.turn, wanted.turn)
         chosen = [entry for entry in open_ones if first <= entry.turn <= last]
@@ -62,7 +61,7 @@ def calls_to_undo(known: Entries, wanted: Wanted, consent: Consent) -> list[Entr
 
 def call_to_redo(known: Entries, call_id: str, consent: Consent) -> Entry:
     """Return the undo that is to be undone: the last one, or the one named. Raises `ToolError` (NOT_FOUND)."""
-    undos = open_undos(known.with_changes(), is_consented=bool(call_id) or consent.force or consent.unsure)
+    undos = open_undos(known.with_changes(), consent, is_named=bool(call_id))
     named = [entry for entry in undos if not call_id or call_id in (entry.call_id, str(entry.number))]
     # A call may be named whose undo is meant.
     named = named or [entry for entry in undos if call_id in {str(number) for number in entry.undoes}]
@@ -71,13 +70,22 @@ def call_to_redo(known: Entries, call_id: str, consent: Consent) -> Entry:
     return named[-1]
 
 
-def open_undos(entries: Iterable[Entry], *, is_consented: bool) -> list[Entry]:
+def open_undos(entries: Iterable[Entry], consent: Consent, *, is_named: bool) -> list[Entry]:
     """Return the undos that a redo can still take, the oldest first.
 
     One of which a redo had to leave something counts as redone, unless the user now consents to that.
     """
     undos = (entry for entry in entries if entry.is_undo and not entry.is_redo and entry.open_changes())
-    return [entry for entry in undos if is_consented or not entry.is_undone]
+    return [entry for entry in undos if is_named or is_open_to(entry, consent)]
+
+
+def is_open_to(entry: Entry, consent: Consent) -> bool:
+    """Whether a call isn't undone, or an undo left something of it that the user now consents to.
+
+    What is lost (its content wasn't kept) doesn't hold up the calls before it.
+    """
+    may_go = {"", UNSURE, FORCE} if consent.force else {"", UNSURE} if consent.unsure else set[str]()
+    return not entry.is_undone or not may_go.isdisjoint(entry.needs.values())
 
 
 def within(paths: Collection[str], wanted: str) -> list[str]:

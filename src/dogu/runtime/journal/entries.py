@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from dogu.language import sentence, told
 from dogu.runtime.journal.log import Record
 from dogu.runtime.journal.states import State, is_stamp, time_of
+from dogu.runtime.journal.steps import UNSURE
 
 _KINDS = {
     "missing": sentence("missing"),
@@ -73,8 +74,9 @@ class Entry(msgspec.Struct, frozen=True):
     """One call that changed something. `number` counts the journal's calls from 1; `turn` the user's prompts.
 
     `notes` say what of it can't be undone. `is_undo`: it undid the calls that it `undoes`; with `is_redo` these were
-    undos. `undone` are the paths that are undone now, `left` those that an undo had to leave as they were, and `midway`
-    says how it left those where the system refused something.
+    undos. `undone` are the paths that are undone now, `left` those that an undo had to leave as they were, `needs` what
+    the user would have to say for those of them that aren't lost, and `midway` how it left those where the system
+    refused something.
     """
 
     number: int
@@ -89,6 +91,7 @@ class Entry(msgspec.Struct, frozen=True):
     undoes: tuple[int, ...] = ()
     undone: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
+    needs: Mapping[str, str] = {}
     midway: tuple[tuple[str, State], ...] = ()
 
     @property
@@ -202,6 +205,9 @@ class Entries(msgspec.Struct):
         self.unfinished.pop(record.number, None)
         undo = self.calls.get(record.number)
         left = frozenset(os.fsdecode(path) for path in record.left)
+        said = {os.fsdecode(path): word for path, word in record.needs or ()}
+        if record.needs is None:
+            said = dict.fromkeys(left, UNSURE)
         not_done = left.union(os.fsdecode(path) for path in record.failed)
         done = frozenset(change.path for change in undo.changes) - not_done if undo is not None else frozenset[str]()
         midway = tuple((os.fsdecode(path), state) for path, state in record.midway)
@@ -210,7 +216,10 @@ class Entries(msgspec.Struct):
         for number in record.numbers:
             if number in self.calls:
                 entry = self.calls[number]
-                self.calls[number] = msgspec.structs.replace(entry, left=(entry.left | left) - done, midway=midway)
+                needs = {path: word for path, word in entry.needs.items() if path not in left} | said
+                needs = {path: word for path, word in needs.items() if path not in done}
+                all_left = (entry.left | left) - done
+                self.calls[number] = msgspec.structs.replace(entry, left=all_left, needs=needs, midway=midway)
                 self._mark(number, done, undone=True)
 
     def _mark(self, number: int, paths: frozenset[str], *, undone: bool) -> None:
@@ -218,8 +227,8 @@ class Entries(msgspec.Struct):
             return
         entry = self.calls[number]
         now = entry.undone | paths if undone else entry.undone - paths
-        left = entry.left if undone else frozenset[str]()
-        self.calls[number] = msgspec.structs.replace(entry, undone=now, left=left)
+        left, needs = (entry.left, entry.needs) if undone else (frozenset[str](), dict[str, str]())
+        self.calls[number] = msgspec.structs.replace(entry, undone=now, left=left, needs=needs)
         # What an undo had undone is done again when the undo is undone.
         for other in entry.undoes:
             self._mark(other, paths, undone=not undone)

@@ -57,7 +57,8 @@ class Record(msgspec.Struct, frozen=True):
     to be done, or was seen. `seen`: all that such a call did has been noted. `failed`: the last change of `path` wasn't
     done. `committed`: changes that had a `source` are done, but those of the paths `left`. `undone`: this call undid
     the calls of `numbers`, but for the paths `left` and those where it `failed`, which may go well later and are now as
-    `midway` says. An undo's `changes` name in `numbers` what it is about to undo.
+    `midway` says; `needs` pairs those of the paths left that the user can have with the word for it (None in journals
+    of before). An undo's `changes` name in `numbers` what it is about to undo.
     """
 
     kind: RecordKind
@@ -75,6 +76,7 @@ class Record(msgspec.Struct, frozen=True):
     said: list[Any] = msgspec.field(default_factory=list[Any])  # what the title and notes were made of
     is_redo: bool = False
     left: tuple[bytes, ...] = ()
+    needs: tuple[tuple[bytes, str], ...] | None = None
     failed: tuple[bytes, ...] = ()
     midway: tuple[tuple[bytes, State], ...] = ()
 
@@ -248,7 +250,7 @@ class JournalLog:
 
 def _words_of(record: Record) -> Record:
     """The record without what holds no sentences, of which there may be many thousands."""
-    return msgspec.structs.replace(record, changes=(), left=(), failed=(), midway=())
+    return msgspec.structs.replace(record, changes=(), left=(), needs=(), failed=(), midway=())
 
 
 def _head_at(descriptor: int, offset: int) -> tuple[int, int, bytes] | None:

@@ -17,7 +17,8 @@ class UndoRefusal(msgspec.Struct, frozen=True):
     """A path that wasn't brought back, and why; `is_final`: trying again would not help.
 
     `needs` says what the user would have to say for it: `force`, for what somebody changed since; `unsure`, for what
-    may be somebody else's. Empty: nothing helps. `by_system`: the system refused it.
+    may be somebody else's. Empty: no word helps. `by_system`: the system refused it. `is_lost`: it can't be had any
+    more, now or later.
     """
 
     path: str
@@ -25,6 +26,7 @@ class UndoRefusal(msgspec.Struct, frozen=True):
     is_final: bool = False
     needs: str = ""
     by_system: bool = False
+    is_lost: bool = False
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -125,9 +125,11 @@ class Restorer:
     def do(self, plan: UndoPlan, title: str, turn: int, reach: JournalReach) -> UndoReport:
         """Do what was planned; it is noted first, so that it can be finished after a kill, and undone itself."""
         numbers = tuple(entry.number for entry in plan.calls)
-        if not plan.steps and (plan.refused or not plan.unchanged):
-            return UndoReport((), (), plan.refused, plan.is_redo)
         number = self._known.last_number + 1
+        if not plan.steps and (plan.refused or not plan.unchanged):
+            if all(each.is_lost for each in plan.refused):  # the next undo takes another call
+                self._note_undone(number, numbers, plan.refused)
+            return UndoReport((), (), plan.refused, plan.is_redo)
         noted = [*plan.steps, *plan.unchanged]
         steps = [msgspec.structs.replace(step, number=at) for at, step in enumerate(noted)]
         changes, refused, contents, count = self._kept_present(steps, plan, reach)
@@ -192,7 +194,7 @@ class Restorer:
     def _objection(self, change: PathChange, seen: Seen, broken: str, *, is_named: bool) -> UndoRefusal | None:
         path = change.path
         if change.before.kind == "other":
-            return UndoRefusal(path, told("it was a socket before, which only its program can make"))
+            return UndoRefusal(path, told("it was a socket before, which only its program can make"), is_lost=True)
         if broken:
             return UndoRefusal(path, broken, needs=FORCE)
         if not change.may_have_left(seen.state):
@@ -210,7 +212,7 @@ class Restorer:
         for step in steps:
             is_new = step.target.kind == "file" and not step.target.has_same_content(step.now.state)
             if is_new and step.target.digest not in held and self._kept.find(step.target) is None:
-                refused.append(UndoRefusal(step.path, told("what it held before wasn't kept")))
+                refused.append(UndoRefusal(step.path, told("what it held before wasn't kept"), is_lost=True))
             else:
                 possible.append(step)
         return possible, refused
@@ -267,7 +269,8 @@ class Restorer:
     ) -> None:
         left = tuple(os.fsencode(each.path) for each in refused)
         again = tuple(os.fsencode(each.path) for each in failed if not each.is_final)
-        record = Record("undone", number, numbers=numbers, left=left, failed=again, midway=tuple(midway))
+        needs = tuple((os.fsencode(each.path), each.needs) for each in refused if not each.is_lost)
+        record = Record("undone", number, numbers=numbers, left=left, needs=needs, failed=again, midway=tuple(midway))
         self._log.append(record, durable=True)
 
 
