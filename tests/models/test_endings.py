@@ -78,6 +78,16 @@ def test_a_limit_that_thoughts_used_up_is_an_end_of_its_own_and_not_tried_again(
 
 
 @WIRES
+@pytest.mark.parametrize("finish", ["model_context_window_exceeded", "context_length_exceeded"])
+def test_a_context_that_is_full_cuts_an_answer_and_is_too_long_for_none(wire: Wire, finish: str) -> None:
+    end = finished(wire("half", finish).finish())
+    assert (end.reason, "context is full" in end.note) == (FinishReason.LENGTH, True)
+    with pytest.raises(ModelError, match="no room for an answer") as caught:
+        wire("", finish).finish()
+    assert (caught.value.kind, caught.value.is_retryable) == (ModelErrorKind.TOO_LONG, False)
+
+
+@WIRES
 @pytest.mark.parametrize("finish", ["error", "abort", "network_error", "insufficient_system_resource", "failed"])
 def test_a_server_that_failed_gave_half_an_answer(wire: Wire, finish: str) -> None:
     with pytest.raises(ModelError) as caught:

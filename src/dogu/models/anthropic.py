@@ -20,7 +20,7 @@ from dogu.models.answer_shape import CLAUDE, AnswerShape
 from dogu.models.call_arguments import read_arguments
 from dogu.models.contents import Kept, ModelContent, RawContent
 from dogu.models.counts import Counts
-from dogu.models.endings import empty, ending_of, is_length, spent_on_thoughts, unfinished
+from dogu.models.endings import cut_before_words, empty, ending_of, is_length, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -226,7 +226,7 @@ class AnthropicAnswer:
         if not has_substance and reason is not FinishReason.PAUSE:
             if reason is not FinishReason.LENGTH:
                 raise empty()
-            note = spent_on_thoughts()
+            note = cut_before_words(self._stop)
             content.text("")
         notes = joined(" ", filter(None, (note, self._tools.problem())))
         return [*calls, self.usage(), Finished(reason, content.encoded(), tuple(calls), notes)]

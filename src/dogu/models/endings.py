@@ -12,6 +12,7 @@ from dogu.models.transport_errors import line_of
 class _Kind(Enum):
     STOP = auto()
     LENGTH = auto()
+    FULL = auto()  # prompt and answer fill the model's context
     PAUSE = auto()
     WITHHELD = auto()  # a filter stopped the answer
     REFUSED = auto()  # the model did
@@ -25,10 +26,8 @@ _WORDS = {
         "stop end_turn stop_sequence tool_calls tool_call tool_use function_call function_calls complete completed"
         " eos eos_token end finished done"
     ),
-    _Kind.LENGTH: (
-        "length max_tokens max_output_tokens max_completion_tokens model_length max_length token_limit"
-        " context_length context_length_exceeded model_context_window_exceeded"
-    ),
+    _Kind.LENGTH: ("length max_tokens max_output_tokens max_completion_tokens model_length max_length token_limit"),
+    _Kind.FULL: "context_length context_length_exceeded model_context_window_exceeded",
     _Kind.PAUSE: "pause_turn",
     _Kind.WITHHELD: (
         "content_filter content_filtered content_filter_error filtered sensitive moderation guardrail_intervened"
@@ -76,8 +75,8 @@ _ENDLESS = (
 
 
 def is_length(finish: str) -> bool:
-    """Whether an answer with this finish reason was cut at the limit of output tokens."""
-    return _kind_of(finish) is _Kind.LENGTH
+    """Whether an answer with this finish reason was cut: at the limit of output tokens, or of the context."""
+    return _kind_of(finish) in (_Kind.LENGTH, _Kind.FULL)
 
 
 def is_known(finish: str) -> bool:
@@ -96,6 +95,8 @@ def ending_of(finish: str, detail: str = "") -> tuple[FinishReason, str]:
             return FinishReason.STOP, ""
         case _Kind.LENGTH:
             return FinishReason.LENGTH, told("The answer was cut at the limit of output tokens.")
+        case _Kind.FULL:
+            return FinishReason.LENGTH, told("The answer was cut: the model's context is full.")
         case _Kind.PAUSE:
             return FinishReason.PAUSE, ""
         case None:
@@ -139,8 +140,11 @@ def endless_call() -> ModelError:
     return ModelError(ModelErrorKind.LOOP, message, most_tries=2, hint=_ENDLESS)
 
 
-def spent_on_thoughts() -> str:
-    """Say that the limit of output tokens was reached before the model said anything."""
+def cut_before_words(finish: str) -> str:
+    """Say that a limit was reached before the model said anything. Raises `ModelError` (TOO_LONG: of the context)."""
+    if _kind_of(finish) is _Kind.FULL:
+        message = told("The conversation fills what the model can read, and leaves no room for an answer.")
+        raise ModelError(ModelErrorKind.TOO_LONG, message)
     return told(
         "The model thought until its limit of output tokens was reached, and said nothing. Raise "
         "model.maxOutputTokens, or have it think less (--effort low)."

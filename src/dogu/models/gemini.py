@@ -19,7 +19,7 @@ from dogu.models.answer_shape import AnswerShape
 from dogu.models.call_arguments import NO_NAME, UNNAMED, call_id_of, read_arguments, sound_name
 from dogu.models.contents import Kept, RawContent, user_content, with_hint
 from dogu.models.counts import Counts
-from dogu.models.endings import empty, ending_of, spent_on_thoughts, unfinished
+from dogu.models.endings import cut_before_words, empty, ending_of, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -118,7 +118,7 @@ class GeminiAnswer:
         if not self._has_substance:
             if reason is not FinishReason.LENGTH:
                 raise empty(self._finish)
-            note = spent_on_thoughts()
+            note = cut_before_words(self._finish)
             self._parts.append(b'{"text":""}')
         content = b'{"role":"model","parts":[' + b",".join(self._parts) + b"]}"
         calls = tuple(self._calls)

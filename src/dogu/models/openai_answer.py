@@ -11,7 +11,7 @@ from dogu.language import joined, told
 from dogu.models.call_arguments import is_complete
 from dogu.models.contents import ModelContent
 from dogu.models.counts import Counts
-from dogu.models.endings import calls_missing, empty, ending_of, is_length, refused, spent_on_thoughts, unfinished
+from dogu.models.endings import calls_missing, cut_before_words, empty, ending_of, is_length, refused, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -184,7 +184,7 @@ class OpenAIAnswer:
         if not "".join(self._text).strip() and not calls:
             if reason is not FinishReason.LENGTH:
                 raise empty()
-            note = spent_on_thoughts()
+            note = cut_before_words(self._finish)
             content.text("")
         notes = joined(" ", filter(None, (note, self._tools.problem())))
         return [*late, *calls, self.usage(), Finished(reason, content.encoded(), calls, notes)]

@@ -19,7 +19,7 @@ from dogu.models.addresses import OPENAI, endpoint
 from dogu.models.answer_shape import STRICT, AnswerShape
 from dogu.models.contents import ModelContent, RawContent
 from dogu.models.counts import Counts
-from dogu.models.endings import empty, ending_of, is_known, refused, spent_on_thoughts, unfinished
+from dogu.models.endings import cut_before_words, empty, ending_of, is_known, refused, unfinished
 from dogu.models.events import (
     Finished,
     FinishReason,
@@ -185,7 +185,8 @@ class ResponsesAnswer:
         response = self._response
         if response is None:
             raise unfinished()
-        reason, note = ending_of(_ending_in(response))
+        finish = _ending_in(response)
+        reason, note = ending_of(finish)
         content, calls = ModelContent(self._origin), list[FunctionCallEvent]()
         is_cut = reason is FinishReason.LENGTH
         text = "".join([self._add(content, item, calls, is_cut=is_cut) for item in self._whole(response)])
@@ -197,7 +198,7 @@ class ResponsesAnswer:
         if not text.strip() and not calls:
             if not is_cut:
                 raise empty()
-            note = spent_on_thoughts()
+            note = cut_before_words(finish)
             content.text("")
         late: list[ModelEvent] = [TextDelta(text)] if text and not self._shown else []
         notes = joined(" ", filter(None, (note, self._tools.problem())))
