@@ -545,6 +545,19 @@ def test_a_conversation_by_pipe_has_a_result_for_each_prompt(program: Program):
     assert (results[1]["exit_code"], done.returncode) == (42, 42)
 
 
+def test_lines_of_a_conversation_that_are_no_prompt_are_told_and_the_next_is_taken(program: Program):
+    no_source = {"type": "user", "message": {"content": [{"type": "image"}]}}
+    nested = b'{"type": "user", "message": ' + b"[" * 100_000
+    lines = [b'{"content": "\xff"}', b"\x00", nested, json.dumps(no_source).encode(), b'{"content": "half \\ud83d"}']
+    with FakeGemini(lambda request: f"You said {request.prompt}.") as server:
+        words = ["--input-format", "stream-json", "--output-format", "stream-json"]
+        done = program.run(*words, stdin=b"\r\n".join(lines), environ=environ(server))
+    results = [row for row in rows_of(done.stdout) if row["type"] == "result"]
+    assert [row["exit_code"] for row in results] == [42, 42, 42, 42, 0]
+    assert '"media_type"' in results[3]["error"]["message"]
+    assert results[-1]["response"] == "You said half \ufffd."
+
+
 def test_a_conversation_without_a_prompt_is_bad_input(program: Program):
     with FakeGemini([]) as server:
         words = ["--input-format", "stream-json", "--output-format", "stream-json"]
