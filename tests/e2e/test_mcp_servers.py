@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +141,19 @@ def test_what_a_server_asked_of_nobody_is_told_after_the_call(program: Program, 
     done = program.run("call", "asks__echo")
     assert (done.returncode, done.stdout) == (0, b"answered\n")
     assert b"MCP server asks: it asked to open 'file:///etc/passwd', which is no web address: declined" in done.stderr
+
+
+def test_dogu_is_no_server_of_its_own_however_the_settings_start_it(program: Program) -> None:
+    """Other programs' settings, which are read too, name it: it would start itself, and that one itself."""
+    (program.home / ".gemini").mkdir()
+    wrapped = {"command": "sh", "args": ["-c", shlex.join(["exec", *PROGRAM, "mcp"])], "trust": True}
+    servers = {"dogu": {"command": "dogu", "args": ["mcp"]}, "wrapped": wrapped}
+    (program.home / ".gemini" / "settings.json").write_text(json.dumps({"mcpServers": servers}))
+    (program.root / "a.txt").write_text("one\n")
+    called = program.run("call", "wrapped__read_file", "path=a.txt")
+    assert called.stdout.decode() == "one\n"
+    assert "MCP server 'dogu' was left out: it is dogu itself, in this folder." in called.stderr.decode()
+    assert "wrapped" not in called.stderr.decode(), "it has no servers of its own"
 
 
 def test_without_a_user_its_call_is_refused(program: Program, settings: dict[str, Any]):

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from dogu.runtime.registry import ToolRegistry
 
 _HEADLESS_WAIT_S = 30.0
+# What `DOGU` says to servers. A dogu that reads it has none of its own: by the user's settings it would start itself,
+# and that one itself, without end.
+_AS_A_SERVER = "mcp"
 
 
 @asynccontextmanager
@@ -43,7 +46,7 @@ async def mcp_servers(
     if mcp.servers or mcp.server_command or mcp.allowed or mcp.excluded:
         out, problems = _kept_out(settings)
         base.start.notes.add(*problems)
-    if not mcp.servers and not mcp.server_command:
+    if (not mcp.servers and not mcp.server_command) or os.environ.get("DOGU") == _AS_A_SERVER:
         yield None
         return
     if find_spec("mcp") is None:
@@ -118,7 +121,8 @@ def host_of(
     from dogu.runtime.discovery.mcp.host import Host, ask_nobody
 
     def environment() -> Mapping[str, str]:
-        return command_environment(os.environ, settings.shell.environment, settings.shell.withheld)
+        environment = command_environment(os.environ, settings.shell.environment, settings.shell.withheld)
+        return environment | {"DOGU": _AS_A_SERVER}
 
     return Host(roots, environment, elicit or ask_nobody, sample, state_folder)
 

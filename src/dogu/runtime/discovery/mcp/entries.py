@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
@@ -308,6 +310,14 @@ def valid_alias(alias: str) -> str:
     return f"_{plain}" if plain[:1].isdigit() or plain[:1] == "-" else plain
 
 
+def _is_dogu_itself(raw: _Raw) -> bool:
+    """Whether it would serve this very workspace: others' settings, which are read here too, name dogu as a server."""
+    words = [raw.command, *raw.args]
+    names = [os.path.basename(word).removesuffix(".exe") for word in words]
+    serves = any(name in ("dogu", "dogu-agent") and then == "mcp" for name, then in pairwise(names))
+    return serves and not raw.cwd and not any(word.startswith("--root") for word in words)
+
+
 def _entry(alias: str, row: Mapping[str, Any], where: Where) -> ServerEntry | None:
     """Make the entry; None for one that is switched off. Raises `EntryError`."""
     raw = _converted(_spelled(row))
@@ -316,6 +326,8 @@ def _entry(alias: str, row: Mapping[str, Any], where: Where) -> ServerEntry | No
     lists = {_SPELLINGS.get(key, key): where(alias, key) for key in row}
     _check_way(raw)
     _check_values(alias, raw)
+    if _is_dogu_itself(raw):
+        raise EntryError("", told("it is dogu itself, in this folder"))
     _check_oauth(raw.oauth)
     is_http = raw.type in ("http", "streamable-http", "streamableHttp")
     return ServerEntry(
