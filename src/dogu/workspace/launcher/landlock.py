@@ -9,6 +9,7 @@ import ctypes
 import os
 import stat
 import struct
+from functools import cache
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR = 1 << 4, 1 << 5, 1 << 6, 1 << 7
@@ -107,5 +108,6 @@ def _call(number: int, *arguments: object) -> int:
     return answer
 
 
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
