@@ -69,7 +69,7 @@ def _adopt_orphans(name: bytes) -> None:
 
 
 def _load_for_the_next() -> None:
-    """Have what a supervisor and its child may need loaded already when they are forked; the first command waits for none.
+    """Load what a supervisor and its child may need before the next ones are forked; the first command waits for none.
 
     In each of them, it would cost every command some milliseconds.
     """
