@@ -795,6 +795,18 @@ def test_what_is_left_of_a_line_stays_beside_what_it_belongs_to(text: str, old: 
         ("# x = 1\n", "x = 1", "x = 1\nz = 2", "behind '#'"),
         ("f() {\n  a();\n  b();\n}\n", "  a();\n  b();\n", "  z();\n  // ...\n", "stands for code left out"),
         ("f() {\n  a();\n  b();\n}\n", "  a();\n  b();\n", "  z();\n  /* ... */\n", "stands for code left out"),
+        ("let a = () => 1;\nb();\n", "b();", "let c = () =&gt; 2;\nb();", "HTML entities"),
+        ("  a(&b);\n  c();\n", "a(&b);\nc();", "a(&amp;b);\nd();", "HTML entities"),
+        ("x\na\n\nb()\nc\n", "a\n\nb()", "2  a\n3  \n4  d()", "line numbers"),
+        ("x\na\nb()\nc\n", "a\nb()", "[2] a\n[3] d()\n[4] e()", "line numbers"),
+        ('a("b")\nraise X\n', "raise X", "log \\\"to '#{f}'\\\" if on", "a backslash before every quote"),
+        ("def f():\n", "def f():", "def fоr_all():", "two alphabets"),
+        ("  - a b\n  - c\n", "  – a b\n", "  – a b\n  – d —e\n", "typographic signs"),
+        ('  ("a", ["*.bc"]),\n', '("a", ["', '("c", 1),\n("a", ["*.bc"]),', "stand there twice"),
+        ("        a b\n        c d\n", "a b\nc d", "    x y\n    z w", "how deep"),
+        ('\ta("x")\n\tb\n', 'a(\\"x\\")\n\tb', 'c(\\"x\\")\n  b', "by tabs in one of the strings"),
+        ("A = b \\\n  c \\\n  d\n\ne:\n", "  c\n  d\n", "  c\n", "lose its backslash"),
+        ("a(1)\nb('c')\n", "a(1)\\nb('c')", "a(1)\\nd('e\\n')\\nb('c')", "within quotes"),
     ],
 )
 def test_a_new_string_that_is_garbled_alone_is_refused(text: str, old: str, new: str, reason: str) -> None:
@@ -1191,3 +1203,9 @@ def test_what_looks_like_it_but_is_meant_is_written() -> None:
     assert after(quotes, '# say "a"', "# say “a”") == quotes.replace('"a"', "“a”")
     outdent = "if x:\n    one()\n    two()\nthree()\n"
     assert after(outdent, "    two()\nthree()\n", "two()\nthree()\n") == outdent.replace("    two", "two")
+
+
+def test_a_comment_told_in_other_words_is_no_neighbour_of_one_that_goes() -> None:
+    text = "begin(one)\n// what comes at the last point\n// and more\nfinish(two)\n"
+    old = text.replace("at the", "in the")
+    assert "a comment changes" in refusal(text, old, old.replace("// and more\n", "")).reason

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from dogu.workspace.edit_match.alignment import Place
+from dogu.workspace.edit_match.alignment import Place, has_comment
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.indentation import indent_of, indentation_map
 from dogu.workspace.edit_match.result import Replacement, UncleanError
@@ -148,7 +148,9 @@ class _Weaver:
         rows = self.rows
         if self.keep_garbled and any(rows[i].text.strip() != self.at.file_text(i).strip() for i in held):
             raise UncleanError("a line changes that old_string doesn't have as the file has it")
-        if any(rows[i].fixed for i in held):
+        block = range(max(old.start - 1, 0), min(old.stop + 1, len(rows)))
+        told = [i for i in block if rows[i].fixed and (i in old or has_comment(rows[i].text))]
+        if any(i in old or any(abs(i - k) == 1 and has_comment(rows[k].text) for k in held) for i in told):
             raise UncleanError("a comment changes that old_string tells in other words than the file")
         above, below = self.at.above[old.start], self.at.below[old.stop]
         if above >= rows[held[0]].first or below <= rows[held[-1]].last:

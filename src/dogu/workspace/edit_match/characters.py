@@ -137,7 +137,7 @@ class CharacterMap:
 
 def _is_odd(char: str) -> bool:
     """Whether the character is a typographic one that has a plain twin in ASCII."""
-    return char in _HALF_OF or char == "\u00a0" or any(char in looks for looks in _CURLY.values())
+    return char in _HALF_OF or char in _DASHES or char == "\u00a0" or any(char in looks for looks in _CURLY.values())
 
 
 def _is_code(line: str) -> bool:

@@ -355,6 +355,8 @@ class _Matcher:
         if not found.forgiven or still_parses(self._path, self._text, spliced(self._text, found.replacements)):
             return True
         old, new = found.read or (wanted.old, wanted.new)
+        if new != wanted.new:
+            return False
         as_sent = spliced(self._text, [Replacement(*span, new) for span in found.spans])
         return is_broken_itself(self._path, old, new, as_sent)
 

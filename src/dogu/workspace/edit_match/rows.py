@@ -245,7 +245,7 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
             raise UncleanError("new_string begins as old_string does, and goes on as deep as the file does")
         return False
     if True not in lines and any(i in shifted for i, _ in pairs):
-        if edges == {True} and False in lines:
+        if True in edges and False in lines:
             raise UncleanError("new_string begins as deep as the file does, and goes on as old_string has it")
         return edges == {True}
     contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)

@@ -154,6 +154,10 @@ def check_escapes(way: Reading, sent: str, text: str) -> None:
     if left or (breaks and _BREAK not in way.old):
         mark = left[0].strip() if left else _BREAK
         raise UncleanError(f"{way.forgiven}; whether {mark} in new_string is meant so can't be told")
+    pairs = pairwise(way.new.split("\n")) if way.new.count("\n") > sent.count("\n") else ()
+    for pair in {*pairs} - {*pairwise(way.old.split("\n"))}:
+        if any(pair[1].startswith(mark) and all(line.count(mark) % 2 for line in pair) for mark in _STRAIGHT):
+            raise UncleanError(f"{way.forgiven}; whether one within quotes is meant so can't be told")
 
 
 def is_json(text: str) -> bool:
@@ -241,6 +245,11 @@ def _shared_spots(
         at, offset = end, new_end - end
 
 
+_ENTITY = re.compile(r"&(?:lt|gt|amp);")
+_ENTITY_RUN = re.compile(r"(?:[^\w\s&]|&(?:lt|gt|amp);)*&(?:lt|gt|amp);(?:[^\w\s&]|&(?:lt|gt|amp);)*")
+_SIGN = re.compile("[<>&]")
+_MIXED_WORD = re.compile(r"\w*(?:[A-Za-z][асеорхуіјѕАВЕКМНОРСТХ]|[асеорхуіјѕАВЕКМНОРСТХ][A-Za-z])\w*")
+_OTHER_QUOTED = re.compile("'[^']*'|`[^`]*`")
 _PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
 _STRAIGHT = "\"'"
 _CURLY = re.compile("[“”‘’]")
@@ -297,7 +306,7 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
     """
     if _fence(new) is not None and _fence(old) is None and _FENCE_MARK not in text:
         return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
-    if any(_numbers_alone(old, new, style) for style in _NUMBERS[:-2]):
+    if any(_numbers_alone(old, new, style) for style in [*_NUMBERS, *_LISTED_NUMBERS]):
         return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
     is_escaped = "\n" not in new or _has_escaped_quotes(new) or re.search(r"\\n {2,}\S", new)
     breaks = is_escaped and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
@@ -306,10 +315,35 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
     quotes = _odd_quotes(old, new, text)
     if quotes:
         return f"new_string has {quotes}, which old_string and the file there haven't"
+    return _odd_signs(old, new, text)
+
+
+def _odd_signs(old: str, new: str, text: str) -> str:
+    """Say which signs and letters of `new` aren't those that `old` and `text` have; empty for none."""
+    if _entities_alone(old, new, text):
+        return "new_string has HTML entities for what old_string or the file has as signs: send the signs"
+    known = {*old.split("\n")}
+    for word in _MIXED_WORD.findall("\n".join(line for line in new.split("\n") if line not in known)):
+        if word not in text:
+            return f"{word} in new_string has letters of two alphabets that look alike"
     for trace, garbled, kind in _STATEMENT_GARBLINGS:
         if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
             return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
     return ""
+
+
+def _entities_alone(old: str, new: str, text: str) -> bool:
+    """Whether every `<`, `>` and `&` of `new` is an entity, in a line too that `old` has with signs, or beside what the
+    file has with signs, which has no entities.
+    """
+    meant = _undone(new, _ESCAPES[-1])
+    if meant in (new, old) or _ENTITY.search(old) or _SIGN.search(_ENTITY.sub("", new)):
+        return False
+    known = {line.strip() for line in old.split("\n")}
+    garbled = [line.strip() for line in new.split("\n") if _ENTITY.search(line)]
+    if any(_undone(line, _ESCAPES[-1]) in known for line in garbled):
+        return True
+    return not _ENTITY.search(text) and all(_undone(run, _ESCAPES[-1]) in text for run in _ENTITY_RUN.findall(new))
 
 
 def _odd_quotes(old: str, new: str, text: str) -> str:
@@ -329,7 +363,7 @@ def _odd_quotes(old: str, new: str, text: str) -> str:
 
 def _has_escaped_quotes(text: str) -> bool:
     """Whether a line has quotes of one kind, all with a backslash before them."""
-    lines = (line for line in text.split("\n") if '\\"' in line) if '\\"' in text else ()
+    lines = (_OTHER_QUOTED.sub("", line) for line in text.split("\n") if '\\"' in line) if '\\"' in text else ()
     return any(line.count('\\"') == line.count('"') > 1 and not {"'", "`"}.intersection(line) for line in lines)
 
 
@@ -365,7 +399,14 @@ def _numbers_alone(old: str, new: str, style: re.Pattern[str]) -> bool:
     fewest = 1 if len(lines) > 2 else _FEWEST_CHARS
     is_shared = any(len(line) >= fewest and line in known for line in lines)
     is_sure = style in _SURE_NUMBERS
-    return (is_sure and is_shared) if len(lines) == 1 else (is_sure or is_shared)
+    if style in _LIST_NUMBERS:  # a list may begin at one, and has no number before a blank line
+        return len(lines) > 1 and is_shared and (not all(lines) or int(_first_number(new, style)) > 1)
+    return (is_shared and (is_sure or len(known) > 1)) if len(lines) == 1 else (is_sure or is_shared)
+
+
+def _first_number(text: str, style: re.Pattern[str]) -> str:
+    match = style.match(text)
+    return match[1] if match else "0"
 
 
 def _counts(text: str, style: re.Pattern[str]) -> bool:
@@ -394,6 +435,7 @@ _LISTED_NUMBERS = [  # what may be a list's too: for several lines, each with th
     )
     for blank in (" ", "")
 ]  # fmt: skip
+_LIST_NUMBERS = [*_NUMBERS[-2:], *_LISTED_NUMBERS]
 _SURE_NUMBERS = [style for style in _NUMBERS if style.pattern.endswith(("\t", "→", r"\|", r"\| "))]
 
 

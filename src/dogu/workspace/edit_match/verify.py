@@ -95,19 +95,23 @@ def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
     start, end = _region(place, pieces)
     start, end = text.rfind("\n", 0, max(start - 1, 0)) + 1, len(text) if (stop := text.find("\n", end)) < 0 else stop
     before = text[start:end].split("\n")
-    after = _written(text, [piece for piece in pieces if start <= piece.start <= piece.end <= end], (start, end))
-    goes_on = [[False, *(line.rstrip().endswith("\\") for line in lines)] for lines in (before, after.split("\n"))]
-    if any(goes_on[0][i] != goes_on[1][j] for i, j in shared_lines(before, after.split("\n"))):
+    within = [piece for piece in pieces if start <= piece.start <= piece.end <= end]
+    after = _written(text, within, (start, end)).split("\n")
+    goes_on = [[False, *(line.rstrip().endswith("\\") for line in lines)] for lines in (before, after)]
+    ends = [
+        sum(one.endswith("\\") and not other.strip() for one, other in pairwise(lines)) for lines in (before, after)
+    ]
+    if ends[0] < ends[1] or any(goes_on[0][i] != goes_on[1][j] for i, j in shared_lines(before, after)):
         raise UncleanError("a line that goes on in the next one would lose its backslash, or get one")
 
 
 def check_rest(old: str, written: str, rest: str) -> None:
     """Raise `UncleanError` where the last line written brings the `rest` of the line that `old` ends in again."""
     sign = rest.strip()
-    brings_it = written.strip() == (old.rsplit("\n", 1)[-1] + rest).strip()
+    brings_it = fold(written) == fold(old.rsplit("\n", 1)[-1] + rest)
     ends = (*"{([;,:",) if sign in (";", ",") else (sign,)
     doubles_it = sign in (*"{;,:",) and written.rstrip().endswith(ends) and not old.endswith(ends)
-    if (sign and brings_it and ("\n" in old or sign in "{;,")) or doubles_it:
+    if (sign and brings_it and ("\n" in old or sign in "{;," or word_chars(sign) > 1)) or doubles_it:
         what = "stand there twice" if brings_it or written.rstrip().endswith(sign) else "end another"
         raise UncleanError(f"{sign!r}, behind old_string in its line, would {what}: send whole lines")
 
@@ -382,18 +386,23 @@ def _check_base(ours: list[_Line], theirs: list[_Line], there: list[_Line], writ
     """
     if not theirs:
         return
-    is_same = [line.key for line in ours] == [line.key for line in theirs]
+    is_same = [line.text.split() for line in ours] == [line.text.split() for line in theirs]
     moves = is_same and len({len(one.indent) - len(other.indent) for one, other in zip(ours, theirs, strict=True)}) == 1
     stays = any(j == 0 and not ours[i].indent for i, j in _shared(ours, theirs))
     if not (moves or stays or theirs[0].indent) and ours[0].indent and there[0].indent:
         raise UncleanError("the first line of new_string has no indentation, and that of old_string has")
     if is_same:
         return
+    usual = {char for line in there for char in line.indent}
+    for i, j in _shared(ours, theirs):
+        if theirs[j].indent and ours[i].indent and usual.union(ours[i].indent).isdisjoint(theirs[j].indent):
+            raise UncleanError("a line is indented by tabs in one of the strings and by blanks in the other")
     shared = [one[i].indent == theirs[j].indent for one in (ours, there) for i, j in _shared(one, theirs)]
     if any(shared) or theirs[0].indent == ours[0].indent:
         return
     sent, meant, new = _base(ours), _base(there), _base(theirs)
-    is_lost = new not in (sent, meant) and (bool(shared) or len(new) < min(len(sent), len(meant)))
+    is_known = sent == meant and len(new) >= len(sent)
+    is_lost = new not in (sent, meant) and (bool(shared) or not (is_known or new in {line.indent for line in ours}))
     if is_lost or (shared and new == meant != sent and _base(written) != meant):
         raise UncleanError("how deep the new lines are to stand can't be told from the lines that match")
 
