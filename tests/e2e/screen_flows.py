@@ -335,7 +335,7 @@ BEGINNINGS: Sequence[Beginning] = (
         "a folder that brings instructions",
         (
             _does("", "Trust this folder", "its settings can only restrict"),
-            _does("2", gone=("Not now",)),
+            _does("2", gone=("Not now", "dogu config trust")),
             _does("\x04"),
         ),
         prepare=_with_instructions,

@@ -144,7 +144,8 @@ class Played:
 
     def _look(self, step: Step) -> None:
         lines = self._since()
-        problems = [*_broken(lines, self.terminal.screen.columns), *self._too_wide]
+        # What is only printed is the terminal's to break.
+        problems = [*_broken(lines, self.terminal.screen.columns), *self._too_wide] if self._is_drawn else []
         self._too_wide.clear()
         if self._language != "en":
             problems += _untranslated(lines, self._language)

@@ -258,6 +258,47 @@ def test_another_session_is_picked_and_drawn_again(program: Program, terminals: 
     assert len(list((program.home / ".dogu" / "sessions").iterdir())) == 2
 
 
+def test_what_is_typed_while_no_box_is_there_is_kept_for_the_next_one(program: Program, terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.send("early\r")
+        terminal.until("Heard: early")
+        terminal.send("/new\rsecond\rthird")
+        terminal.until("Heard: second")
+        terminal.until(lambda: "› third" in terminal.lines)
+        terminal.send("\x15/clear\r\x03fourth\r")
+        terminal.until("Heard: fourth")
+        terminal.send("/new\r\x04")
+        terminal.ended()
+    assert [str(each.contents[0]["parts"][0]["text"]) for each in server.requests] == ["early", "second", "fourth"]
+
+
+def test_a_command_that_stands_for_a_prompt_is_shown_as_it_was_typed(program: Program, terminals: Open):
+    with FakeGemini([Turn(text="one"), Turn(fault="cut-mid-stream"), Turn(text="two")]) as server:
+        terminal = terminals(server)
+        terminal.say("/init")
+        terminal.until("one")
+        terminal.say("and on")
+        terminal.until("two")
+        terminal.say("/new")
+        terminal.until(lambda: terminal.text.count("dogu 0") == 2)
+        terminal.say("/resume")
+        terminal.until("❯ 1. /init")
+        terminal.send("\r")
+        terminal.until(lambda: terminal.text.rpartition("dogu 0")[2].count("two") == 1)
+        drawn = terminal.text.rpartition("dogu 0")[2]
+        assert "› /init\n\none\n\n› and on\n\ntwo\n" in drawn
+        terminal.send("\x1b")
+        terminal.until("Esc again")
+        terminal.send("\x1b")
+        terminal.until("Back to before turn 2: and on")
+        terminal.send("\x15\x1b")
+        terminal.until("Esc again")
+        terminal.send("\x1b")
+        terminal.until("Back to before turn 1: /init")
+        terminal.until(lambda: [line for line in terminal.lines if line.startswith("›")][-1] == "› /init")
+
+
 def test_a_draft_and_what_waits_are_neither_lost_nor_doubled(program: Program, terminals: Open):
     with FakeGemini(answer) as server:
         terminal = terminals(server, "--approval-mode", "yolo")

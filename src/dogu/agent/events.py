@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from dogu.agent.at_paths import typed_text
 from dogu.agent.history import HistoryChange
 from dogu.contract.content import Content
 from dogu.contract.display import Display
@@ -71,10 +72,19 @@ class SessionResumed(msgspec.Struct, frozen=True):
 
 
 class PromptGiven(msgspec.Struct, frozen=True):
-    """The user's prompt, with what `@path` read into it. `turn` counts the session's prompts from 1."""
+    """The user's prompt, with what `@path` read into it. `turn` counts the session's prompts from 1.
+
+    `typed` is what the user typed, where the prompt says something else: a `/` command that stands for it.
+    """
 
     content: Content
     turn: int = 0
+    typed: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What the user is shown of it."""
+        return self.typed or typed_text(self.content)
 
 
 class TurnFailed(msgspec.Struct, frozen=True):

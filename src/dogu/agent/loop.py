@@ -109,8 +109,8 @@ class Agent:
         """The tokens of all requests so far."""
         return self.services.meter.usage
 
-    async def run(self, prompt: Content, emit: Emit = emit_nothing) -> TurnEnd:
-        """Run one turn, from the prompt to rest.
+    async def run(self, prompt: Content, emit: Emit = emit_nothing, *, typed: str = "") -> TurnEnd:
+        """Run one turn, from the prompt to rest. `typed` is what the user typed for it, where that is something else.
 
         Cancelled, it leaves a history that the next turn can use. Raises `ModelError` when the model gives no answer:
         the prompt is then taken back if nothing was done for it, so that it can be edited and sent again.
@@ -118,7 +118,8 @@ class Agent:
         self.is_in_turn = True
         try:
             around = self.services.around_turn
-            return await (self._run(prompt, emit) if around is None else around(prompt, emit, self._run))
+            run = partial(self._run, typed=typed)
+            return await (run(prompt, emit) if around is None else around(prompt, emit, run))
         finally:
             self.is_in_turn = False
 
@@ -129,11 +130,11 @@ class Agent:
         """
         return TurnStream(partial(self.run, prompt))
 
-    async def _run(self, prompt: Content, emit: Emit) -> TurnEnd:
+    async def _run(self, prompt: Content, emit: Emit, *, typed: str) -> TurnEnd:
         record = self.services.record
         tell = recording(record, emit)
         turn = _Turn(self, tell)
-        tell(PromptGiven(prompt, self.services.next_turn()))
+        tell(PromptGiven(prompt, self.services.next_turn(), typed))
         try:
             await turn.make_room()
             turn.mark = self.history.mark()

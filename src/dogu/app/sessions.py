@@ -14,7 +14,6 @@ from dogu.agent.events import SessionForked, StateChanged
 from dogu.agent.session.lines import VERSION, InUseError, LineFile, verify
 from dogu.agent.session.live import Session
 from dogu.app.options import Options
-from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import joined, say, told
 from dogu.runtime.journal.remains import tidy
@@ -299,7 +298,7 @@ def _origins(stored: StoredSession) -> tuple[str, ...]:
 
 
 def _resumed_note(stored: StoredSession, restored: Restored) -> str:
-    prompt = " ".join(text_of(restored.last_prompt).split())
+    prompt = " ".join(restored.last_prompt.split())
     shown = prompt if len(prompt) <= 100 else f"{prompt[:100]}..."
     note = say("Session {id}, after turn {turn}: {prompt}", id=stored.session_id, turn=restored.turn, prompt=shown)
     if restored.gone_back_to:

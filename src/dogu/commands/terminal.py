@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,11 +20,14 @@ from dogu.commands.signals import release
 from dogu.contract import ToolError
 from dogu.language import say
 from dogu.serve.exit_codes import ExitCode
+from dogu.workspace.event_loop import keeping_typed
 from dogu.workspace.visible import visible_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from dogu.serve.terminal.conversation import Conversation
+    from dogu.serve.terminal.screen import Screen, TypedAhead
     from dogu.serve.terminal.sessions import NextSession
 
 
@@ -80,20 +84,24 @@ def run(options: Options, space: Namespace) -> int:
         return ExitCode.BAD_INPUT
 
     async def talk() -> int:
+        from dogu.serve.terminal.screen import Message, TypedAhead
+
         nonlocal options
         prompt, before = " ".join(space.question), None
-        while True:
-            try:
-                left = await _converse(options, prompt, is_plain=space.screen_reader)
-            except (ToolError, OSError) as error:
-                if before is None:
-                    raise
-                print(visible_line(say(error.message) if isinstance(error, ToolError) else str(error)))
-                options, before = before, None
-                continue
-            if left.following is None:
-                return left.status
-            options, before, prompt = left.following, left.again, ""
+        ahead = TypedAhead((Message(prompt),) if prompt else ())
+        with ExitStack() as terminal:
+            while True:
+                try:
+                    left = await _converse(options, ahead, terminal, is_plain=space.screen_reader)
+                except (ToolError, OSError) as error:
+                    if before is None:
+                        raise
+                    print(visible_line(say(error.message) if isinstance(error, ToolError) else str(error)))
+                    options, before = before, None
+                    continue
+                if left.following is None:
+                    return left.status
+                options, before, ahead = left.following, left.again, left.ahead
 
     return _without_threads(run_async(talk))
 
@@ -115,20 +123,25 @@ def _without_threads(status: int) -> int:
 
 
 class _Left(Struct, frozen=True):
-    """How a session was left: the exit status, the session that is to follow, and this one, to be gone back to."""
+    """How a session was left: the exit status, the session that is to follow, and this one, to be gone back to.
+
+    `ahead` was typed for what follows.
+    """
 
     status: int
+    ahead: TypedAhead
     following: Options | None = None
     again: Options | None = None
 
 
-async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
-    """Converse in one session."""
-    from dogu.serve.terminal.cells import wrapped
+async def _converse(options: Options, ahead: TypedAhead, terminal: ExitStack, *, is_plain: bool) -> _Left:
+    """Converse in one session; `terminal` puts the terminal back once the last one has been left."""
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
-    from dogu.serve.terminal.opening import ScreenOptions, open_screen
-    from dogu.serve.terminal.sessions import NextSession, SessionPlace
+    from dogu.serve.terminal.message import typed_early
+    from dogu.serve.terminal.opening import ScreenOptions, draws, open_screen
+    from dogu.serve.terminal.screen import TypedAhead
+    from dogu.serve.terminal.sessions import SessionPlace
     from dogu.serve.terminal.status import StatusLine, settings_problems
 
     settings = read_settings(options)
@@ -143,6 +156,9 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
         notify=ui.notify,
         mouse=ui.mouse,
     )
+    if draws(look) and (typed := terminal.enter_context(keeping_typed(sys.stdin.fileno()))):
+        early = typed_early(typed)
+        ahead = TypedAhead((*ahead.messages, *early.messages), early.unsent)
     opened_screen = open_screen(look)
     screen = opened_screen.screen
     confirm = TerminalConfirm(screen, editor=ui.editor or None)
@@ -172,16 +188,25 @@ async def _converse(options: Options, prompt: str, *, is_plain: bool) -> _Left:
             keys=ui.keys,
         )
         conversation = Conversation(talk, screen, confirm, warm_up=opened_screen.warm_up)
-        status = await conversation.run(prompt, [*opened.greeting(), *settings_problems(ui.keys, ui.status_line)])
-        session_id, has_record = opened.session_id, bool(opened.agent.history.contents)
+        status = await conversation.run(ahead, [*opened.greeting(), *settings_problems(ui.keys, ui.status_line)])
+        session_id = opened.session_id if opened.agent.history.contents else ""
+    return _left(options, screen, conversation, status, session_id)
+
+
+def _left(options: Options, screen: Screen, conversation: Conversation, status: int, session_id: str) -> _Left:
+    """Say how the session is gone on with, where it has anything to go on with, and what follows it."""
+    from dogu.serve.terminal.cells import wrapped
+    from dogu.serve.terminal.screen import TypedAhead
+    from dogu.serve.terminal.sessions import NextSession
+
     if conversation.next is None:
-        if has_record:
+        if session_id:
             print(wrapped(say("To go on with this session: dogu --resume {id}", id=session_id), screen.columns))
-        return _Left(status)
+        return _Left(status, TypedAhead())
     if conversation.next.clears and screen.is_live:
         print(_CLEAR, end="", flush=True)
-    again = _following(options, NextSession(session_id if has_record else ""))
-    return _Left(status, _following(options, conversation.next), again)
+    again = _following(options, NextSession(session_id))
+    return _Left(status, conversation.typed_ahead, _following(options, conversation.next), again)
 
 
 def _following(options: Options, session: NextSession) -> Options:

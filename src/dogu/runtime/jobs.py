@@ -141,7 +141,10 @@ def _short(command: str) -> str:
 
 
 def _age(age_s: float) -> str:
-    for unit, length_s in (("d", 86400), ("h", 3600), ("min", 60)):
-        if age_s >= length_s:
-            return f"{age_s / length_s:.0f} {unit}"
-    return f"{max(0.0, age_s):.0f} s"
+    if age_s >= 86_400:
+        return say("{count} d", count=f"{age_s / 86_400:.0f}")
+    if age_s >= 3_600:
+        return say("{count} h", count=f"{age_s / 3_600:.0f}")
+    if age_s >= 60:
+        return say("{count} min", count=f"{age_s / 60:.0f}")
+    return say("{seconds} s", seconds=f"{max(0.0, age_s):.0f}")

@@ -84,6 +84,11 @@ if sys.platform == "win32":
             if is_console:
                 kernel.SetConsoleMode(handle, mode.value)
 
+    @contextmanager
+    def keeping_typed(descriptor: int) -> Generator[bytes]:
+        """Do nothing: a console keeps keys until they are read."""
+        yield b""
+
     def forget_typed(descriptor: int) -> None:
         """Drop what was typed and not read yet."""
         if os.isatty(descriptor):
@@ -117,6 +122,31 @@ else:
             yield
         finally:
             termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+    @contextmanager
+    def keeping_typed(descriptor: int) -> Generator[bytes]:
+        """Let keys that come while nobody reads wait as they are: unseen, an Enter as one, and a Ctrl-D, too.
+
+        Give what had been typed before, as lines. In the end the terminal is as it was before.
+        """
+        import fcntl
+        import termios
+
+        try:
+            before, keeping = termios.tcgetattr(descriptor), termios.tcgetattr(descriptor)
+        except termios.error:  # no terminal
+            yield b""
+            return
+        keeping[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON)
+        keeping[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+        keeping[6][termios.VMIN], keeping[6][termios.VTIME] = 1, 0
+        termios.tcsetattr(descriptor, termios.TCSANOW, keeping)
+        count = int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        try:
+            yield os.read(descriptor, count) if count and before[3] & termios.ICANON else b""
+        finally:
+            with suppress(termios.error):  # the terminal has gone
+                termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
     def forget_typed(descriptor: int) -> None:
         """Drop what was typed and not read yet."""

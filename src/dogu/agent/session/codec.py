@@ -115,7 +115,10 @@ _WRITERS: dict[type, Callable[[Any], tuple[str, Any]]] = {
         {"length": event.length, "last": _line_of(event.last) if event.length else None},
     ),
     AllReplaced: lambda event: ("history_all", [_line_of(content) for content in event.contents]),
-    ours.PromptGiven: lambda event: ("prompt", {"turn": event.turn, "content": content_data(event.content)}),
+    ours.PromptGiven: lambda event: (
+        "prompt",
+        {"turn": event.turn, "content": content_data(event.content), **({"typed": event.typed} if event.typed else {})},
+    ),
     ours.QuestionAsked: lambda event: ("asked", _question(event)),
     Finished: lambda event: ("finished", {"reason": event.reason, "note": event.note}),
     TurnEnded: lambda event: (
@@ -148,7 +151,7 @@ class EventReader:
             "history_last": lambda data: LastReplaced(bytes(data)),
             "history_cut": _cut,
             "history_all": _all,
-            "prompt": lambda data: ours.PromptGiven(content_of(data["content"]), data["turn"]),
+            "prompt": lambda data: ours.PromptGiven(content_of(data["content"]), data["turn"], data.get("typed", "")),
             "asked": _asked,
             "finished": lambda data: Finished(FinishReason(data["reason"]), b"", (), data["note"]),
             "turn_ended": _turn_ended,

@@ -7,7 +7,6 @@ from collections.abc import Generator
 
 import msgspec
 
-from dogu.agent.at_paths import typed_text
 from dogu.agent.events import PromptGiven, RecordedEvent, Rewound, SessionForked, StateChanged, UnknownEvent, sum_usage
 from dogu.agent.session.codec import EventReader
 from dogu.agent.session.lines import kind_of, parse_line, raw_lines
@@ -117,8 +116,8 @@ def _add(summary: RecordSummary, reader: EventReader, raw: bytes) -> None:
 
 def _add_event(summary: RecordSummary, time_s: float, event: RecordedEvent) -> None:
     match event:
-        case PromptGiven(content=content, turn=turn):
-            text = " ".join(typed_text(content).split())[:_MOST_PROMPT_CHARS]
+        case PromptGiven(shown=shown, turn=turn):
+            text = " ".join(shown.split())[:_MOST_PROMPT_CHARS]
             summary.turns.append(TurnSummary(turn, text, time_s))
         case StateChanged(model=model):
             summary.model = model

@@ -27,7 +27,6 @@ from dogu.agent.history import AllReplaced, ContentAdded, CutBack, History, Hist
 from dogu.agent.session.codec import EventReader
 from dogu.agent.session.lines import VERSION, kind_of, parse_line, raw_lines
 from dogu.agent.session.record import record_file
-from dogu.contract.content import Content
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.models.contents import RawContent
@@ -62,8 +61,8 @@ class Restored(msgspec.Struct):
     turn: int = 0
     state: StateChanged = msgspec.field(default_factory=StateChanged)
     step: OpenStep = msgspec.field(default_factory=OpenStep)
-    last_prompt: Content = ""
-    next_prompt: Content = ""
+    last_prompt: str = ""
+    next_prompt: str = ""
     allowed: dict[str, None] = msgspec.field(default_factory=dict[str, None])
     elicitation: ElicitationMade | None = None
     gone_back_to: int = 0
@@ -81,7 +80,7 @@ class Interrupted(msgspec.Struct, frozen=True):
 
 
 def restore(path: str, until_turn: int | None = None) -> Restored:
-    """Read the record of a session's folder; as it stood before the prompt of `until_turn`, which is `next_prompt`.
+    """Read the record of a session's folder; as it stood before the prompt of `until_turn`, `next_prompt`.
 
     Raises OSError.
     """
@@ -145,7 +144,7 @@ class _Replay:
                 restored.unreadable += not kind_of(line)
                 continue
             if until_turn is not None and act == self._prompt and self._turn_of(line) == until_turn:
-                restored.next_prompt = self._content_of(line)
+                restored.next_prompt = self._shown(line)
                 break
             act(line)
         self._read_step()
@@ -168,9 +167,9 @@ class _Replay:
         except msgspec.DecodeError:
             return 0
 
-    def _content_of(self, line: bytes) -> Content:
+    def _shown(self, line: bytes) -> str:
         prompt = self._decode(line)
-        return prompt.content if isinstance(prompt, PromptGiven) else ""
+        return prompt.shown if isinstance(prompt, PromptGiven) else ""
 
     def _prompt(self, line: bytes) -> None:
         self._restored.turn = max(self._restored.turn, self._turn_of(line))
@@ -220,7 +219,7 @@ class _Replay:
 
     def _read_step(self) -> None:
         if self._last_prompt:
-            self._restored.last_prompt = self._content_of(self._last_prompt)
+            self._restored.last_prompt = self._shown(self._last_prompt)
         step = self._restored.step
         for line in [*self._since, *self._outputs]:
             match self._decode(line):

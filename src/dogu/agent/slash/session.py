@@ -17,7 +17,6 @@ from dogu.agent.session.live import Session
 from dogu.agent.session.record import RecordSummary, TurnSummary, summarize
 from dogu.agent.session.resume import restore
 from dogu.agent.slash import Offer, Said, SlashCommand
-from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.runtime.journal.choice import Consent, Wanted
@@ -234,7 +233,7 @@ class RewindCommand:
                 return Said("\n".join([*report, say("The conversation stays where it is.")]))
             told += undo_lines(report) if report is not None else []
         restored = await to_thread.run_sync(restore, self._session.path, turn)
-        prompt = text_of(restored.next_prompt)
+        prompt = restored.next_prompt
         self._agent.history.go_back(restored.contents)
         self._session.event(Rewound(turn))
         told.append(say("Back to before turn {turn}: {prompt}", turn=turn, prompt=prompt))

@@ -17,7 +17,7 @@ _MOST_LINES = 200
 
 def undo_lines(report: UndoReport) -> list[str]:
     """Say what was brought back and what wasn't, a line each; never empty."""
-    lines = _bounded([f"{say(what)}: {visible_line(path)}" for path, what in report.restored])
+    lines = _bounded([say("{what}: {path}", what=say(what), path=visible_line(path)) for path, what in report.restored])
     if report.refused:
         lines.append(say("Left as they are:") if report.restored else say("Nothing was undone:"))
         lines += _refused_lines(report.refused)

@@ -205,7 +205,8 @@ class AcpSession:
             return "end_turn"
         self._tell_title(self._parts.title or text)
         try:
-            end = await self._parts.agent.run(content, self.updates.live)
+            is_command = self._parts.slash.means(text.strip())
+            end = await self._parts.agent.run(content, self.updates.live, typed=text.strip() if is_command else "")
         except ModelError as error:
             return self._failed(error)
         self._tell_notes()

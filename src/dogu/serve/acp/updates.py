@@ -127,8 +127,8 @@ class Updates:
 
     def _turn_event(self, event: TurnEvent | Noted | Within | AskedEvent | SessionEvent | StateEvent) -> None:
         match event:
-            case PromptGiven(content=content):
-                self._prompt(content)
+            case PromptGiven(content=content, typed=typed):
+                self._prompt(typed or content)
             case TurnFailed(message=note) | TurnEnded(end=TurnEnd(note=note)) | Noted(text=note) | Compacted(note=note):
                 self.say(note)
             case ElicitationMade(note=note) | ElicitationAnswered(note=note) | SamplingAnswered(note=note):

@@ -33,7 +33,7 @@ from prompt_toolkit.layout.processors import Processor, Transformation, Transfor
 from prompt_toolkit.mouse_events import MouseButton, MouseEvent, MouseEventType
 
 from dogu.language import say
-from dogu.serve.terminal.cells import width_of, wrapped
+from dogu.serve.terminal.cells import labelled, width_of, wrapped
 from dogu.serve.terminal.choices import Menu, OpenMenu
 from dogu.serve.terminal.size_probes import SizeProbes
 from dogu.serve.terminal.style import Style
@@ -354,7 +354,7 @@ class Asking:
         """Put the label before the line, unless it stands above."""
         if wrap or self.is_labelled_above():
             return [("", "  ")]
-        return ANSI(self._style.paint(self._label, "bold") + " ").__pt_formatted_text__()
+        return ANSI(self._style.paint(labelled(self._label), "bold")).__pt_formatted_text__()
 
     def _choices_text(self) -> StyleAndTextTuples:
         if self._menu is None:

@@ -32,6 +32,11 @@ def width_of(text: str) -> int:
     return len(plain) if plain.isascii() else sum(map(get_cwidth, plain))
 
 
+def labelled(label: str) -> str:
+    """Return a label with a blank behind it, unless a wide mark ends it, which has its own."""
+    return label if width_of(label[-1:]) > 1 else f"{label} "
+
+
 def clusters(text: str) -> list[str]:
     """Cut a text into what is seen as one character each, which may be several code points."""
     from wcwidth import iter_graphemes

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dogu.language import say
-from dogu.serve.terminal.cells import cluster_before, fit, hanging, width_of, wrapped
+from dogu.serve.terminal.cells import cluster_before, fit, hanging, labelled, width_of, wrapped
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import visible_line
 
@@ -122,7 +122,9 @@ class OpenMenu:
         lines: list[str] = []
         row = 0
         if self.menu.filters:
-            lines.append(style.paint(fit(say("Search:") + " ", columns - 1), "dim") + fit(self.filter, columns // 2))
+            lines.append(
+                style.paint(fit(labelled(say("Search:")), columns - 1), "dim") + fit(self.filter, columns // 2)
+            )
         self.numbers = [-1] * len(lines)
         for number, each in enumerate(shown[first : first + most], first):
             row = len(lines) if number == at else row

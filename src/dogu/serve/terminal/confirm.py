@@ -190,7 +190,8 @@ class TerminalConfirm:
         """Ask a plain yes or no."""
         await self.settled()
         style = self._screen.style
-        self._screen.print(f"{style.paint('?', 'yellow', 'bold')} {make_visible(say(question), keep='')}")
+        words = hanging(f"? {make_visible(say(question), keep='')}", self._screen.columns)
+        self._screen.print(f"{style.paint('?', 'yellow', 'bold')}{words[1:]}")
         key = await self._screen.choose(Menu([Choice("y", say("Yes")), Choice("n", say("No"))], default=default))
         self._told(say("Yes.") if key == "y" else say("No."))
         return key == "y"

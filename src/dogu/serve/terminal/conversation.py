@@ -17,7 +17,7 @@ from dogu.agent.events import Event, PromptGiven, TurnCancelled, TurnFailed
 from dogu.agent.loop import Agent
 from dogu.agent.slash import Offer, Said, Send, SlashCommand, SlashCommands
 from dogu.agent.slash.model import Connections
-from dogu.contract import Content, Text, ToolError
+from dogu.contract import Content, ToolError
 from dogu.contract.content import parts_of
 from dogu.language import say, sentence, told
 from dogu.models.events import ModelError, ModelErrorKind
@@ -30,16 +30,25 @@ from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.feed import Feed, Inbox
-from dogu.serve.terminal.message import Copied, copy_text
-from dogu.serve.terminal.own_commands import AT_ONCE, Helpers, ShellLines, own_commands
+from dogu.serve.terminal.message import copy_answer
+from dogu.serve.terminal.own_commands import (
+    AT_ONCE,
+    Helpers,
+    ShellLines,
+    Trust,
+    advice_here,
+    own_commands,
+    trust_choices,
+)
 from dogu.serve.terminal.pictures import picture
-from dogu.serve.terminal.screen import Doings, Message, Screen
+from dogu.serve.terminal.screen import Doings, Message, Screen, TypedAhead
 from dogu.serve.terminal.sessions import NextSession, SessionPlace, past_of, session_choice_commands
 from dogu.serve.terminal.show import Show
 from dogu.workspace.visible import make_visible, visible_line
 
 _PAINTED_AFTER_S = 0.3
 _TICK_S = 0.1
+_LONGEST_END_S = 1.0
 _LONG_S = 20.0  # of a turn that took so long, the user is told when it ends
 _MOST_NUMBERED = 9
 _MODES = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN)
@@ -92,21 +101,23 @@ class Conversation:
         self._shell = ShellLines(talk.runtime, confirm.own)
         self.show = Show(screen.style, lambda: screen.columns, screen.print, confirm.asked, draws=screen.is_live)
         self._menu = ConnectMenu(talk.connections, screen)
+        self._trust = Trust(talk.trust, self._reopen)
         self._helpers = Helpers(lambda name: name in talk.runtime.registry)
         self._feed = Feed(self._shown, lambda: screen.is_typing)
         confirm.settled = self._feed.settled
         self.next: NextSession | None = None
+        self._for_next: list[Message] = []
+        self._unsent = Message("")
+        self._has_ended = anyio.Event()
         talk.slash.register(
             *own_commands(screen, self._open, self._leave, talk.keys),
             *session_choice_commands(talk.place, self._go, confirm.may_lose),
+            self._trust.command(),
             SlashCommand(
-                "trust",
-                say("trust this folder's settings and instructions, or don't"),
-                self._trust,
-                "yes | no",
-                offers=_trust_offers,
+                "copy",
+                say("copy the last answer to the clipboard"),
+                lambda _rest: copy_answer(self.show.last_answer, screen),
             ),
-            SlashCommand("copy", say("copy the last answer to the clipboard"), self._copy),
             self._menu.command(),
             self._helpers.command(),
         )
@@ -115,15 +126,22 @@ class Conversation:
         self._helpers.event(event)
         self.show.event(event)
 
-    async def run(self, first_prompt: str = "", greeting: Sequence[str] = ()) -> ExitCode:
+    @property
+    def typed_ahead(self) -> TypedAhead:
+        """What was typed for the session that comes next."""
+        return TypedAhead(tuple(self._for_next), self._unsent)
+
+    async def run(self, ahead: TypedAhead, greeting: Sequence[str] = ()) -> ExitCode:
         """Converse until the user leaves."""
         for line in greeting:
             self._print(line)
-        asks_trust = self._talk.asks_trust and self._screen.is_live and not first_prompt
+        asks_trust = self._talk.asks_trust and self._screen.is_live and not ahead.messages
         if not asks_trust:
-            self._menu.offer(is_first=self._talk.is_unconnected and not first_prompt)
-        if first_prompt:
-            self._inbox.put(Message(first_prompt))
+            self._menu.offer(is_first=self._talk.is_unconnected and not ahead.messages)
+        for message in ahead.messages:
+            self._inbox.put(message)
+        if ahead.unsent.text or ahead.unsent.blobs:
+            self._screen.give_back(ahead.unsent)
         async with anyio.create_task_group() as group:
             self._group = group
             group.start_soon(self._screen.run, self._doings())
@@ -139,30 +157,24 @@ class Conversation:
                     self._screen.rest()
             await self._settle_jobs()
             self._screen.end()
+            with anyio.move_on_after(_LONGEST_END_S):  # the terminal's last answers are read, and keys among them kept
+                await self._has_ended.wait()
             group.cancel_scope.cancel()
         return ExitCode.DONE
 
     async def _ask_trust(self) -> None:
         """Ask whether what the folder brings is to count; typing anything else puts that off."""
-        key = await self._screen.choose(Menu(_trust_choices(), default="2", is_own=True, yields=True))
+        key = await self._screen.choose(Menu(trust_choices(), default="2", is_own=True, yields=True))
         if key in ("1", "3"):
-            self._answer(await self._trust("yes" if key == "1" else "no"))
+            self._answer(await self._trust.answer("yes" if key == "1" else "no"))
         if key != "1":
             self._menu.offer(is_first=self._talk.is_unconnected)
             if key:
                 await self._menu.open()
 
-    async def _trust(self, rest: str) -> Said:
-        """Keep the answer; settings are read when a session is opened, so that the same one is opened again."""
-        if rest not in ("yes", "no"):
-            return Said(say("Type /trust yes or /trust no."), is_failure=True)
-        try:
-            await to_thread.run_sync(self._talk.trust, rest == "yes")
-        except OSError as error:
-            return Said(say("That couldn't be saved: {why}", why=error.strerror or str(error)), is_failure=True)
+    def _reopen(self) -> None:
         has_begun = self._talk.is_resumed or bool(self._talk.agent.history.contents)
         self._go(NextSession(self._talk.place.session_id if has_begun else ""))
-        return Said(say("Trusted.") if rest == "yes" else say("Not trusted: its settings can only restrict."))
 
     async def _settle_jobs(self) -> None:
         """Before leaving: ask whether background jobs live on, unless that was said beforehand."""
@@ -179,7 +191,8 @@ class Conversation:
         return Doings(
             submit=self._submit,
             cancel=self._cancel,
-            leave=self._leave,
+            leave=lambda: self._go(None),
+            ended=self._screen_ended,
             live=self._live,
             queued=lambda: self._inbox.waiting if self._scope is not None else [],
             unqueue=self._inbox.take_back,
@@ -205,6 +218,9 @@ class Conversation:
         await self._menu.look_for_servers()
 
     def _submit(self, message: Message) -> None:
+        if self.next is not None:
+            self._for_next.append(message)
+            return
         name = message.text[1:].partition(" ")[0] if message.text.startswith("/") else ""
         if self._group is not None and self._scope is not None and name in AT_ONCE and not message.blobs:
             self._group.start_soon(self._say, message.text[1:])
@@ -277,11 +293,13 @@ class Conversation:
                 self._screen.give_back(message)
 
     async def _run_turn(self, message: Message, content: Content | None) -> None:
+        prompt = self._shell.before(message.text) if content is None else ""
         if content is None:
-            content = await self._talk.prepare(self._shell.before(message.text))
+            content = await self._talk.prepare(prompt)
             if message.blobs:
                 content = [*parts_of(content), *message.blobs]
-        await self._talk.agent.run(content, self._feed.put)
+        typed = message.text if prompt != message.text else ""
+        await self._talk.agent.run(content, self._feed.put, typed=typed)
 
     async def _cancellable(self, act: Callable[[], Awaitable[T]]) -> T | None:
         """Do the one thing that Ctrl-C cancels; None when it did. Raises `ModelError`."""
@@ -373,23 +391,10 @@ class Conversation:
         if picked is not None and self._scope is None:
             self._inbox.put(Message(f"/rewind {picked}", is_typed=False))
 
-    async def _copy(self, _rest: str) -> Said:
-        text = self.show.last_answer
-        if not text:
-            return Said(say("There is no answer to copy yet."), is_failure=True)
-        match await copy_text(text, self._screen):
-            case Copied.YES:
-                return Said(say("Copied the last answer."))
-            case Copied.ASKED:
-                return Said(
-                    say("Gave the last answer to the terminal's clipboard (OSC 52), which some terminals ignore.")
-                )
-            case Copied.NO:
-                told = say("It can't be copied here: neither wl-copy, xclip nor pbcopy is installed.")
-                return Said(told, is_failure=True)
-
-    def _go(self, session: NextSession) -> None:
+    def _go(self, session: NextSession | None) -> None:
+        """Leave, for another session or for good."""
         self.next = session
+        self._for_next += self._inbox.take_all()
         self._leave()
 
     async def _redraw(self) -> None:
@@ -402,11 +407,10 @@ class Conversation:
             self._print(say("… {count} earlier turns aren't shown.", count=past.left_out), "dim")
         for event in past.events:
             match event:
-                case PromptGiven(content=content):
+                case PromptGiven(shown=shown):
                     await self._feed.settled()
                     self.show.end()
-                    first = next(iter(parts_of(content)), None)
-                    self._echo(Message(first.text if isinstance(first, Text) else ""))
+                    self._echo(Message(shown))
                     self.show.begin()
                 case TurnFailed(message=message):
                     await self._feed.settled()
@@ -418,6 +422,11 @@ class Conversation:
                     self._feed.put(event)
         await self._feed.settled()
         self.show.end()
+
+    def _screen_ended(self, unsent: Message) -> None:
+        self._unsent = unsent
+        self._has_ended.set()
+        self._leave()
 
     def _leave(self) -> None:
         self._inbox.close()
@@ -459,18 +468,5 @@ class Conversation:
 
     def _print(self, text: str, *colors: str) -> None:
         if text:
-            shown = wrapped(make_visible(text), self._screen.columns)
+            shown = wrapped(make_visible(advice_here(text)), self._screen.columns)
             self._screen.print(self._screen.style.paint(shown, *colors) if colors else shown)
-
-
-def _trust_choices() -> list[Choice]:
-    return [
-        Choice("1", say("Trust this folder"), say("its settings, commands and instructions count like your own")),
-        Choice("2", say("Not now")),
-        Choice("3", say("Don't trust it"), say("its settings can only restrict")),
-    ]
-
-
-async def _trust_offers() -> list[Offer]:
-    yes, _, no = _trust_choices()
-    return [Offer("yes", yes.words, yes.detail), Offer("no", no.words, no.detail)]

@@ -39,6 +39,11 @@ class Inbox:
         """Remove the last message and return it."""
         return self._waiting.pop() if self._waiting else None
 
+    def take_all(self) -> tuple[Message, ...]:
+        """Remove all that wait and return them."""
+        waiting, self._waiting = tuple(self._waiting), []
+        return waiting
+
     def close(self) -> None:
         """Take no more: nobody is there any longer."""
         self._waiting.clear()

@@ -40,7 +40,7 @@ from prompt_toolkit.styles import Style as DrawnStyle
 
 from dogu.language import say
 from dogu.serve.terminal.asking import Asking
-from dogu.serve.terminal.cells import fit, hanging, indented, width_of
+from dogu.serve.terminal.cells import fit, hanging, indented, labelled, width_of
 from dogu.serve.terminal.choices import Menu
 from dogu.serve.terminal.completion import InputCompleter, completion_lines, may_complete
 from dogu.serve.terminal.input_keys import InputKeys
@@ -220,10 +220,11 @@ class LiveScreen:
             self._app.after_render += self._note_drawn
             async with anyio.create_task_group() as group:
                 group.start_soon(self._hear_continue)
+                self._app.input.raw_mode().__enter__()  # also behind the last frame: who began puts the terminal back
                 await self._draw()
                 group.cancel_scope.cancel()
         finally:
-            doings.leave()
+            doings.ended(self.draft.message(self.buffer.text))
             self._asking.close()
             self._renderer.write_due()
             self._output.close()
@@ -428,7 +429,7 @@ class LiveScreen:
     def _search_label(self, wanted: str) -> str:
         state = SearchState(wanted, SearchDirection.BACKWARD, ignore_case=True)
         found = self.buffer.document_for_search(state).text if wanted else ""
-        return (say("Search:") if wanted.lower() in found.lower() else say("Not found:")) + " "
+        return labelled(say("Search:") if wanted.lower() in found.lower() else say("Not found:"))
 
     def _completions_text(self) -> StyleAndTextTuples:
         state = self.buffer.complete_state

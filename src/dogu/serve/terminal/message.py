@@ -12,9 +12,10 @@ from urllib.parse import unquote
 
 import anyio
 
+from dogu.agent.slash import Said
 from dogu.contract import Blob
 from dogu.language import say
-from dogu.serve.terminal.screen import Message, Screen
+from dogu.serve.terminal.screen import Message, Screen, TypedAhead
 from dogu.workspace.text.media import sniff
 from dogu.workspace.visible import strip_escapes
 
@@ -110,7 +111,14 @@ def _path_in(text: str) -> str | None:
     return None
 
 
-class Copied(Enum):
+def typed_early(typed: bytes) -> TypedAhead:
+    """Return what was typed before there was a box: the lines that were ended count as sent."""
+    text = strip_escapes(typed.decode("utf-8", "replace").replace("\r", "\n"))
+    *lines, rest = "".join(character for character in text if character == "\n" or character.isprintable()).split("\n")
+    return TypedAhead(tuple(Message(line.strip()) for line in lines if line.strip()), Message(rest))
+
+
+class _Copied(Enum):
     """Whether a text is on the clipboard; a terminal that was asked never says."""
 
     YES = "yes"
@@ -118,7 +126,7 @@ class Copied(Enum):
     NO = "no"
 
 
-async def copy_text(text: str, screen: Screen) -> Copied:
+async def _copy_text(text: str, screen: Screen) -> _Copied:
     """Put a text on the clipboard, by a program where there is one, else by the terminal (OSC 52)."""
     for command in (["wl-copy"], ["xclip", "-selection", "clipboard"], ["pbcopy"]):
         if shutil.which(command[0]) is not None:
@@ -127,8 +135,22 @@ async def copy_text(text: str, screen: Screen) -> Copied:
                     command, input=text.encode(), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
                 )
                 if done.returncode == 0:
-                    return Copied.YES
-    return Copied.ASKED if screen.copy(text) else Copied.NO
+                    return _Copied.YES
+    return _Copied.ASKED if screen.copy(text) else _Copied.NO
+
+
+async def copy_answer(text: str, screen: Screen) -> Said:
+    """Put the model's last answer on the clipboard, and say what came of it."""
+    if not text:
+        return Said(say("There is no answer to copy yet."), is_failure=True)
+    match await _copy_text(text, screen):
+        case _Copied.YES:
+            return Said(say("Copied the last answer."))
+        case _Copied.ASKED:
+            return Said(say("Gave the last answer to the terminal's clipboard (OSC 52), which some terminals ignore."))
+        case _Copied.NO:
+            told = say("It can't be copied here: neither wl-copy, xclip nor pbcopy is installed.")
+            return Said(told, is_failure=True)
 
 
 async def clipboard_image() -> Blob | None:

@@ -38,11 +38,16 @@ class OpenedScreen(msgspec.Struct, frozen=True):
     warm_up: tuple[Callable[[], None], ...] = ()
 
 
+def draws(look: ScreenOptions) -> bool:
+    """Whether the terminal can be drawn on, and the user can see it."""
+    return not (look.is_plain or IS_WINDOWS or os.environ.get("TERM", "") in ("", "dumb"))
+
+
 def open_screen(look: ScreenOptions) -> OpenedScreen:
-    """Make a drawn screen where the terminal can be drawn on and the user can see it, else a plain one."""
+    """Make a drawn screen where that is possible, else a plain one."""
     chosen = "" if look.theme == "auto" else look.theme
     style = Style.of(sys.stdout, theme=chosen)
-    if look.is_plain or IS_WINDOWS or os.environ.get("TERM", "") in ("", "dumb"):
+    if not draws(look):
         from dogu.serve.terminal.plain_screen import PlainScreen
 
         return OpenedScreen(PlainScreen(style), lambda _commands: None)

@@ -1,4 +1,4 @@
-"""What only a terminal has: /quit, /open, /theme, /keys and /agents, and `!cmd`, a shell line of the user's own.
+"""What only a terminal has: /quit, /open, /theme, /keys, /trust, /agents, and `!cmd`, a shell line of the user's own.
 
 Such a line goes through the same tool, sandbox, limits and journal as the model's. Restrictions (`tools.core`,
 `tools.exclude`) hold for it as well; nothing else asks, because the user typed it. It is shown and not sent to the
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 
 import msgspec
+from anyio import to_thread
 
 from dogu.agent.slash import Offer, Said, SlashCommand
 from dogu.contract import ErrorKind, text_of
@@ -19,6 +20,7 @@ from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallFinished, CallStarted, Emit
 from dogu.runtime.runtime import Runtime
 from dogu.serve.terminal.calls import elapsed_words
+from dogu.serve.terminal.choices import Choice
 from dogu.serve.terminal.key_names import KEY_ACTIONS, key_rows, keys_problems, plain_key_rows
 from dogu.serve.terminal.screen import Screen
 from dogu.serve.terminal.style import THEMES
@@ -94,6 +96,51 @@ class _Own:
         )
         problems = [f"ui.keys: {problem}" for problem in keys_problems(self._keys)]
         return Said("\n".join([*shown, told, *problems]))
+
+
+def advice_here(text: str) -> str:
+    """Return what is told at every door with the commands that there are at this one."""
+    return text.replace("dogu config trust", "/trust")
+
+
+def trust_choices() -> list[Choice]:
+    """Make the answers to whether what a folder brings is to count."""
+    return [
+        Choice("1", say("Trust this folder"), say("its settings, commands and instructions count like your own")),
+        Choice("2", say("Not now")),
+        Choice("3", say("Don't trust it"), say("its settings can only restrict")),
+    ]
+
+
+class Trust:
+    """Whether what the folder brings counts: `keep` keeps what the user says, `reopen` opens the session anew.
+
+    Settings are read when a session is opened.
+    """
+
+    def __init__(self, keep: Callable[[bool], None], reopen: Callable[[], None]) -> None:
+        self._keep = keep
+        self._reopen = reopen
+
+    def command(self) -> SlashCommand:
+        """Make `/trust`."""
+        words = say("trust this folder's settings and instructions, or don't")
+        return SlashCommand("trust", words, self.answer, "yes | no", offers=self._offers)
+
+    async def answer(self, rest: str) -> Said:
+        """Take `yes` or `no`."""
+        if rest not in ("yes", "no"):
+            return Said(say("Type /trust yes or /trust no."), is_failure=True)
+        try:
+            await to_thread.run_sync(self._keep, rest == "yes")
+        except OSError as error:
+            return Said(say("That couldn't be saved: {why}", why=error.strerror or str(error)), is_failure=True)
+        self._reopen()
+        return Said(say("Trusted.") if rest == "yes" else say("Not trusted: its settings can only restrict."))
+
+    async def _offers(self) -> list[Offer]:
+        yes, _, no = trust_choices()
+        return [Offer("yes", yes.words, yes.detail), Offer("no", no.words, no.detail)]
 
 
 class _Task(msgspec.Struct):

@@ -15,6 +15,7 @@ from typing import TextIO
 import anyio
 
 from dogu.language import say
+from dogu.serve.terminal.cells import labelled
 from dogu.serve.terminal.choices import Menu, how_to_answer, named, named_some, plain_lines
 from dogu.serve.terminal.screen import Doings, Message
 from dogu.serve.terminal.style import Style
@@ -133,7 +134,7 @@ class PlainScreen:
         finally:
             self._is_ended = True
             self._changed.set()
-            doings.leave()
+            doings.ended(Message(self._partial.decode(errors="replace").strip()))
 
     async def hear_answers(self) -> None:
         """Read lines only as answers to what is asked, where there is no conversation; until it is cancelled."""
@@ -182,7 +183,7 @@ class PlainScreen:
         _forget_typed()
         self._lines.clear()
         self._is_asking = True
-        self._out.write(words + " ")
+        self._out.write(labelled(words))
         self._out.flush()
         try:
             while not self._lines:

@@ -259,6 +259,11 @@ class LiveRenderer(Renderer):
         super().erase(leave_alternate_screen)
         self._frames.drain_unless_framed()
 
+    @property
+    def waiting_for_cpr(self) -> bool:
+        """Whether keys are still to be read once nothing is drawn any longer: the terminal's answers among them."""
+        return self._frames.size_probes.listens
+
     async def wait_for_cpr_responses(self, timeout: int = 1) -> None:  # noqa: ASYNC109  (as prompt_toolkit calls it)
         """Wait for what the terminal was asked, before another program reads from it."""
         await self._frames.size_probes.all_told()

@@ -21,9 +21,17 @@ class Message(msgspec.Struct, frozen=True):
     is_typed: bool = True
 
 
+class TypedAhead(msgspec.Struct, frozen=True):
+    """What was typed for a session that comes: the messages sent, and what wasn't sent yet."""
+
+    messages: tuple[Message, ...] = ()
+    unsent: Message = Message("")
+
+
 class Doings(msgspec.Struct, frozen=True):
     """What a screen asks the conversation.
 
+    `leave` leaves the program, `ended` says that the screen is no more, with what was typed and not sent.
     `cancel` cancels the one thing that runs and says so; False when nothing does. `live` are the painted lines of what
     is under way, for a number of columns and rows; `queued` the messages that wait, `unqueue` takes the last one back.
     `status` is the line at the bottom. `open_last` shows the last result in full, `show_plan` the plan, or hides it.
@@ -35,6 +43,7 @@ class Doings(msgspec.Struct, frozen=True):
     submit: Callable[[Message], None]
     cancel: Callable[[], bool]
     leave: Callable[[], None]
+    ended: Callable[[Message], None]
     live: Callable[[int, int], list[str]]
     queued: Callable[[], list[str]]
     unqueue: Callable[[], Message | None]

@@ -15,10 +15,10 @@ from dogu.agent.session.record import RecordSummary, read_record, record_file, s
 from dogu.agent.slash import Offer, Said, SlashCommand
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say, told
-from dogu.models.events import FunctionCallEvent, Retrying, Usage
+from dogu.models.events import FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
 from dogu.runtime.events import CallOutput
 from dogu.runtime.session_folder import StoredSession, read_facts, rename_session, stored_sessions
-from dogu.serve.terminal.cells import fit
+from dogu.serve.terminal.cells import fit, labelled
 
 _MOST_OFFERED = 500
 _MOST_REDRAWN = 2_000
@@ -102,7 +102,8 @@ class _Sessions:
         except ToolError as error:
             match error.kind:
                 case ErrorKind.NOT_FOUND:
-                    return say(error.message).partition(" `dogu")[0] + " " + say("/resume lists those there are.")
+                    told = say(error.message).partition("`dogu")[0].rstrip()
+                    return labelled(told) + say("/resume lists those there are.")
                 case ErrorKind.STALE:
                     return say(
                         "The record of {id} isn't as it was written. /resume {id} --unverified goes on with it.",
@@ -229,6 +230,8 @@ def past_of(path: str) -> Past:
         elif isinstance(event, PromptGiven):
             turns.append([event])
             count += 1
+        elif isinstance(event, Retrying):  # what an answer had begun was taken back
+            count -= _take_back(turns[-1])
         elif _is_shown(event):
             turns[-1].append(event)
             count += 1
@@ -239,6 +242,14 @@ def past_of(path: str) -> Past:
     return Past([event for turn in turns for event in turn], left_out)  # pyright: ignore[reportArgumentType]  (`_is_shown` let them pass)
 
 
+def _take_back(events: list[RecordedEvent]) -> int:
+    """Drop the text that stands last; return how many events it was."""
+    before = len(events)
+    while events and isinstance(events[-1], TextDelta | ThoughtDelta):
+        events.pop()
+    return before - len(events)
+
+
 def _turn_of(events: Sequence[RecordedEvent]) -> int:
     first = events[0] if events else None
     return first.turn if isinstance(first, PromptGiven) else 0
@@ -246,5 +257,5 @@ def _turn_of(events: Sequence[RecordedEvent]) -> int:
 
 def _is_shown(event: RecordedEvent) -> bool:
     """Whether it is drawn again: not what was there only while it ran."""
-    is_passing = isinstance(event, Retrying | Usage | FunctionCallEvent | CallOutput)
+    is_passing = isinstance(event, Usage | FunctionCallEvent | CallOutput)
     return not is_passing and isinstance(event, Event | TurnFailed | TurnCancelled)
