@@ -52,6 +52,9 @@ place "$data/fish/vendor_completions.d/dogu.fish" completion fish
 place "$data/man/man1/dogu.1" man
 
 echo "installed: $("$bin/dogu" --version) as $bin/dogu (by $how)"
+case ${SHELL:-} in
+*/zsh) echo "for completion, before compinit in ~/.zshrc: fpath+=\"$data/zsh/site-functions\"" ;;
+esac
 case ":$PATH:" in
 *":$bin:"*) ;;
 *) echo "$bin is not on PATH yet: export PATH=\"$bin:\$PATH\"" ;;

@@ -45,7 +45,7 @@ def run(_options: Options, _space: Namespace) -> int:
     parser = command_parser("")
     lines = [f'.TH DOGU 1 "" "dogu {__version__}" "User Commands"', ".SH NAME"]
     lines += ["dogu \\- an agent that reads, searches, edits and runs, with nothing lost", ".SH SYNOPSIS"]
-    lines += [*_verbatim(parser.format_usage()), ".SH DESCRIPTION"]
+    lines += [*_verbatim(_synopsis(parser.format_usage())), ".SH DESCRIPTION"]
     lines += [*_verbatim(parser.format_help().partition("\n\n")[2]), ".SH COMMANDS"]
     for name in about():
         lines += [f".SS dogu {name}", *_verbatim(command_parser(name).format_help())]
@@ -53,6 +53,12 @@ def run(_options: Options, _space: Namespace) -> int:
     lines += [".SH ENVIRONMENT", *_rows({"GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY": "Keys of models."})]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
+
+
+def _synopsis(usage: str) -> str:
+    """What `usage:` leads, its later lines beneath the program's name."""
+    first, *more = usage.partition(": ")[2].splitlines()
+    return "\n".join([first, *(f"     {line.lstrip()}" for line in more)])
 
 
 def _rows(rows: dict[str, str]) -> list[str]:

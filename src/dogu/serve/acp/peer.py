@@ -144,7 +144,8 @@ class Peer:
         elif "result" in message or "error" in message:
             self._take_answer(number, message)
         else:
-            self._refuse(None, RpcError(INVALID_REQUEST, "A message has neither a method nor a result."))
+            problem = RpcError(INVALID_REQUEST, "A message has neither a method nor a result.")
+            self._refuse(number if _is_id(number) else None, problem)
 
     def _take_answer(self, number: Json, message: dict[str, Json]) -> None:
         waiting = self._waiting.get(number) if _is_id(number) and not isinstance(number, str) else None
