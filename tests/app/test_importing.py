@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,20 @@ def test_claude_code_s_servers_context_and_commands_are_taken(machine: Machine) 
     command = tomllib.loads((machine.home / ".dogu" / "commands" / "git" / "say.toml").read_text())
     assert command == {"description": "Says it.", "prompt": "Say {{args}} of !{git log}.\n"}
     assert not (machine.home / ".dogu" / "commands" / "two.toml").exists()
+
+
+def test_a_command_or_memory_that_cannot_be_read_stays_behind_alone(machine: Machine) -> None:
+    machine.write("home/.claude/commands/good.md", "Say it.")
+    (machine.home / ".claude" / "commands" / "bad.md").write_bytes(b"\xff\xfe\xff")
+    (machine.home / ".claude" / "commands" / "folder.md").mkdir()
+    os.mkfifo(machine.home / ".claude" / "commands" / "pipe.md")
+    (machine.home / ".claude" / "CLAUDE.md").write_bytes(b"\xe9t\xe9")
+    found = machine.take("claude")
+    left = {each.theirs: each.why for one in found for each in one.left}
+    assert left.keys() == {"/bad", "/pipe", "CLAUDE.md"}
+    assert left["/bad"].endswith("bad.md is not UTF-8: save it as UTF-8")
+    assert left["/pipe"].endswith("pipe.md can't be read: is not a regular file")
+    assert (machine.home / ".dogu" / "commands" / "good.toml").exists()
 
 
 def test_codex_s_settings_become_ours(machine: Machine) -> None:

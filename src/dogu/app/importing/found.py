@@ -84,8 +84,11 @@ def take_memory(found: Found, file: str, home: str) -> None:
     target = os.path.join(home, ".gemini", "GEMINI.md")
     if os.path.lexists(target):
         found.left.append(Left(file, told("{target} is there already: copy by hand what should hold", target=target)))
-    else:
+        return
+    try:
         found.taken.append(Taken("context", file, file=target, text=text_in(file)))
+    except ToolError as error:
+        found.left.append(Left(os.path.basename(file), error.message))
 
 
 def take_prompts(found: Found, folder: str) -> None:
@@ -93,7 +96,11 @@ def take_prompts(found: Found, folder: str) -> None:
     for file in _markdown_in(folder):
         name = os.path.relpath(file, folder).removesuffix(".md")
         target = os.path.join(os.path.dirname(found.target), "commands", f"{name}.toml")
-        prompt, description = text_in(file), ""
+        try:
+            prompt, description = text_in(file), ""
+        except ToolError as error:
+            found.left.append(Left(f"/{name.replace('/', ':')}", error.message))
+            continue
         head = re.match(r"---\r?\n(.*?)\r?\n---\r?\n", prompt, re.DOTALL)
         if head is not None:
             prompt = prompt[head.end() :]
@@ -128,7 +135,8 @@ def text_in(file: str) -> str:
     except UnicodeDecodeError as error:
         raise ToolError(ErrorKind.IO_ERROR, told("{file} is not UTF-8: save it as UTF-8", file=file)) from error
     except OSError as error:
-        raise ToolError(ErrorKind.IO_ERROR, told("{file} can't be read: {error}", file=file, error=error)) from error
+        why = error.strerror or error
+        raise ToolError(ErrorKind.IO_ERROR, told("{file} can't be read: {error}", file=file, error=why)) from error
 
 
 def json_in(file: str) -> dict[str, Any]:
