@@ -65,7 +65,7 @@ class UndoSession:
     def hold_to(self, plan: UndoPlan) -> None:
         """Mean the calls of the plan that the user was shown, whatever they consent to from now on."""
         if self._wanted == Wanted():
-            self._wanted = Wanted(call_id=str(plan.calls[0].number))
+            self._wanted = Wanted(call_id=str(plan.calls[0].call))
 
     def do(self, consent: Consent) -> UndoReport:
         """Do it. Raises `ToolError`."""

@@ -49,10 +49,23 @@ Stamp = tuple[int, int, int] | tuple[()]
 class Written(msgspec.Struct, frozen=True):
     """What the kernel says that a command without a layer wrote: by path (absolute, real) what it held before the first
     time, the inode that the last time leaves there (0: nothing, -1: a new one, -2: somebody else's), and until when
-    (ns) a change of it is the command's; and its moves of folders."""
+    (ns) a change of it is the command's; its moves of folders; and until when it had files open, by inode."""
 
     paths: Mapping[str, tuple[Stamp, int, int]]
     moves: tuple[tuple[str, str], ...] = ()
+    open_ns: Mapping[int, int] = {}
+
+
+Later = Callable[[], tuple[Written, bool]]
+"""Says what a job wrote since it was asked last, and whether it may yet write more. Blocks for milliseconds."""
+
+
+class Watching(Protocol):
+    """Takes what is known of a command whose changes are looked for."""
+
+    def __call__(self, written: Written | None, later: Later | None = None) -> None:
+        """Take what it wrote; `later` tells what it left running will have written by then."""
+        ...
 
 
 class CommitReport(msgspec.Struct, frozen=True):
@@ -83,7 +96,8 @@ class CommandChanges(Protocol):
         """
         ...
 
-    def watched(self) -> AbstractContextManager[Callable[[Written | None], None]]:
+    def watched(self) -> AbstractContextManager[Watching]:
         """Look at the roots before and after: for a command without a layer, whose changes are then only guessed, but
-        for what is known to be written by it: that is to be told before the end."""
+        for what is known to be written by it: that is to be told before the end. What it left running writes later is
+        this call's too, and found whenever something is undone or run."""
         ...

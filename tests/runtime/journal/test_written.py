@@ -52,7 +52,8 @@ class Place:
         async with self.journal.call("c", "a command", snapshot=False) as self.notes:
             with self.journal.watched() as tell_written:
                 result = await self._processes.run(command)
-                tell_written(result.written)
+                job = self._processes.job(result.pgid) if result.background_pids else None
+                tell_written(result.written, job.written if job is not None else None)
         assert result.exit_code == 0, result.stderr
         return result
 
@@ -116,6 +117,18 @@ async def test_all_that_a_command_did_is_undone_and_redone_unasked(place: Place,
     assert place.tree() == before
     assert place.left(is_redo=True) == {}
     assert place.tree() == after
+
+
+async def test_data_of_which_a_copy_takes_the_place_is_taken_back_with_its_time(place: Place):
+    data = place.root / "db"
+    data.write_bytes(bytes(range(256)) * 20)
+    os.utime(data, ns=(10**18, 10**18))
+    await place.run("mv db db.old; cp db.old db")
+    assert place.left() == {}
+    assert [path.name for path in place.root.iterdir()] == ["db"]
+    assert data.stat().st_mtime_ns == 10**18
+    assert place.left(is_redo=True) == {}
+    assert (place.root / "db.old").read_bytes() == data.read_bytes()
 
 
 async def test_each_way_to_change_a_name_is_told(place: Place):
@@ -263,11 +276,68 @@ async def test_links_that_lead_out_and_paths_outside_are_nobody_s(place: Place):
     assert set(result.written.paths) == {str(place.root / "out"), str(place.root / "in")}
 
 
-async def test_what_goes_on_in_the_background_runs_on_untold(place: Place):
-    result = await place.run("(sleep 0.5; echo late > late; mv late later) & echo x > now")
-    assert result.written is not None
-    assert set(result.written.paths) == {str(place.root / "now")}
-    await appears(place.root / "later")
+JOB = "until [ -e go ]; do sleep 0.02; done; echo 2 >> a; mv b c; mkdir n; echo x > n/f; mv n m; rm d/f; "
+
+
+async def test_what_a_job_does_later_is_its_call_s(place: Place):
+    place.fill({"a": "1", "b": "b", "d/f": "f", "theirs": "1"})
+    await place.run(f"({JOB} touch gone) & echo x > now")
+    before = place.tree()
+    (place.root / "go").touch()
+    await appears(place.root / "gone")
+    (place.root / "theirs").write_text("2")
+    after = place.tree()
+    await place.run("echo y > later")
+    assert [entry.call for entry in place.journal.entries()] == [1, 1, 3]
+    assert place.left() == {}  # the last call, not what the job did before it
+    assert place.tree() == after
+    assert place.left() == {}
+    assert place.tree() == {**{path: held for path, held in before.items() if path != "now"}} | {
+        name: after[name] for name in ("go", "theirs")
+    }
+    assert place.left(is_redo=True) == {}
+    assert place.tree() == after
+
+
+async def test_what_others_write_beside_a_job_is_theirs(place: Place):
+    place.fill({"a": "1", "b": "b", "d/f": "f", "theirs": "1"})
+    await place.run(
+        f"({JOB} touch gone; until [ -e end ]; do sleep 0.02; done; echo 3 >> a; echo 3 >> m/f; touch over) &"
+    )
+    (place.root / "go").touch()
+    await appears(place.root / "gone")
+    (place.root / "a").write_text("theirs")
+    (place.root / "new").write_text("theirs")
+    (place.root / "end").touch()
+    await appears(place.root / "over")
+    changed = {each.path for entry in place.journal.entries() for each in entry.changes}
+    assert changed == {f"{place.root}/{name}" for name in ("b", "c", "m", "m/f", "d/f", "gone", "over")}
+    assert place.left() == {}
+    assert (place.root / "a").read_text() == "theirs3\n"
+    assert (place.root / "new").read_text() == "theirs"
+
+
+async def test_what_a_job_has_open_is_its_own_as_long_as_nobody_else_closes_it(place: Place):
+    await place.run("(until [ -e go ]; do sleep 0.02; echo line; done; touch gone) > log & sleep 0.1")
+    for _ in range(3):
+        size = (place.root / "log").stat().st_size
+        await anyio.sleep(2.2)  # longer than a change is a command's that has closed the file
+        (change,) = place.journal.entries()[-1].changes
+        assert change.path == str(place.root / "log")
+        assert change.after.size >= size
+    with (place.root / "log").open("a") as log:
+        log.write("theirs\n")
+    known = len(place.journal.entries())
+    assert len(place.journal.entries()) == known
+    (place.root / "go").touch()
+    await appears(place.root / "gone")
+    assert place.left().keys() == {"log"}
+
+
+async def test_a_file_that_a_command_writes_for_long_is_its_own(place: Place):
+    await place.run("(for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.5; done) > log; sleep 0.2")
+    assert place.left() == {}
+    assert place.tree() == {}
 
 
 async def test_many_paths_come_in_parts(place: Place):

@@ -38,7 +38,8 @@ class Consent(msgspec.Struct, frozen=True):
 def calls_to_undo(known: Entries, wanted: Wanted, consent: Consent) -> list[Entry]:
     """Return the calls that are meant, the oldest first. Raises `ToolError` (NOT_FOUND).
 
-    A call of which an undo had to leave something counts as undone, unless the user now consents to that.
+    A call of which an undo had to leave something counts as undone, unless the user now consents to that. What jobs did
+    later goes with the call that left them.
     """
     changed = [entry for entry in known.with_changes() if entry.open_changes()]
     open_ones = [entry for entry in changed if not entry.is_undo and is_open_to(entry, consent)]
@@ -46,14 +47,15 @@ def calls_to_undo(known: Entries, wanted: Wanted, consent: Consent) -> list[Entr
         first, last = (wanted.since, 1 << 60) if wanted.since else (wanted.turn, wanted.turn)
         chosen = [entry for entry in open_ones if first <= entry.turn <= last]
     elif wanted.call_id:
-        chosen = [_named(changed, wanted.call_id)]
+        chosen = _named(changed, wanted.call_id)
     elif wanted.to:
-        oldest = _named(open_ones, wanted.to)
+        oldest = _named(open_ones, wanted.to)[0]
         chosen = [entry for entry in open_ones if entry.number >= oldest.number]
     elif wanted.path:
         chosen = [entry for entry in changed if not entry.is_undo and _touches(entry, wanted.path)][-1:]
     else:
-        chosen = open_ones[-wanted.last :] if wanted.last > 0 else []
+        calls = sorted({entry.call for entry in open_ones})[-wanted.last :] if wanted.last > 0 else []
+        chosen = [entry for entry in open_ones if entry.call in calls]
     if not chosen:
         raise ToolError(ErrorKind.NOT_FOUND, told("Nothing to undo."))
     return chosen
@@ -113,10 +115,13 @@ def _touches(entry: Entry, path: str) -> bool:
     return bool(within([change.path for change in entry.open_changes()], path))
 
 
-def _named(entries: Sequence[Entry], name: str) -> Entry:
-    for entry in reversed(entries):
-        if name in (entry.call_id, str(entry.number)):
-            return entry
+def _named(entries: Sequence[Entry], name: str) -> list[Entry]:
+    """Return the call of that id or number, with what its jobs did, or what a job did once. Raises `ToolError`."""
+    named = next((entry for entry in reversed(entries) if name in (entry.call_id, str(entry.number))), None)
+    call = str(named.number) if named is not None and not named.job_of else name
+    found = [entry for entry in entries if entry is named or str(entry.job_of) == call]
+    if found:
+        return found
     raise ToolError(
         ErrorKind.NOT_FOUND,
         told(

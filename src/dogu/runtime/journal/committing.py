@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 
@@ -27,6 +26,7 @@ from dogu.runtime.journal.states import (
     State,
     digest_by_stamp,
     is_stamp,
+    names_of_linked,
     see,
 )
 from dogu.runtime.journal.steps import Step
@@ -37,7 +37,6 @@ from dogu.workspace.openat import LastFolder, identity_of, open_long
 from dogu.workspace.staged import StagedChange
 
 _MANY = 2_000  # new files; of so many, the contents aren't read to know them again
-_MOST_LOOKED_AT = 50_000  # files, for the other names of one
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC
 _BY_STAMP = State(digest=digest_by_stamp(0, 0, 0))
 
@@ -423,24 +422,6 @@ def _is_newer(path: str, began_ns: int) -> bool:
         return os.lstat(path).st_ctime_ns > began_ns
     except OSError:
         return False
-
-
-def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
-    """Return the paths of the files with several names, by their inode."""
-    found: dict[int, list[str]] = {}
-    count = 0
-    for root in roots:
-        for base, _, names in os.walk(root):
-            count += len(names)
-            if count > _MOST_LOOKED_AT:
-                return found
-            for name in names:
-                path = os.path.join(base, name)
-                with suppress(OSError):
-                    status = os.lstat(path)
-                    if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-                        found.setdefault(status.st_ino, []).append(path)
-    return found
 
 
 def _keeps_content(change: StagedChange, now: State, target: State) -> bool:

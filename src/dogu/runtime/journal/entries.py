@@ -76,7 +76,8 @@ class Entry(msgspec.Struct, frozen=True):
     `notes` say what of it can't be undone. `is_undo`: it undid the calls that it `undoes`; with `is_redo` these were
     undos. `undone` are the paths that are undone now, `left` those that an undo had to leave as they were, `needs` what
     the user would have to say for those of them that aren't lost, and `midway` how it left those where the system
-    refused something.
+    refused something. `ended_s`: when a command had ended that wasn't in a layer; 0 for others. `job_of`: a job which
+    that call had left made the changes, later.
     """
 
     number: int
@@ -93,6 +94,18 @@ class Entry(msgspec.Struct, frozen=True):
     left: frozenset[str] = frozenset()
     needs: Mapping[str, str] = {}
     midway: tuple[tuple[str, State], ...] = ()
+    ended_s: float = 0.0
+    job_of: int = 0
+
+    @property
+    def call(self) -> int:
+        """The number of the call that it belongs to."""
+        return self.job_of or self.number
+
+    @property
+    def last_s(self) -> float:
+        """When it may have written last, as far as that is known (POSIX time)."""
+        return max(self.time_s, self.ended_s)
 
     @property
     def is_undone(self) -> bool:
@@ -143,6 +156,10 @@ class Entries(msgspec.Struct):
         """Return the calls that changed something, the oldest first."""
         return [entry for _, entry in sorted(self.calls.items()) if entry.changes]
 
+    def as_made(self) -> list[Entry]:
+        """Return these calls as they were made, undone or not: undos are changes too."""
+        return [msgspec.structs.replace(entry, undone=frozenset()) for entry in self.with_changes()]
+
     def told(self) -> list[Entry]:
         """Return the calls that changed something or of which that can't be known, the oldest first."""
         return [entry for _, entry in sorted(self.calls.items()) if entry.changes or entry.notes]
@@ -164,7 +181,8 @@ class Entries(msgspec.Struct):
         known = self.calls.get(record.number)
         if known is not None:
             changes, notes = known.changes + changes, tuple(dict.fromkeys([*known.notes, *record.notes]))
-            self.calls[record.number] = msgspec.structs.replace(known, changes=changes, notes=notes)
+            ended_s = max(known.ended_s, record.ended_s)
+            self.calls[record.number] = msgspec.structs.replace(known, changes=changes, notes=notes, ended_s=ended_s)
             return
         self.calls[record.number] = Entry(
             record.number,
@@ -177,6 +195,8 @@ class Entries(msgspec.Struct):
             record.is_undo,
             record.is_redo,
             record.numbers,
+            ended_s=record.ended_s,
+            job_of=record.job_of,
         )
 
     def _take_back(self, record: Record) -> None:

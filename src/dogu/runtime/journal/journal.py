@@ -7,22 +7,24 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.language import Message, told
+from dogu.language import told
 from dogu.runtime.journal.choice import Consent, Wanted
-from dogu.runtime.journal.committing import Stager, lost_notes, names_of_linked
+from dogu.runtime.journal.committing import Stager, lost_notes
 from dogu.runtime.journal.entries import Entries, Entry, net_changes
+from dogu.runtime.journal.jobs import JobWrites, shared_out
 from dogu.runtime.journal.kept import KeepBudget, Kept
 from dogu.runtime.journal.log import FILE_NAME, ChangeRecord, Damage, JournalLog, Record, RecordKind
 from dogu.runtime.journal.net import NetChange, net_to_now
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.remains import let_go, noted
-from dogu.runtime.journal.states import MISSING, NEW_FOLDER, NOT_KEPT, UNKNOWN_MODE, State
+from dogu.runtime.journal.states import MISSING, NEW_FOLDER, NOT_KEPT, UNKNOWN_MODE, State, peers_of, state_in_log
 from dogu.runtime.journal.undo import (
     Restorer,
     UndoPlan,
@@ -34,17 +36,18 @@ from dogu.runtime.journal.undo import (
     tried_again,
     undo_title,
 )
-from dogu.runtime.journal.watch import ChangeWatch, UnwatchedError
-from dogu.workspace import fs
+from dogu.runtime.journal.watch import Authorship, ChangeWatch, UnwatchedError
+from dogu.runtime.journal.words import unsure_notes, writable
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
 from dogu.workspace.snapshot.limits import SnapshotLimits
-from dogu.workspace.staged import CommitReport, StagedChange, Written
+from dogu.workspace.staged import CommitReport, Later, StagedChange, Watching, Written
 
-_MOST_NAMED = 5
+if TYPE_CHECKING:
+    from dogu.workspace.snapshot.trees import TreeChange
 
 
 def _tell_nobody(_paths: Sequence[str]) -> None:
@@ -93,6 +96,7 @@ class Journal:
         self._restorer = Restorer(self._log, self.kept, self._known, writer, self._catch_up)
         self._lock = threading.RLock()
         self._now: Record | None = None
+        self._jobs: list[JobWrites] = []
         self._notes: list[str] = []
         self.finished: list[str] = []  # what is to be said of what was finished after a kill
 
@@ -111,16 +115,16 @@ class Journal:
                 notes += await to_thread.run_sync(self._end)
 
     @contextmanager
-    def watched(self) -> Generator[Callable[[Written | None], None]]:
+    def watched(self) -> Generator[Watching]:
         """Look at the roots before and after; see `CommandChanges`."""
-        written: list[Written] = []
+        told_of: list[tuple[Written | None, Later | None]] = []
         with self._lock:
             self._begin_watch()
         try:
-            yield lambda known: written.append(known) if known is not None else None
+            yield lambda written, later=None: told_of.append((written, later))
         finally:
             with self._lock:
-                self._end_watch(written[-1] if written else None)
+                self._end_watch(*(told_of or [(None, None)])[-1])
 
     def commit(
         self, changes: Sequence[StagedChange], began_ns: int, *, force: Collection[str] = (), beside: str = ""
@@ -138,7 +142,7 @@ class Journal:
             self._catch_up()
             running = self._now
             number = max(self._known.last_number, running.number if running else 0) + 1
-            self._now = Record("changes", number, f"aside-{number}", _writable(title), 0, time.time())
+            self._now = Record("changes", number, f"aside-{number}", writable(title), 0, time.time())
             try:
                 yield
             finally:
@@ -147,7 +151,7 @@ class Journal:
     def next_turn(self) -> int:
         """Count one more prompt of the user; what follows belongs to it."""
         with self._lock:
-            self._catch_up()
+            self._look_for_jobs()
             self.turn = max(self.turn, self._known.turn) + 1
             return self.turn
 
@@ -162,7 +166,7 @@ class Journal:
     def entries(self) -> list[Entry]:
         """Return the calls that changed something, the oldest first, and those of which that can't be known."""
         with self._lock:
-            self._catch_up()
+            self._look_for_jobs()
             if self._known.unseen and self._now is None and self._watch.own():
                 self.recover()
             return self._known.told()
@@ -184,7 +188,7 @@ class Journal:
         """Return what all of the calls changed, path by path: from before the first one to what is there now."""
         with self._lock:
             self.entries()
-            changes, _ = net_changes(_done_ones(self._known))
+            changes, _ = net_changes(self._known.as_made())
             with self._reach() as reach:
                 return [*net_to_now(changes, reach, self.content)]
 
@@ -193,25 +197,14 @@ class Journal:
         with self._lock:
             old, kept_bytes = MISSING, 0
             if change.old is not None:
-                status = change.old.status
-                old = State(
-                    "file",
-                    change.old_mode or 0,
-                    status.st_size,
-                    change.old.digest,
-                    where=0,
-                    owner=(status.st_uid, status.st_gid),
-                    xattrs=change.old.attributes(),
-                    mtime_ns=status.st_mtime_ns,
-                    peers=self._peers_of(change.path, status) if change.new is None else (),
-                    links=status.st_nlink,
-                    is_sparse=fs.is_sparse(status),
-                )
+                old = state_in_log(change.old.status, change.old.digest, change.old_mode or 0, change.old.attributes())
+                if change.new is None:
+                    old = msgspec.structs.replace(old, peers=peers_of(change.path, change.old.status, self._roots.all))
                 if self.kept.take_room(old.size):
                     kept_bytes = old.size
                 else:
                     old = msgspec.structs.replace(old, where=NOT_KEPT)
-                    self._notes += _lost(change.path, old.size)
+                    self._notes += lost_notes([(change.path, old.size)])
             mode = UNKNOWN_MODE if change.old_mode is None else change.old_mode
             new = MISSING if change.new is None else State("file", mode, len(change.new), change.new_digest)
             outside = not self._is_inside(change.path)
@@ -235,6 +228,7 @@ class Journal:
     def plan(self, wanted: Wanted, consent: Consent | None = None, *, is_redo: bool = False) -> UndoPlan:
         """Say what `undo`, or `redo`, would do, path by path. Raises `ToolError` as they do."""
         with self._lock:
+            self._look_for_jobs()
             self.recover()
             with self._reach() as reach:
                 return self._restorer.plan(wanted, consent or Consent(), reach, is_redo=is_redo)
@@ -283,7 +277,7 @@ class Journal:
     def close(self) -> None:
         """Remove what served only the looks; the journal itself stays if it holds anything."""
         with self._lock:
-            self._catch_up()
+            self._look_for_jobs()
             if not self._known.told() and not self._known.unseen and not self._log.problems():
                 self._log.remove()
             self._watch.close()
@@ -317,6 +311,7 @@ class Journal:
 
     def _undo(self, wanted: Wanted, consent: Consent, *, is_redo: bool) -> UndoReport:
         with self._lock:
+            self._look_for_jobs()
             self.recover()
 
             def once() -> UndoReport:
@@ -349,10 +344,10 @@ class Journal:
     def _begin(self, call_id: str, title: str, snapshot: bool) -> None:
         with self._lock:
             try:
-                self._catch_up()
+                self._look_for_jobs()
                 self._notes = []
                 number = self._known.last_number + 1
-                self._now = Record("changes", number, _writable(call_id), _writable(title), self.turn, time.time())
+                self._now = Record("changes", number, writable(call_id), writable(title), self.turn, time.time())
                 if snapshot:
                     self._begin_watch()
             except OSError as error:
@@ -363,9 +358,37 @@ class Journal:
                 )
                 raise ToolError(ErrorKind.IO_ERROR, message) from error
 
+    def _look_for_jobs(self) -> None:
+        """Note what jobs have written since the last look, where nothing runs that will look anyway."""
+        self._catch_up()
+        if self._now is None and any(job.ask() for job in self._jobs):
+            with suppress(UnwatchedError):
+                self._look()
+
+    def _look(self, written: Written | None = None) -> tuple[list[TreeChange], list[TreeChange]]:
+        """Look at the roots and note what jobs did; return all that changed, and what isn't known to be theirs."""
+        for job in self._jobs:
+            job.ask()
+        began_ns = time.time_ns()
+        known = [job.written for job in self._jobs]
+        seen = self._watch.look([*known, written] if written is not None else known)
+        left, owned = shared_out(self._jobs, seen, written, began_ns)
+        for job, own in owned:
+            self._note_of_job(job, own)
+        self._jobs = [job for job in self._jobs if not job.is_over]
+        return seen, left
+
+    def _note_of_job(self, job: JobWrites, own: Sequence[TreeChange]) -> None:
+        self._catch_up()
+        changes, contents = self._watch.as_records(own, {}, self._is_inside, self.kept, own.__contains__)
+        notes = self._watch.notes if any(change.is_loss for change in changes) else ()
+        number = max(self._known.last_number, self._now.number if self._now else 0) + 1
+        self._log.append(job.note(number, changes, notes), contents, durable=True)
+        self._catch_up()
+
     def _begin_watch(self) -> None:
         try:
-            self._watch.look()
+            self._look()
         except UnwatchedError as error:
             self._log.append(self._record("changes", notes=(str(error),)))
             self._notes.append(str(error))
@@ -382,10 +405,10 @@ class Journal:
             notes, self._notes = [*dict.fromkeys(self._notes)], []
             return notes
 
-    def _end_watch(self, written: Written | None = None) -> None:
+    def _end_watch(self, written: Written | None = None, later: Later | None = None) -> None:
         try:
             if self._now is not None and self._now.kind == "look":
-                self._note_seen(None, written)
+                self._note_seen(None, written, later)
                 self._now = msgspec.structs.replace(self._now, kind="changes")
         except OSError as error:
             self._now = None  # the call is done and its result counts; what it did is found out about by `recover`
@@ -397,11 +420,15 @@ class Journal:
                 )
             )
 
-    def _note_seen(self, since: int | None, written: Written | None = None) -> None:
-        """Put into the log what this call did behind our back; `since` where a dead process left off."""
+    def _note_seen(self, since: int | None, written: Written | None = None, later: Later | None = None) -> None:
+        """Put into the log what this call did behind our back; `since` where a dead process left off.
+
+        A job that it left tells `later` what it writes from now on.
+        """
         number = self._now.number if self._now else 0
+        ended_s = time.time() if since is None else 0.0
         try:
-            seen = self._watch.look(written) if since is None else self._watch.resume(since)
+            everything, seen = self._look(written) if since is None else (self._watch.resume(since),) * 2
         except UnwatchedError as error:
             self._log.append(self._record("changes", notes=(str(error),)))
             self._notes.append(str(error))
@@ -410,13 +437,18 @@ class Journal:
         self._catch_up()
         noted = self._known.calls.get(number)
         already = {change.path: change.after for change in noted.changes} if noted else {}
-        changes, contents = self._watch.as_records(seen, already, self._is_inside, self.kept, written)
+        covers = Authorship(written, everything).covers if written is not None else None
+        changes, contents = self._watch.as_records(seen, already, self._is_inside, self.kept, covers)
         if changes:
-            lost = any(each.before.kind == "file" and each.before.where < 0 for each in changes)
-            notes = self._watch.notes if lost else ()
-            self._notes += (*notes, *_unsure(changes))
-            self._log.append(self._record("changes", tuple(changes), notes=notes), contents, durable=True)
+            notes = self._watch.notes if any(change.is_loss for change in changes) else ()
+            self._notes += (*notes, *unsure_notes(changes))
+            record = msgspec.structs.replace(self._record("changes", tuple(changes), notes=notes), ended_s=ended_s)
+            self._log.append(record, contents, durable=True)
         self._log.append(self._record("seen"))
+        if later is not None and written is not None and self._now is not None:
+            job = JobWrites(self._now, written, later)
+            job.has_been_seen(everything, 0)
+            self._jobs.append(job)
 
     def _record(
         self,
@@ -448,14 +480,6 @@ class Journal:
             left=left,
         )
 
-    def _peers_of(self, path: str, status: os.stat_result) -> tuple[bytes, ...]:
-        """Return the other names of a file, where the tree isn't too large to look for them."""
-        if status.st_nlink < 2:
-            return ()
-        return tuple(
-            os.fsencode(each) for each in names_of_linked(self._roots.all).get(status.st_ino, ()) if each != path
-        )
-
     def _is_inside(self, path: str) -> bool:
         return any(path.startswith(f"{root.rstrip('/')}/") for root in self._roots.all)
 
@@ -469,26 +493,3 @@ class Journal:
             for change in record.changes:
                 self.kept.know(change.path, change.before)
         self._known.add(records)
-
-
-def _done_ones(known: Entries) -> list[Entry]:
-    """The calls whose changes are in force, with undos, which are changes too, as they were made."""
-    return [msgspec.structs.replace(entry, undone=frozenset()) for entry in known.with_changes()]
-
-
-def _lost(path: str, size: int) -> tuple[str, ...]:
-    return lost_notes([(path, size)])
-
-
-def _unsure(changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
-    """Say which changes an undo won't take back unasked."""
-    paths = [os.fsdecode(each.path) for each in changes if each.is_unsure and not each.is_outside]
-    if not paths:
-        return ()
-    names = _writable(", ".join(paths[:_MOST_NAMED]) + (", ..." if len(paths) > _MOST_NAMED else ""))
-    return (told("Undo leaves what may be somebody else's doing, unless it is told --unsure: {names}.", names=names),)
-
-
-def _writable(text: str) -> str:
-    """Return a text that can be encoded: names of files may hold bytes that are no characters."""
-    return text if isinstance(text, Message) else text.encode("utf-8", "backslashreplace").decode()

@@ -49,6 +49,12 @@ class ChangeRecord(msgspec.Struct, frozen=True, array_like=True):
     is_unsure: bool = False
     source: bytes = b""
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether what a file held before isn't kept, and is gone."""
+        is_kept = self.before.where != NOT_KEPT or self.before.has_same_content(self.after)
+        return self.before.kind == "file" and not is_kept
+
 
 class Record(msgspec.Struct, frozen=True):
     """One step of the journal. `number` is the call's in this journal, counted from 1.
@@ -58,7 +64,8 @@ class Record(msgspec.Struct, frozen=True):
     done. `committed`: changes that had a `source` are done, but those of the paths `left`. `undone`: this call undid
     the calls of `numbers`, but for the paths `left` and those where it `failed`, which may go well later and are now as
     `midway` says; `needs` pairs those of the paths left that the user can have with the word for it (None in journals
-    of before). An undo's `changes` name in `numbers` what it is about to undo.
+    of before). An undo's `changes` name in `numbers` what it is about to undo. `ended_s`: when a command had ended
+    whose `changes` were seen. `job_of`: a job that this call had left made them, later.
     """
 
     kind: RecordKind
@@ -79,6 +86,8 @@ class Record(msgspec.Struct, frozen=True):
     needs: tuple[tuple[bytes, str], ...] | None = None
     failed: tuple[bytes, ...] = ()
     midway: tuple[tuple[bytes, State], ...] = ()
+    ended_s: float = 0.0
+    job_of: int = 0
 
 
 class Damage(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -25,6 +25,7 @@ LARGEST_READ_BYTES = 1 << 30
 LARGEST_READ_ON_COMMIT_BYTES = 4 << 20  # larger ones are known by their stamps
 _STAMP = "stamp:"
 _BLOCK_BYTES = 1 << 20
+_MOST_LOOKED_AT = 50_000  # files, for the other names of one
 _BLOCK = 512  # what `st_blocks` counts
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
@@ -158,6 +159,39 @@ def see(
         return Seen(msgspec.structs.replace(known, kind="device", target=target), status)
     kind = "folder" if stat.S_ISDIR(mode) else "fifo" if stat.S_ISFIFO(mode) else "other"
     return Seen(msgspec.structs.replace(known, kind=kind), status)
+
+
+def state_in_log(status: os.stat_result, digest: str, mode: int, xattrs: tuple[tuple[str, bytes], ...] | None) -> State:
+    """Return a file's state as it is noted with its content."""
+    owner = (status.st_uid, status.st_gid)
+    known = State("file", mode, status.st_size, digest, where=0, owner=owner, xattrs=xattrs)
+    is_sparse = fs.is_sparse(status)
+    return msgspec.structs.replace(known, mtime_ns=status.st_mtime_ns, links=status.st_nlink, is_sparse=is_sparse)
+
+
+def peers_of(path: str, status: os.stat_result, roots: Sequence[str]) -> tuple[bytes, ...]:
+    """Return the other names of a file, where the tree isn't too large to look for them."""
+    if status.st_nlink < 2:
+        return ()
+    return tuple(os.fsencode(each) for each in names_of_linked(roots).get(status.st_ino, ()) if each != path)
+
+
+def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
+    """Return the paths of the files with several names, by their inode."""
+    found: dict[int, list[str]] = {}
+    count = 0
+    for root in roots:
+        for base, _, names in os.walk(root):
+            count += len(names)
+            if count > _MOST_LOOKED_AT:
+                return found
+            for name in names:
+                path = os.path.join(base, name)
+                with suppress(OSError):
+                    status = os.lstat(path)
+                    if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+                        found.setdefault(status.st_ino, []).append(path)
+    return found
 
 
 def digest_by_stamp(inode: int, size: int, mtime_ns: int) -> str:

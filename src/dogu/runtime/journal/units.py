@@ -48,7 +48,7 @@ class Units:
     ) -> tuple[list[Step], list[UndoRefusal]]:
         """Leave out what would be taken back without what belongs to it; `unchanged` are as before the calls."""
         changed = {change.path for entry in self._known.with_changes() for change in entry.changes}
-        steps, apart = _repositories(steps, refused, changed, self._calls[-1].time_s, force=force)
+        steps, apart = _repositories(steps, refused, changed, self._calls[-1].last_s, force=force)
         steps, others = self._not_held(steps, refused, folders, force=force)
         steps, outrun = self._not_outrun(steps, unchanged)
         return steps, [*apart, *others, *outrun]
@@ -95,7 +95,7 @@ class Units:
             return True
         try:
             if not entries:
-                return os.lstat(path).st_ctime_ns > newest.time_s * 1e9
+                return os.lstat(path).st_ctime_ns > newest.last_s * 1e9
             last = next(change for change in entries[-1].changes if change.path == path)
             return not self._look(path, last.after).state.has_same_content(last.after)
         except (OSError, ToolError):

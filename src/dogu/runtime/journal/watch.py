@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 import msgspec
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
+FOREIGN = -2  # instead of an inode: somebody else's
 _REST = 10  # after a look in vain, for so many times as long as it took
 
 
@@ -77,8 +78,8 @@ class ChangeWatch:
             self._owner = _lock(os.path.join(self._folder, _LOCK_NAME))
         return self._owner >= 0
 
-    def look(self, written: Written | None = None) -> list[TreeChange]:
-        """Return what changed since the last look, also where it is known to be `written`. Raises `UnwatchedError`."""
+    def look(self, known: Iterable[Written] = ()) -> list[TreeChange]:
+        """Return what changed since the last look, also where it is `known` to be. Raises `UnwatchedError`."""
         from dogu.workspace.snapshot.trees import TooManyEntriesError, TreeSnapshots
 
         started_s = time.monotonic()
@@ -90,7 +91,7 @@ class ChangeWatch:
             self._snapshots = TreeSnapshots(self._folder, self._looked_at(), exclude, self._limits)
         try:
             self.own()
-            return self._snapshots.look({os.path.dirname(path) for path in written.paths} if written else ())
+            return self._snapshots.look({os.path.dirname(path) for written in known for path in written.paths})
         except TooManyEntriesError as error:
             self._rests_until_s = time.monotonic() + (time.monotonic() - started_s) * _REST
             self._too_many = told(
@@ -128,25 +129,30 @@ class ChangeWatch:
         already: Mapping[str, State],
         is_inside: Callable[[str], bool],
         kept: Kept,
-        written: Written | None = None,
+        is_known: Callable[[TreeChange], bool] | None,
     ) -> tuple[list[ChangeRecord], list[bytes]]:
         """Return the changes as records, with the contents their `before` states count from.
 
-        Who made them isn't known, and the records say so, but of what is known as `written` by the command. `already`
-        are the states in which our own tools left paths within the same call: those were noted as they were written.
-        `is_inside` tells whether a path is in a root. Large objects of git's go to `kept`.
+        Who made them isn't known, and the records say so, unless it `is_known` that the command did; what holds the
+        same then is left out. `already` are the states in which our own tools left paths within the same call: those
+        were noted as they were written. `is_inside` tells whether a path is in a root. Large objects of git's go to
+        `kept`.
         """
         records: list[ChangeRecord] = []
         contents: list[bytes] = []
         size = 0
         names = self._names(changes)
-        authorship = _Authorship(written, changes) if written is not None else None
         for change in changes:
+            is_unsure = is_known is None or not is_known(change)
+            if change.is_time_only and is_unsure:
+                continue
             before, after = self._state(change.before), self._state(change.after)
             if change.path in already:
                 before = already[change.path]
                 if before.is_same_as(after):
                     continue
+            elif change.is_time_only:
+                pass  # nothing of it goes
             elif self._is_large_object(change.before):
                 before = self._adopted(change.before, before, kept)
             elif (data := self._content(change.before)) is not None:
@@ -157,7 +163,6 @@ class ChangeWatch:
                 _with_peers(*each, change.path, names) for each in ((before, change.before), (after, change.after))
             )
             outside = not is_inside(change.path)
-            is_unsure = authorship is None or not authorship.covers(change)
             records.append(ChangeRecord(os.fsencode(change.path), before, after, outside, is_unsure=is_unsure))
         return records, contents
 
@@ -217,17 +222,18 @@ class ChangeWatch:
         return msgspec.structs.replace(known, digest=digest)
 
 
-class _Authorship:
-    """Tells which changes a command made: those that it is known to have written, of what the look before it saw, to
-    what the look after it sees. Anything between that isn't its own leaves another stamp or inode, or comes long after
-    the command's last call, or was seen by the supervisor. What was written by one name counts for a file's others."""
+class Authorship:
+    """Tells which of all `changes` that a look saw a command made: those that it is known to have written, of what the
+    look before it saw, to what the look after it sees. Anything between that isn't its own leaves another stamp or
+    inode, or comes long after the command's last call, or was seen by the supervisor. What was written by one name
+    counts for a file's others."""
 
     def __init__(self, written: Written, changes: Sequence[TreeChange]) -> None:
         self._paths = written.paths
         self._moves = [(os.path.join(old, ""), os.path.join(new, "")) for old, new in written.moves]
         self._first = {first for first, _, _ in written.paths.values()}
-        self._before = {_stamp(change.before) for change in changes}
-        self._after = {_stamp(change.after) for change in changes}
+        self._before = {stamp_of(change.before) for change in changes}
+        self._after = {stamp_of(change.after) for change in changes}
         self._until_ns: dict[int, int] = {}
         for first, now, until_ns in written.paths.values():
             for inode in {*first[2:], now} if now != -2 else ():
@@ -239,12 +245,12 @@ class _Authorship:
         known = [self._paths[name] for name in names if name in self._paths]
         is_moved = len(names) > 1
         if change.before is not None:
-            stamp = _stamp(change.before)
+            stamp = stamp_of(change.before)
             own = self._paths.get(change.path)
             is_exact = own is not None and own[0] and change.before.links < 2
             is_from_before = stamp == own[0] if own and is_exact else stamp in self._first or stamp in self._after
         else:
-            came = {_stamp(change.after), *(first for first, _, _ in known)} & self._before
+            came = {stamp_of(change.after), *(first for first, _, _ in known)} & self._before
             is_from_before = any(not first for first, _, _ in known) or (is_moved and bool(came))
         if change.after is None:
             is_left = any(change.path.startswith(old) for old, _ in self._moves)
@@ -252,7 +258,7 @@ class _Authorship:
         if not is_from_before:
             return False
         is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)
-        return is_now or (is_moved and _stamp(change.after) in self._before)
+        return is_now or (is_moved and stamp_of(change.after) in self._before)
 
     def _leaves(self, row: SnapshotRow, told_of: tuple[Stamp, int, int]) -> bool:
         first, now, until_ns = told_of
@@ -276,7 +282,8 @@ class _Authorship:
         return names
 
 
-def _stamp(row: SnapshotRow | None) -> Stamp:
+def stamp_of(row: SnapshotRow | None) -> Stamp:
+    """Return what a look saw as the kernel tells it."""
     if row is None:
         return ()
     return (0, 0, row.stamp[2]) if row.kind == "folder" else row.stamp

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
 
-from dogu.language import said, say
+from dogu.language import Message, said, say, told
 from dogu.runtime.journal.entries import Entry
-from dogu.runtime.journal.log import Damage
+from dogu.runtime.journal.log import ChangeRecord, Damage
 from dogu.runtime.journal.steps import FORCE, UNSURE, UndoRefusal
 from dogu.runtime.journal.undo import UndoPlan, UndoReport
 from dogu.workspace.visible import visible_line
 
 _MOST_LINES = 200
+_MOST_NAMED = 5
 
 
 def undo_lines(report: UndoReport) -> list[str]:
@@ -54,6 +56,20 @@ def entry_lines(entry: Entry) -> list[str]:
         unsure = f"  {say('(by it or by somebody else)')}" if change.is_unsure else ""
         lines.append(f"        {say(change.what)} {visible_line(change.path)}{unsure}")
     return lines + [f"        {say(note)}" for note in entry.notes]
+
+
+def unsure_notes(changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
+    """Say with a call which of its changes an undo won't take back unasked."""
+    paths = [os.fsdecode(each.path) for each in changes if each.is_unsure and not each.is_outside]
+    if not paths:
+        return ()
+    names = writable(", ".join(paths[:_MOST_NAMED]) + (", ..." if len(paths) > _MOST_NAMED else ""))
+    return (told("Undo leaves what may be somebody else's doing, unless it is told --unsure: {names}.", names=names),)
+
+
+def writable(text: str) -> str:
+    """Return a text that can be encoded: names of files may hold bytes that are no characters."""
+    return text if isinstance(text, Message) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _refused_lines(refused: Iterable[UndoRefusal]) -> list[str]:

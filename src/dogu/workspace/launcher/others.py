@@ -12,6 +12,7 @@ import ctypes
 import os
 import stat
 import struct
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,9 +35,11 @@ class Others:
         self._descriptor = -1
         self._inodes: dict[int, int] = {}
         self._watched: dict[int, int] = {}
+        self._paths: dict[int, bytes] = {}
         self._ages: deque[int] = deque()
         self._opens: Counter[int] = Counter()
         self._closes: Counter[int] = Counter()
+        self._closed_ns: dict[int, int] = {}
         self._opens_somewhere = 0
 
     def opens(self, path: bytes, inode: int) -> bool:
@@ -51,12 +54,12 @@ class Others:
     def has_made(self, path: bytes, inode: int) -> None:
         """Note that the command has made a file, which it may have closed by now."""
         if stat.S_ISREG(os.lstat(path).st_mode):
-            self._hear()  # that another one had its inode
+            self.hear()  # that another one had its inode
             self._watch(path, inode)
             self._closes[inode] = 0
             self._opens[inode] = fs.is_open_for_writing(os.fsdecode(path))
             if not self._opens[inode]:
-                self._hear()
+                self.hear()
                 self._closes[inode] = 0
 
     def opens_unseen(self) -> None:
@@ -64,18 +67,52 @@ class Others:
         self._opens_somewhere += 1
 
     def forget_old(self, now_ns: int) -> None:
-        """Stop hearing of files that don't matter any more."""
-        self._hear()
-        while self._ages and self._until_ns(self._ages[0]) < now_ns:
-            self._libc.inotify_rm_watch(self._descriptor, self._watched.pop(self._ages.popleft(), -1))
+        """Stop hearing of files that don't matter any more: those that the command has open yet matter."""
+        self.hear()
+        for _ in range(len(self._ages)):
+            inode = self._ages[0]
+            if max(self._until_ns(inode), self._closed_ns.get(inode, 0)) >= now_ns:
+                return
+            self._ages.popleft()
+            if self.is_open(inode):
+                self._ages.append(inode)
+            else:
+                self._libc.inotify_rm_watch(self._descriptor, self._watched.pop(inode, -1))
+                self._paths.pop(inode, None)
 
-    def found(self) -> set[int]:
-        """Return the files that somebody else closed after writing, and hear no more."""
-        self._hear()
+    def is_open(self, inode: int) -> bool:
+        """Whether the command has opened a file that it hasn't closed yet."""
+        return inode in self._paths and self._opens[inode] > self._closes[inode] and self._is_written_to(inode)
+
+    def closed_ns(self, inode: int) -> int:
+        """Return when the command was last heard to close a file; now, where it has it open."""
+        return time.time_ns() if self.is_open(inode) else self._closed_ns.get(inode, 0)
+
+    def found(self) -> tuple[set[int], dict[int, int]]:
+        """Return the files that somebody else closed after writing, and until when (ns) the command had others open.
+
+        What follows is counted anew.
+        """
+        self.hear()
+        counts = self._closes.items()
+        foreign = {inode for inode, count in counts if count > self._opens[inode] + self._opens_somewhere}
+        held = {inode for inode in self._paths if self.is_open(inode)}
+        own = self._closed_ns | dict.fromkeys(held, time.time_ns())
+        self._opens, self._closes, self._closed_ns, self._opens_somewhere = Counter(held), Counter(), {}, 0
+        return foreign, {inode: until_ns for inode, until_ns in own.items() if inode not in foreign}
+
+    def close(self) -> None:
+        """Hear no more."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
-        counts = self._closes.items()
-        return {inode for inode, count in counts if count > self._opens[inode] + self._opens_somewhere}
+        self._descriptor = -1
+
+    def _is_written_to(self, inode: int) -> bool:
+        path = os.fsdecode(self._paths[inode])
+        try:
+            return os.lstat(path).st_ino == inode and fs.is_open_for_writing(path)
+        except OSError:
+            return False
 
     def _watch(self, path: bytes, inode: int) -> None:
         """Hear of who closes it, until it doesn't matter any more."""
@@ -85,15 +122,18 @@ class Others:
             self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         number = self._libc.inotify_add_watch(self._descriptor, path, _CLOSED | _OPENED | _NOT_THROUGH_LINKS)
         if number >= 0:
-            self._inodes[number], self._watched[inode] = inode, number
+            self._inodes[number], self._watched[inode], self._paths[inode] = inode, number, path
             self._ages.append(inode)
 
-    def _hear(self) -> None:
+    def hear(self) -> None:
+        """Take what was told meanwhile."""
         with suppress(OSError):
             while self._descriptor >= 0:
                 data = os.read(self._descriptor, _READ_BYTES)
                 for number, mask, _, _ in _EVENT.iter_unpack(data):
+                    inode = self._inodes.get(number, -1)
                     if mask & _IGNORED:
                         self._watched.pop(self._inodes.pop(number, -1), None)
-                    elif mask & _CLOSED and number in self._inodes:
-                        self._closes[self._inodes[number]] += 1
+                    elif mask & _CLOSED and inode >= 0:
+                        self._closes[inode] += 1
+                        self._closed_ns[inode] = time.time_ns()

@@ -255,9 +255,12 @@ class Supervisor:
             self._obey(word)
 
     def _obey(self, word: bytes) -> None:
-        """Do what a word says: status, release, keys for the terminal; end, as any other."""
+        """Do what a word says: status, written, release, keys for the terminal; end, as any other."""
         if word == b"status":
             self._tell("status", **self._state())
+        elif word == b"written":
+            self._tell_written()
+            self._tell("told")
         elif word == b"release":
             self._release("asked")
         elif not word.startswith(KEYS):
@@ -269,6 +272,8 @@ class Supervisor:
         self._poller.unregister(self._control.fileno())
         if not (self._folder and self._folder.is_wanted(KEEP)):
             self._end("closed")
+        if self._writes:
+            self._writes.stop()
 
     def _release(self, why: str) -> None:
         """Let the command go on in the background, as if it had been started with `&`: its call ends now."""
@@ -297,6 +302,8 @@ class Supervisor:
     def _turn(self, now: float) -> None:
         """Take one step: reap, look at the clocks, move to the next phase."""
         is_alone = self._reap()
+        if self._writes:
+            self._writes.hear()
         if self._phase == "foreground":
             self._watch(now)
         if self._phase not in ("asking", "killing") and self._is_flood():
@@ -388,12 +395,14 @@ class Supervisor:
         """Tell the end: of the foreground the first time, of the last background process the second."""
         self._drain()
         self._send_live(self._next_live)
-        if self._writes and not self._told:
-            for part in self._writes.take():
-                self._tell("written", **part)
+        self._tell_written()
         self._tell("ended" if self._told else "done", moved=moved, **self._state())
         self._told = True
         self._phase = "over" if is_alone else then
+
+    def _tell_written(self) -> None:
+        for part in self._writes.take() if self._writes else ():
+            self._tell("written", **part)
 
     def _drain(self) -> None:
         before = sum(ring.total_bytes for ring in self._rings.values())

@@ -32,6 +32,7 @@ _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 _MOST_PATHS = 100_000
 _MOST_AWAITED = 100
 _PACKET_BYTES = 60_000
+_MOST_OPEN = 2000
 GONE, NEW, FOREIGN = 0, -1, -2  # instead of an inode: nothing, one that isn't known yet, somebody else's since
 _OPENED_AGAIN = b"/proc/", b"/dev/fd/", b"/dev/std"
 _OWN_NS = 2_000_000_000  # what changes a file longer after the call isn't taken for the command's
@@ -143,6 +144,17 @@ class Writes(Notices):
         self._others.forget_old(time.time_ns())
         return lives
 
+    def hear(self) -> None:
+        """Find out soon which files were made, and who has closed one: that is when it was written last."""
+        self._note_made()
+        self._others.hear()
+
+    def stop(self) -> None:
+        """Note nothing any more: nobody is left to be told."""
+        self._is_over = True
+        self._noted, self._moves, self._made, self._until_ns = {}, [], [], {}
+        self._others.close()
+
     def _note_made(self) -> None:
         """Find out which inodes were made, of what is there yet."""
         made, self._made = self._made[-_MOST_AWAITED:], []
@@ -161,25 +173,30 @@ class Writes(Notices):
                     self._others.has_made(path, stamp[2])
 
     def take(self) -> Iterator[dict[str, Any]]:
-        """Return all that was noted, in parts that fit a packet: `paths` with what they held first, the inode that they
-        should have now and until when (ns) a change of it is the command's, and `moves` of folders. What follows isn't
-        noted any more.
+        """Return all that was noted since the last time, in parts that fit a packet: `paths` with what they held first,
+        the inode that they should have now and until when (ns) a change of it is the command's; `moves` of folders; and
+        until when the command had files `open`, by inode, which may have been noted before.
         """
-        self._is_over = True
-        foreign = self._others.found().union(inode for inode, until_ns in self._until_ns.items() if not until_ns)
+        self._note_made()
         over_ns = time.time_ns()
+        foreign, open_ns = self._others.found()
+        foreign |= {inode for inode, until_ns in self._until_ns.items() if not until_ns}
         noted = [
-            (path, before, FOREIGN if {now, *before[2:]} & foreign else now, min(until_ns, over_ns))
+            (
+                path,
+                before,
+                FOREIGN if {now, *before[2:]} & foreign else now,
+                min(max(until_ns, open_ns.get(now, 0)), over_ns),
+            )
             for path, (before, now, until_ns) in self._noted.items()
         ]
         for paths in _parts(noted):
-            yield {"paths": paths, "moves": []}
+            yield {"paths": paths}
         for moves in _parts(self._moves):
-            yield {"paths": [], "moves": moves}
+            yield {"moves": moves}
+        yield {"open": [(inode, until_ns) for inode, until_ns in open_ns.items() if inode not in foreign][:_MOST_OPEN]}
         self._noted, self._moves = {}, []
-        for _, root in self._roots:
-            os.close(root)
-        self._roots = []
+        self._until_ns = {inode: over_ns + _OWN_NS for inode, until_ns in open_ns.items() if until_ns >= over_ns}
 
     def _decide_on_two(self, notice: Notice, call: _Call, named: bytes, flags: int) -> None:
         """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free.
@@ -209,7 +226,8 @@ class Writes(Notices):
         until_ns = time.time_ns() + _OWN_NS
         before, then, own_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, until_ns))
         if stamp:
-            is_late = stamp[1] > self._until_ns.get(stamp[2], own_ns)
+            known_ns = self._until_ns.get(stamp[2], own_ns)
+            is_late = not known_ns or (stamp[1] > known_ns and stamp[1] > self._others.closed_ns(stamp[2]))
             self._until_ns[stamp[2]] = 0 if is_late else until_ns
         is_still_there = then == GONE and stamp[2:] == before[2:]  # the call failed that was to remove it
         is_other = then not in (NEW, stamp[2] if stamp else GONE) and not is_still_there

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from glob import escape as glob_escape
 from glob import glob
@@ -24,7 +24,7 @@ from dogu.workspace.layer.merging import Merged
 from dogu.workspace.process.jobs import Jobs
 from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.sandbox.work import repositories
-from dogu.workspace.staged import CommandChanges, CommitReport, StagedChange, Written
+from dogu.workspace.staged import CommandChanges, CommitReport, Later, StagedChange, Watching
 
 # What goes on after its command has ended must see others' changes, and they its: `&` alone, and what starts daemons.
 _GOES_ON = re.compile(
@@ -96,7 +96,12 @@ class CommandLayers:
         self.can = False
         layers.remove()
 
-    def watched(self) -> AbstractContextManager[Callable[[Written | None], None]]:
+    def later(self, pgid: int) -> Later | None:
+        """Return what tells of what a command left running will have written."""
+        job = self._jobs.job(pgid)
+        return job.written if job is not None else None
+
+    def watched(self) -> AbstractContextManager[Watching]:
         """Look at the roots before and after, for a command without layers; see `CommandChanges.watched`."""
         return self._changes.watched()
 

@@ -24,7 +24,7 @@ from dogu.workspace.process.interactive import check_talk
 from dogu.workspace.sandbox.ladder import Confined
 from dogu.workspace.sandbox.watch import Signature, Watch, changes, fixed_places
 from dogu.workspace.sandbox.work import repositories
-from dogu.workspace.staged import Written
+from dogu.workspace.staged import Later, Watching, Written
 
 if TYPE_CHECKING:
     from dogu.workspace.layer.command import CommandLayers
@@ -176,16 +176,17 @@ class CommandRunner:
             roots = [root for root in self._roots if root != "/"] if can_tell() else []
             command = msgspec.structs.replace(command, watched=(*roots, *repositories(roots)))
             result = await self._processes.run(_confine(command, confined), context.report)
-            tell_written(result.written)
+            layers = self._layers if result.background_pids else None
+            tell_written(result.written, layers.later(result.pgid) if layers is not None else None)
         put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
         why = self._layers.goes_without(command.text) if self._layers is not None else ""
         return result, Settled((why,) if why else (), put_back=tuple(put_back), runs_later=tuple(changed))
 
     @asynccontextmanager
-    async def _looking(self) -> AsyncGenerator[Callable[[Written | None], None]]:
+    async def _looking(self) -> AsyncGenerator[Watching]:
         """Have the roots looked at before and after, where that is nobody else's to do."""
         if self._layers is None:
-            yield lambda _: None
+            yield _tell_nobody
             return
         watched = self._layers.watched()
         tell_written = await to_thread.run_sync(watched.__enter__)
@@ -243,6 +244,10 @@ def _wanted_to_rename(result: ProcessResult) -> bool:
         return True
     output = f"{result.stderr[-_MOST_READ_CHARS:]}\n{result.stdout[-_MOST_READ_CHARS:]}"
     return bool(result.exit_code) and not holds_renames() and any(word in output for word in _BOUNDARY)
+
+
+def _tell_nobody(written: Written | None, later: Later | None = None) -> None:
+    del written, later
 
 
 def _confine(command: ShellCommand, confined: Confined) -> ShellCommand:

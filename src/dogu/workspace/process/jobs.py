@@ -21,6 +21,7 @@ from dogu.workspace.process.wire import SupervisorGoneError, SupervisorLine
 
 if TYPE_CHECKING:
     from dogu.workspace.process.screen import TerminalScreen
+    from dogu.workspace.staged import Written
 
 _ANSWER_TAKES_S = 1.0
 _STOP_TAKES_S = 12.0
@@ -130,10 +131,17 @@ class Job:
         finally:
             self._asking.release()
 
-    def _ask(self) -> None:
+    def written(self) -> tuple[Written, bool]:
+        """Return what it is known to have written since this was asked last, and whether it may yet write more."""
+        with self._asking:
+            if self._started.watched:
+                self._ask(b"written", "told")
+            return self._line.take_written(), self.is_running
+
+    def _ask(self, word: bytes = b"status", answer: str = "status") -> None:
         if not self.is_running:
             return
-        self._line.say(b"status")
+        self._line.say(word)
         deadline = time.monotonic() + _ANSWER_TAKES_S
         while self.is_running and time.monotonic() < deadline:
             try:
@@ -144,7 +152,7 @@ class Job:
                 self._ended()
                 return
             self._hear(event, facts)
-            if event == "status":
+            if event == answer:
                 return
 
     @property

@@ -139,7 +139,7 @@ class LocalProcesses:
             output_files=files,
             duration_s=duration_s,
             moved=facts.get("moved", ""),
-            written=line.written if command.watched else None,
+            written=line.take_written() if command.watched else None,
         )
 
     async def _add_job(self, command: ShellCommand, line: SupervisorLine, screen: TerminalScreen | None) -> None:

@@ -60,6 +60,7 @@ class SupervisorLine:
         self.is_settled = False
         self._written: dict[str, tuple[Stamp, int, int]] = {}
         self._moves: list[tuple[str, str]] = []
+        self._open_ns: dict[int, int] = {}
 
     async def next_event(self) -> tuple[str, dict[str, Any]]:
         """Wait for the supervisor's next word: its name and its facts. Raises `SupervisorGoneError` after the last."""
@@ -85,17 +86,19 @@ class SupervisorLine:
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
         if event == "written":
             self._written.update(
-                (os.fsdecode(path), (first, now, until_ns)) for path, first, now, until_ns in facts["paths"]
+                (os.fsdecode(path), (first, now, until_ns)) for path, first, now, until_ns in facts.get("paths", ())
             )
-            self._moves += [(os.fsdecode(old), os.fsdecode(new)) for old, new in facts["moves"]]
+            self._moves += [(os.fsdecode(old), os.fsdecode(new)) for old, new in facts.get("moves", ())]
+            self._open_ns.update(facts.get("open", ()))
         self._total_bytes = facts.get("bytes", self._total_bytes)
         self.code_page = facts.get("code_page", 0)
         return event, facts
 
-    @property
-    def written(self) -> Written:
-        """What the command is known to have written."""
-        return Written(self._written, tuple(self._moves))
+    def take_written(self) -> Written:
+        """Return what the command was told to have written since this was asked last."""
+        written = Written(self._written, tuple(self._moves), self._open_ns)
+        self._written, self._moves, self._open_ns = {}, [], {}
+        return written
 
     def say(self, word: bytes) -> None:
         """Tell the supervisor something; one that is gone doesn't hear it."""

@@ -37,11 +37,15 @@ _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
 class TreeChange(NamedTuple):
-    """What became of one path (absolute) between two looks; None is missing."""
+    """What became of one path (absolute) between two looks; None is missing.
+
+    `is_time_only`: it is a file that was written again, or is another one, and holds the same.
+    """
 
     path: str
     before: SnapshotRow | None
     after: SnapshotRow | None
+    is_time_only: bool = False
 
 
 _Rows = dict[str, SnapshotRow]
@@ -163,7 +167,11 @@ class TreeSnapshots:
             self._closed.close()
         self._is_first = False
         self._is_complete = True
-        changes = [TreeChange(path, *change) for path, change in found.changes.items() if _differ(*change)]
+        changes = [
+            TreeChange(path, *change, is_time_only=not _differ(*change))
+            for path, change in found.changes.items()
+            if _differ(*change) or _was_written_again(*change)
+        ]
         return sorted(changes, key=lambda change: change.path)
 
     def rows(self) -> Iterator[tuple[str, SnapshotRow]]:
@@ -416,6 +424,13 @@ def _differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
     if old.where == BY_LINK:
         return False
     return old.where != new.where or (new.where < 0 and old.stamp != new.stamp)
+
+
+def _was_written_again(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
+    """Whether a file that holds the same is another one now, or says that it was written at another time."""
+    if old is None or new is None or new.kind != "file":
+        return False
+    return (old.stamp[0], old.stamp[2]) != (new.stamp[0], new.stamp[2])
 
 
 def _with_attributes(row: SnapshotRow, folder: int, name: str, status: os.stat_result) -> SnapshotRow:
