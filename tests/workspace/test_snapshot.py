@@ -35,8 +35,9 @@ def seen(taken: TreeSnapshots, workspace: Path) -> dict[str, str]:
         return "created" if before is None else "deleted" if after is None else "changed"
 
     return {
-        os.path.relpath(path, workspace).replace(os.sep, "/"): word(before, after)
-        for path, before, after in taken.look()
+        os.path.relpath(change.path, workspace).replace(os.sep, "/"): word(change.before, change.after)
+        for change in taken.look()
+        if not change.is_time_only
     }
 
 
@@ -127,7 +128,7 @@ def test_contents_are_kept_as_they_were(workspace: Path):
     taken = snapshots(workspace)
     taken.look()
     (workspace / "f").write_text("new")
-    ((_, before, after),) = taken.look()
+    ((_, before, after, _),) = taken.look()
     assert before is not None
     assert after is not None
     assert (taken.content(before), taken.content(after)) == (b"f", b"new")
@@ -168,7 +169,7 @@ def test_names_that_are_no_text_are_kept(workspace: Path):
     taken.look()
     with open(odd + b"/\xfe", "wb"):
         pass
-    ((path, _, _),) = taken.look()
+    ((path, _, _, _),) = taken.look()
     assert os.fsencode(path) == odd + b"/\xfe"
 
 
@@ -244,7 +245,7 @@ def test_however_the_tree_changes_looks_add_up_to_what_is_there(
     for steps in [[], *commands]:
         for step in steps:
             apply(workspace, *step)
-        for path, before, after in taken.look():
+        for path, before, after, _ in taken.look():
             assert (path in known) == (before is not None)
             known.pop(path, None)
             if after is not None:

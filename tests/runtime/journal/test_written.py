@@ -223,6 +223,9 @@ async def test_a_folder_that_was_moved_out_is_unsure_with_all_that_was_in_it(pla
         "rm a; echo x >> d/a2; ln d/a2 a",
         "cp a n; mv n d/a2; echo x >> d/a2",
         "cp a n; mv n a; echo x >> d/a2",
+        "rm d/a2; cp a d/a2",
+        "rm d/a2; cp -p a d/a2; rm a; ln d/a2 a; cp a e/f",
+        "rm d/a2; cp -p a d/a2",
     ],
 )
 @pytest.mark.parametrize("is_told", [True, False])

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.kept import Kept, take_source
+from dogu.runtime.journal.kept import Kept, copy_content, take_source
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
     make_device,
@@ -269,14 +269,14 @@ class Applier:
     def _fill(self, step: Step, place: Place, name: str) -> None:
         # What comes back whole needn't be built again; by the time of what git keeps it is known who has written it.
         has_time = step.now.state.kind == "missing" or bool(git_folder(step.path))
-        times = times_of(step.target) if has_time or step.target.is_known_by_time else None
+        times = times_of(step.target) if has_time or step.sets_time or step.target.is_known_by_time else None
         if self._kept.give_back(step.target, step.path, place.parent, name):
             if times is None:
                 fs.utime(name, dir_fd=place.parent, follow_symlinks=False)
         else:
             descriptor = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
-                self._kept.write_to(step.target, descriptor)
+                self._fill_from(step, place, descriptor)
                 if times is not None:
                     fs.utime(descriptor, ns=times)
             except BaseException:
@@ -285,6 +285,16 @@ class Applier:
             finally:
                 os.close(descriptor)
         put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
+
+    def _fill_from(self, step: Step, place: Place, descriptor: int) -> None:
+        if not step.is_parted:
+            self._kept.write_to(step.target, descriptor)
+            return
+        source = fs.open_own(place.name, _OPEN, dir_fd=place.parent)
+        try:
+            copy_content(source, descriptor)
+        finally:
+            os.close(source)
 
     def _swap(self, place: Place, step: Step) -> None:
         name = self._name_of(step.number)

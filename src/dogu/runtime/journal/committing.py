@@ -16,7 +16,7 @@ from dogu.contract.errors import ToolError
 from dogu.language import told
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
-from dogu.runtime.journal.reach import JournalReach
+from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
 from dogu.runtime.journal.states import (
     LARGEST_READ_BYTES,
     LARGEST_READ_ON_COMMIT_BYTES,
@@ -30,7 +30,7 @@ from dogu.runtime.journal.states import (
     see,
 )
 from dogu.runtime.journal.steps import Step
-from dogu.runtime.journal.undo import MANY, FolderLooks, look_at
+from dogu.runtime.journal.undo import MANY
 from dogu.workspace import fs
 from dogu.workspace.held import Head, beside, git_folder, head_of, held, related, untold
 from dogu.workspace.openat import LastFolder, identity_of, open_long

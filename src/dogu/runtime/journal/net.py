@@ -10,9 +10,8 @@ import msgspec
 from dogu.contract.errors import ToolError
 from dogu.language import told
 from dogu.runtime.journal.entries import PathChange
-from dogu.runtime.journal.reach import JournalReach
+from dogu.runtime.journal.reach import JournalReach, look_at
 from dogu.runtime.journal.states import State
-from dogu.runtime.journal.undo import look_at
 
 _LARGEST_BYTES = 8 << 20
 

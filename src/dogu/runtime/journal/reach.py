@@ -1,15 +1,17 @@
-"""Where undo may act: the roots, and those files outside of them that the journal itself says were written."""
+"""Where undo may act, and what is there: the roots, and those files outside of them that the journal itself says were
+written."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.runtime.journal.states import Seen
+from dogu.runtime.journal.states import MISSING, Seen, State, see
 from dogu.workspace.openat import Closed, Place, shuts_out
 from dogu.workspace.os_errors import explain
 from dogu.workspace.roots import Roots
@@ -98,3 +100,55 @@ class JournalReach:
             return self._found[folder]
         except OSError as error:
             raise explain(error, path) from error
+
+
+def look_at(reach: JournalReach, path: str, like: State = MISSING) -> Seen:
+    """Say what `path` (absolute, without links) holds now. Raises `ToolError` when it can't be looked at."""
+    try:
+        place = reach.place(path)
+    except ToolError as error:
+        if error.kind in (ErrorKind.NOT_FOUND, ErrorKind.WRONG_FILE_TYPE) or reach.is_beyond_link(path):
+            return Seen(MISSING)
+        raise
+    try:
+        return reach.as_it_is(path, see(place.parent, place.name, like)) if place.path == path else Seen(MISSING)
+    except OSError as error:
+        raise explain(error, path) from error
+    finally:
+        os.close(place.parent)
+
+
+class FolderLooks:
+    """Opens the folders that paths lie in, and keeps the last one open: what is sorted by path lies side by side."""
+
+    def __init__(self, reach: JournalReach) -> None:
+        self._reach = reach
+        self._path = ""
+        self._handle = -1
+
+    def of(self, path: str) -> tuple[int, str]:
+        """Return a handle of the folder that a path lies in, and its name there. Raises `ToolError`."""
+        folder, name = os.path.split(path)
+        if self._handle < 0 or folder != self._path:
+            self.close()
+            place = self._reach.place(path)
+            self._handle = place.parent
+            self._path = "" if self._reach.is_outside(path) or place.path != path else folder
+        return self._handle, name
+
+    def look(self, path: str, like: State = MISSING) -> Seen:
+        """Look at a path as `look_at` does."""
+        with suppress(ToolError):
+            handle, name = self.of(path)
+            if self._path == os.path.dirname(path):
+                try:
+                    return self._reach.as_it_is(path, see(handle, name, like))
+                except OSError as error:
+                    raise explain(error, path) from error
+        return look_at(self._reach, path, like)
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle = -1

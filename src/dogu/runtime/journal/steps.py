@@ -34,7 +34,8 @@ class Step(msgspec.Struct, frozen=True):
 
     `number` is its place in the record, by which its temporary file is called. `is_in_place`: the file's other names
     shall show it too. `has_marks`: `source` carries a layer's own attributes. `peers` may name what is there too.
-    `sets_time`: the time it was written changes as well, where only its attributes do.
+    `sets_time`: the time it was written changes as well, where only its attributes do. `is_parted`: it holds the same,
+    and is one file with other names where it was by itself, or the other way round.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Step(msgspec.Struct, frozen=True):
     has_marks: bool = False
     peers: tuple[bytes, ...] = ()
     sets_time: bool = False
+    is_parted: bool = False
 
     @property
     def goes_first(self) -> bool:
@@ -61,7 +63,8 @@ class Step(msgspec.Struct, frozen=True):
     @property
     def keeps_content(self) -> bool:
         """Whether only attributes are to change."""
-        return not self.source and self.now.status is not None and self.now.state.has_same_content(self.target)
+        is_same = self.now.status is not None and self.now.state.has_same_content(self.target)
+        return is_same and not (self.source or self.is_parted)
 
     @property
     def keeps_names(self) -> bool:

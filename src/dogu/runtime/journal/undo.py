@@ -17,8 +17,8 @@ from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_
 from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
-from dogu.runtime.journal.reach import JournalReach
-from dogu.runtime.journal.states import MISSING, NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp, see
+from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
+from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp
 from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal
 from dogu.runtime.journal.units import Units
 from dogu.workspace import fs
@@ -103,12 +103,13 @@ class Restorer:
                 if change.is_time_only and change.before.kind == "file" and not consent.force:
                     sets_time = sets_time and _has_a_known_time(change, seen.state)
                 target = change.before.completed_by(seen.state)
-                step = Step(number, path, seen, target, peers=change.after.peers, sets_time=sets_time)
+                peers, is_parted = change.after.peers, _is_parted(change, seen, reach)
+                step = Step(number, path, seen, target, peers=peers, sets_time=sets_time, is_parted=is_parted)
             except ToolError as error:
                 refused.append(UndoRefusal(path, error.message))
                 continue
             objection = self._objection(change, step.now, broken.get(path, ""), is_named=bool(wanted.path))
-            if step.now.state.is_same_as(change.before) and not step.sets_time:
+            if step.now.state.is_same_as(change.before) and not (step.sets_time or step.is_parted):
                 unchanged.append(step)
             elif objection is not None and not _is_consented(objection, consent, change):
                 refused.append(explained(objection, self._known, chosen[-1]))
@@ -282,6 +283,16 @@ def _left_midway(failed: Sequence[UndoRefusal], reach: JournalReach) -> Generato
                 yield os.fsencode(each.path), look_at(reach, each.path).state
 
 
+def _is_parted(change: PathChange, seen: Seen, reach: JournalReach) -> bool:
+    """Whether a file that holds what it held before is another one than its names of then, or one with those of now."""
+    before, after, status = change.before, change.after, seen.status
+    if status is None or before.links == after.links or not seen.state.has_same_content(before):
+        return False
+    if before.links < after.links:
+        return status.st_nlink > 1 and any(_still_peers(after.peers, status, before, reach))
+    return bool(before.peers) and not any(_still_peers(before.peers, status, before, reach))
+
+
 def _has_a_known_time(change: PathChange, now: State) -> bool:
     return not (now.differs_in_time(change.before) and now.differs_in_time(change.after))
 
@@ -340,58 +351,6 @@ def tried_again(act: Callable[[], UndoReport]) -> UndoReport:
             if error.kind is not ErrorKind.STALE:
                 raise
     return act()
-
-
-def look_at(reach: JournalReach, path: str, like: State = MISSING) -> Seen:
-    """Say what `path` (absolute, without links) holds now. Raises `ToolError` when it can't be looked at."""
-    try:
-        place = reach.place(path)
-    except ToolError as error:
-        if error.kind in (ErrorKind.NOT_FOUND, ErrorKind.WRONG_FILE_TYPE) or reach.is_beyond_link(path):
-            return Seen(MISSING)
-        raise
-    try:
-        return reach.as_it_is(path, see(place.parent, place.name, like)) if place.path == path else Seen(MISSING)
-    except OSError as error:
-        raise explain(error, path) from error
-    finally:
-        os.close(place.parent)
-
-
-class FolderLooks:
-    """Opens the folders that paths lie in, and keeps the last one open: what is sorted by path lies side by side."""
-
-    def __init__(self, reach: JournalReach) -> None:
-        self._reach = reach
-        self._path = ""
-        self._handle = -1
-
-    def of(self, path: str) -> tuple[int, str]:
-        """Return a handle of the folder that a path lies in, and its name there. Raises `ToolError`."""
-        folder, name = os.path.split(path)
-        if self._handle < 0 or folder != self._path:
-            self.close()
-            place = self._reach.place(path)
-            self._handle = place.parent
-            self._path = "" if self._reach.is_outside(path) or place.path != path else folder
-        return self._handle, name
-
-    def look(self, path: str, like: State = MISSING) -> Seen:
-        """Look at a path as `look_at` does."""
-        with suppress(ToolError):
-            handle, name = self.of(path)
-            if self._path == os.path.dirname(path):
-                try:
-                    return self._reach.as_it_is(path, see(handle, name, like))
-                except OSError as error:
-                    raise explain(error, path) from error
-        return look_at(self._reach, path, like)
-
-    def close(self) -> None:
-        """Let the folder go."""
-        if self._handle >= 0:
-            os.close(self._handle)
-        self._handle = -1
 
 
 def difference(now: State) -> str:
@@ -472,12 +431,17 @@ def _peers(step: Step, names: Mapping[tuple[int, int], Sequence[str]], reach: Jo
     if status is None or status.st_nlink < 2:
         return ()
     found = dict.fromkeys(os.fsencode(path) for path in names.get((status.st_dev, status.st_ino), ()))
-    for peer in step.peers:
-        with suppress(ToolError):
-            other = look_at(reach, os.fsdecode(peer), step.target).status
-            if other is not None and os.path.samestat(other, status):
-                found.setdefault(peer)
+    found |= dict.fromkeys(_still_peers(step.peers, status, step.target, reach))
     return tuple(peer for peer in found if peer != os.fsencode(step.path))
+
+
+def _still_peers(peers: Iterable[bytes], status: os.stat_result, like: State, reach: JournalReach) -> Generator[bytes]:
+    """Give those of the names that are the same file yet."""
+    for peer in peers:
+        with suppress(ToolError):
+            other = look_at(reach, os.fsdecode(peer), like).status
+            if other is not None and os.path.samestat(other, status):
+                yield peer
 
 
 def undo_title(plan: UndoPlan, known: Mapping[int, Entry]) -> str:
