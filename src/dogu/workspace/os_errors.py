@@ -41,6 +41,8 @@ def limit_words(error: BaseException) -> str:
     """Return what to say of an error that comes from a limit of the machine, and is no defect; '' for any other."""
     if isinstance(error, MemoryError):
         return _LIMITS[errno.ENOMEM]
+    if isinstance(error, SystemError) and "without exception set" in str(error):  # C code that went without memory
+        return _LIMITS[errno.ENOMEM]
     if isinstance(error, ImportError) and any(words in str(error).lower() for words in _NOT_MAPPED):
         return _LIMITS[errno.ENOMEM]
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):

@@ -45,6 +45,10 @@ COME_THROUGH: dict[Step, set[str]] = {
         "a key by moving its folder",
         "the system's passwords",
         "a signal to another process",
+        # where its rights aren't more than the command's, as root's are
+        "the memory of another process",
+        "another process's environment",
+        "a key by another process's root",
     },
 }
 

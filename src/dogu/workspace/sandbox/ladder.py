@@ -330,6 +330,7 @@ _LIMITS: dict[Step, tuple[str, ...]] = {
     ),
     Step.SECCOMP: (
         sentence("Files are not protected: commands read and write what you can."),
+        sentence("The memory and the environment of your other processes can be read."),
         sentence("Shared memory (/dev/shm, System V) is the machine's."),
         sentence("Programs can see which other processes run."),
     ),
