@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
@@ -456,8 +458,47 @@ def test_a_client_that_goes_in_the_midst_of_a_request_ends_the_server_quietly(pr
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
+@pytest.mark.parametrize(
+    ("before", "path", "told"),
+    [(b"\xef\xbb\xbf", b"a.txt", "one"), (b"", b"\\udcff", "not_found"), (b"", b"\xff", "not_found")],
+    ids=["a mark", "half a character", "no text"],
+)
+async def test_over_http_too_a_call_that_the_sdk_can_t_read_is_answered(
+    shared_program: Program, web: str, before: bytes, path: bytes, told: str
+):
+    (shared_program.root / "a.txt").write_text("one\n")
+    call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"%s"}}}'
+    async with httpx2.AsyncClient(headers=ACCEPT) as client:
+        opened = await client.post(web, json=INITIALIZE)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        answer = await client.post(web, content=before + call % path, headers=session)
+    assert told in answer.text
+
+
+async def test_over_http_a_file_of_megabytes_is_written_whole(program: Program):
+    with over_http(program, "--approval-mode", "yolo", "--root", str(program.root)) as url:
+        async with Client(url) as client:
+            assert not (await client.call_tool("write_file", {"path": "a.txt", "content": "x" * 5_000_000})).is_error
+    assert (program.root / "a.txt").stat().st_size == 5_000_000
+
+
+def test_over_http_a_client_that_goes_in_the_midst_of_a_request_is_no_defect(program: Program):
+    with start(program, "--http", "0") as process:
+        assert process.stderr is not None
+        found = re.search(rb":(\d+)/mcp", process.stderr.readline())
+        assert found is not None
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", int(found[1]))) as line:
+                head = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n" % found[1]
+                kinds = b"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+                line.sendall(head + kinds + b"Content-Length: 999\r\n\r\n{")
+                line.shutdown(socket.SHUT_WR)
+                assert line.recv(10) == b""
+        process.terminate()
+        assert process.stderr.read() == b""
+
+
 async def test_over_http_another_hosts_name_or_web_page_is_refused(web: str):
-    import httpx2
 
     async with httpx2.AsyncClient() as client:
         own = web.removesuffix("/mcp")

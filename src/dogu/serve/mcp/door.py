@@ -32,11 +32,11 @@ from dogu.serve.mcp.calls import Calls
 from dogu.serve.mcp.changes import Changes
 from dogu.serve.mcp.library import Library
 from dogu.serve.mcp.offers import Offers
-from dogu.serve.mcp.results import tool_of, writable
+from dogu.serve.mcp.results import readable, tool_of, writable
 from dogu.serve.mcp.session_offers import session_uri
 from dogu.serve.mcp.tasks import Tasks
 from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
-from dogu.serve.private_streams import lines_of, private_input, request_id_in, text_to_bytes
+from dogu.serve.private_streams import lines_of, private_input, request_id_in
 from dogu.version import __version__
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ async def _lines(descriptor: int, refuse: MemoryObjectSendStream[SessionMessage]
     async with refuse:
         async for each in lines_of(descriptor):
             for line in _messages(each or b""):
-                text = _readable(line)
+                text = readable(line)
                 if text:
                     yield text
                 elif line.strip():
@@ -89,22 +89,6 @@ def _messages(line: bytes) -> list[bytes]:
         with suppress(ValueError, RecursionError):
             return [json.dumps(each).encode() for each in json.loads(line)] or [line]
     return [line]
-
-
-def _readable(line: bytes) -> str:
-    """Return a message's line as the SDK can read it, '' for one that is no message."""
-    text = line.decode("utf-8", "replace")
-    try:
-        mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
-        return text
-    except ValueError:
-        pass
-    try:
-        mended = text_to_bytes(json.dumps(json.loads(text), ensure_ascii=False)).decode()
-        mcp_types.jsonrpc_message_adapter.validate_json(mended, by_name=False)
-    except (ValueError, RecursionError):
-        return ""
-    return mended
 
 
 def _refuse(line: bytes, refuse: MemoryObjectSendStream[SessionMessage]) -> None:

@@ -23,15 +23,17 @@ from starlette.routing import Route
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
+from dogu.serve.mcp.results import readable
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HOST = "127.0.0.1"
 _NAMES = (_HOST, "localhost", "[::1]")
 _OWN_NAMES = (_HOST, "localhost", "::1")
 _RETRY_MS = 1000  # after which a client whose connection broke comes back
+_LONGEST_REQUEST_BYTES = 128 << 20  # by standard streams a file may be written whole, too
 _MOST_EVENTS, _MOST_EVENT_BYTES = 1000, 8_000_000
 
 
@@ -45,10 +47,13 @@ async def serve_http(server: Server[Any], port: int) -> None:
         allowed_hosts=[f"{name}{port}" for name in _NAMES for port in ("", ":*")],  # without a port: at port 80
         allowed_origins=[f"http://{name}{port}" for name in _NAMES for port in ("", ":*")],
     )
-    sessions = _Sessions(server, retry_interval=_RETRY_MS, security_settings=own)
+    sessions = _Sessions(
+        server, retry_interval=_RETRY_MS, security_settings=own, max_request_body_size=_LONGEST_REQUEST_BYTES
+    )
     app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(sessions))], lifespan=lambda _app: sessions.run())
     # Its start and end are ours: uvicorn's own way shows a traceback where the whole is cancelled.
-    config = uvicorn.Config(_OwnPages(app), log_level="warning", ws="none", lifespan="off", timeout_graceful_shutdown=2)
+    whole = _OwnPages(_WholeRequests(app))
+    config = uvicorn.Config(whole, log_level="warning", ws="none", lifespan="off", timeout_graceful_shutdown=2)
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -157,6 +162,35 @@ class _OwnPages:
                 await send({"type": "http.response.body", "body": b""})
                 return
         await self._app(scope, receive, send)
+
+
+class _WholeRequests:
+    """Hands on what is posted when all of it has come, as text that the SDK can read: as by standard streams.
+
+    A client that goes before is no defect, and nobody is there to be answered. What is too long the SDK refuses.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        body, is_more = bytearray(), True
+        while is_more and len(body) <= _LONGEST_REQUEST_BYTES:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            is_more = message.get("more_body", False)
+        text = "" if is_more else readable(bytes(body))
+        held = [{"type": "http.request", "body": text.encode() or bytes(body), "more_body": is_more}]
+
+        async def receive_held() -> Message:
+            return held.pop() if held else await receive()
+
+        await self._app(scope, receive_held, send)
 
 
 def _place_of(address: str) -> tuple[str, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from dogu.contract.display import FileDiff, PatchDiff, TerminalOutput
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
 from dogu.runtime.registry import AnyTool
+from dogu.serve.private_streams import text_to_bytes
 from dogu.serve.wire import display_json
 from dogu.workspace.truncation import middle_left_out
 
@@ -96,6 +98,22 @@ def _structured(result: ToolResult) -> dict[str, Any] | None:
 def writable(text: str) -> str:
     """Return the text as UTF-8 can carry it: a lone surrogate (a byte that is no text) becomes an escape."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def readable(message: bytes) -> str:
+    """Return a message as the SDK can read it, '' for what is no message: what is no character becomes U+FFFD."""
+    text = message.decode("utf-8-sig", "replace")
+    try:
+        mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        return text
+    except ValueError:
+        pass
+    try:
+        mended = text_to_bytes(json.dumps(json.loads(text), ensure_ascii=False)).decode()
+        mcp_types.jsonrpc_message_adapter.validate_json(mended, by_name=False)
+    except (ValueError, RecursionError):
+        return ""
+    return mended
 
 
 def block_of(part: Part) -> mcp_types.ContentBlock:
