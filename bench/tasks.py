@@ -288,7 +288,7 @@ class _Pane:
     def close(self) -> None:
         """End it, with what it started and what would outlive its terminal."""
         leaders = map(int, self._tmux("list-panes", "-a", "-F", "#{pane_pid}").split())
-        started = [each for pid in leaders for each in (psutil.Process(pid), *psutil.Process(pid).children(True))]
+        started = [each for pid in leaders for each in _family(pid)]
         self._tmux("kill-server")
         for process in started:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -299,6 +299,13 @@ class _Pane:
     def _tmux(self, *words: str) -> str:
         command = ["tmux", "-u", "-L", self._socket, *words]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def count(keys: str) -> int:

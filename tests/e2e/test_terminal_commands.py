@@ -86,7 +86,6 @@ def test_a_file_that_is_no_page_of_dogus_is_replaced_only_by_a_yes(program: Prog
         terminal.until("Heard: hello")
         terminal.say("/export a.txt")
         terminal.until("❯ 2. No")
-        terminal.until("❯ 2. No")
         terminal.send("\r")
         terminal.until("Nothing was written.")
         assert (program.root / "a.txt").read_text() == "mine"

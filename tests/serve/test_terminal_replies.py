@@ -149,6 +149,11 @@ def test_an_enter_behind_one_long_line_sends_it(line: Line):
     assert line.typed == [f"<{'x' * 300}>", "c-m"]
 
 
+def test_a_pasted_end_ends_no_paste(line: Line):
+    line.send("\x1b[200~a\x1b[201~\r!b\r\x1b[200~c\x1b[201~\r")
+    assert line.typed == ["<a\r!b\rc>", "c-m"]
+
+
 def test_what_a_marked_paste_holds_is_not_marked_again(line: Line):
     text = "y" * 500
     line.send(f"\x1b[200~{text}\x1b[201~")

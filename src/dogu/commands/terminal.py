@@ -139,7 +139,7 @@ async def _converse(options: Options, ahead: TypedAhead, terminal: ExitStack, *,
     from dogu.serve.terminal.confirm import TerminalConfirm
     from dogu.serve.terminal.conversation import Conversation, Talk
     from dogu.serve.terminal.message import typed_early
-    from dogu.serve.terminal.opening import ScreenOptions, draws, open_screen
+    from dogu.serve.terminal.opening import ScreenOptions, draws, load_client, open_screen
     from dogu.serve.terminal.screen import TypedAhead
     from dogu.serve.terminal.sessions import SessionPlace
     from dogu.serve.terminal.status import StatusLine, settings_problems
@@ -172,7 +172,8 @@ async def _converse(options: Options, ahead: TypedAhead, terminal: ExitStack, *,
     start = Start(options, settings, Door(confirm, confirm.elicit, confirm.go_on))
     async with agent_of(start) as opened, settling_jobs(opened.runtime):
         opened_screen.use_commands(opened.slash)
-        is_unconnected = opened.connections.provider() == "offline" and opened.settings.model.name != "offline"
+        is_offline = opened.connections.provider() == "offline"
+        is_unconnected = is_offline and opened.settings.model.name != "offline"
         talk = Talk(
             opened.agent,
             opened.runtime,
@@ -187,7 +188,8 @@ async def _converse(options: Options, ahead: TypedAhead, terminal: ExitStack, *,
             is_resumed=options.resume is not None or options.fork is not None,
             keys=ui.keys,
         )
-        conversation = Conversation(talk, screen, confirm, warm_up=opened_screen.warm_up)
+        warm_up = opened_screen.warm_up if is_offline else (load_client, *opened_screen.warm_up)
+        conversation = Conversation(talk, screen, confirm, warm_up=warm_up)
         status = await conversation.run(ahead, [*opened.greeting(), *settings_problems(ui.keys, ui.status_line)])
         session_id = opened.session_id if opened.agent.history.contents else ""
     return _left(options, screen, conversation, status, session_id)

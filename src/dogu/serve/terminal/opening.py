@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 import msgspec
 
@@ -63,6 +64,11 @@ def open_screen(look: ScreenOptions) -> OpenedScreen:
     ways = ScreenWays(look.keys, look.notify, has_mouse=look.mouse)
     screen = LiveScreen(style, history, completer, ways, finds_theme=asks)
     return OpenedScreen(screen, completer.use, (_load_drawing, index.look_again))
+
+
+def load_client() -> None:
+    """Load what talks to servers, so that the first prompt doesn't wait for it."""
+    import_module("dogu.models.transport")
 
 
 def _load_drawing() -> None:

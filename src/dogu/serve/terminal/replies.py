@@ -25,6 +25,7 @@ ASK_BACKGROUND = "\x1b]11;?\x1b\\"
 _PASTE_BEGIN, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _LOST_AFTER_S = 2.0  # a paste comes in one go
 _LONGEST_KEY = 8
+_MOST_READ = 65_536
 _BACKGROUND = re.compile("11;rgb:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 
 # A string of the terminal's: DCS, SOS, OSC, PM or APC, ended by ST, BEL or the one byte that means ST. Nobody's keys
@@ -84,7 +85,7 @@ class _Reader(PosixStdinReader):
         self._begun = ""
         self._is_in_burst = False
 
-    def read(self, count: int = 1024) -> str:
+    def read(self, count: int = _MOST_READ) -> str:
         """Read what was typed."""
         before, self._read_at = self._read_at, time.monotonic()
         read = self._ended(super().read(count), self._read_at - before)
@@ -94,7 +95,7 @@ class _Reader(PosixStdinReader):
         if "\x1b" not in text:
             return self._as_paste(text)
         text = _NEW_LINE.sub("\x1b\r", text)
-        text = _LATE_END.sub("", _STRING.sub(self._told, text))
+        text = self._whole_paste(_LATE_END.sub("", _STRING.sub(self._told, text)))
         listens = self._probes.listens
         text = ANSWER.sub(self._sighted, text) if listens else text
         begun = _STRING_BEGUN.search(text)
@@ -117,6 +118,16 @@ class _Reader(PosixStdinReader):
         is_key = len(read) == 1 or (read.startswith("\x1b") and len(read) <= _LONGEST_KEY and read not in _PASTE_END)
         is_lost = read == "\x03" or (is_key and after_s > _LOST_AFTER_S)
         return _PASTE_END + read if is_lost and self._of.is_in_paste() else read
+
+    def _whole_paste(self, text: str) -> str:
+        """Let a paste end at the last end in what was read: one that came with the text would have the rest typed."""
+        begin, is_begun = text.find(_PASTE_BEGIN), self._of.is_in_paste()
+        end = text.rfind(_PASTE_END)
+        at = 0 if is_begun else begin
+        if at < 0 or end < at:
+            return text
+        inner = text[at:end].replace(_PASTE_BEGIN, "").replace(_PASTE_END, "")
+        return f"{text[:at]}{'' if is_begun else _PASTE_BEGIN}{inner}{text[end:]}"
 
     def _as_paste(self, text: str) -> str:
         """Mark a burst of text as a paste: its lines aren't sent one by one. The Enter behind a single line is one."""
