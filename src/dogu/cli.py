@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 # In English: where these are said, no catalog can be read.
 _IN_ARCHIVE = "dogu can't run from an archive (a zipapp): install it, as with `pipx install .`\n"
 _NO_MEMORY = "There isn't enough memory.\n"
+_NO_FILES = "Too many files are open: the limit is too low (ulimit -n; 256 are enough).\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,6 +84,9 @@ def _tell_defect(error: Exception, *, is_last: bool = False) -> int:
 
         failure = failure_of(error)
     except (ImportError, OSError, MemoryError):  # what is refused may be this
+        if isinstance(error, OSError) and error.errno == errno.EMFILE:
+            sys.stderr.write(_NO_FILES)
+            return 54
         sys.stderr.write(_NO_MEMORY if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}\n")
         return 70
     sys.stderr.write(f"{failure.words}\n")

@@ -12,9 +12,10 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from dogu.workspace.system import IS_LINUX
 from e2e.program import PROGRAM, Program
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap on this machine")
+pytestmark = pytest.mark.skipif(not IS_LINUX or shutil.which("bwrap") is None, reason="no layers on this machine")
 
 
 def run(program: Program, command: str) -> CompletedProcess[bytes]:

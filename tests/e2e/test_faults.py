@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import dogu
+from dogu.workspace.system import IS_LINUX
 from e2e.program import PROGRAM, Program
 
 _OFFLINE = ("--model", "offline")
@@ -174,10 +175,10 @@ def test_a_pattern_that_no_program_takes_is_refused_in_words(program: Program) -
     assert [(answer.get("error") or {}).get("kind") for answer in answers] == [
         "bad_pattern",
         None,
-        "bad_pattern",
+        "bad_pattern" if IS_LINUX else None,  # RE2 takes longer ones
         "bad_pattern",
     ]
-    assert all(len(answer["llmContent"]) < 2_000 for answer in answers)
+    assert all(len(answer["llmContent"]) < 2_000 for answer in answers if answer["error"])
 
 
 def test_a_large_file_s_texts_are_not_sent_with_its_diff(program: Program) -> None:
@@ -256,8 +257,9 @@ def test_too_few_files_that_may_be_open_are_told_as_that(program: Program, limit
     assert "Try again" not in err
 
 
-def test_a_start_with_too_few_files_says_so_and_nothing_more(program: Program) -> None:
-    code, _, err = in_bash(program, "ulimit -n 5; dogu call list_directory path=.")
+@pytest.mark.parametrize("limit", [5, 6])
+def test_a_start_with_too_few_files_says_so_and_nothing_more(program: Program, limit: int) -> None:
+    code, _, err = in_bash(program, f"ulimit -n {limit}; dogu call list_directory path=.")
     assert (code, len(err.splitlines())) == (54, 1), err
     assert "ulimit -n" in err
 

@@ -88,6 +88,22 @@ def test_lines_of_calls_end_with_what_became_of_jobs(program: Program):
     assert not lives(program.root)
 
 
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_lines_of_calls_that_wait_for_the_next(program: Program, number: str):
+    words = [*PROGRAM, "call", "--jsonl", "--approval-mode", "yolo"]
+    with subprocess.Popen(
+        words, cwd=program.root, env=program.environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as dogu:
+        assert dogu.stdin
+        assert dogu.stdout
+        dogu.stdin.write(b'{"tool": "run_shell_command", "args": {"command": "%s &"}}\n' % _SERVER.encode())
+        dogu.stdin.flush()
+        assert b"Background PIDs" in dogu.stdout.readline()
+        dogu.send_signal(signal.Signals[number])
+        assert dogu.wait(30) == 128 + signal.Signals[number]
+    wait_for(lambda: not lives(program.root))
+
+
 def test_a_killed_dogu_leaves_only_what_was_kept(program: Program):
     words = ["call", "--jsonl", "--approval-mode", "yolo"]
     with subprocess.Popen(

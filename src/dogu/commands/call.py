@@ -47,7 +47,7 @@ def run(options: Options, space: Namespace) -> int:
             tell(runtime.notes)
             told = len(runtime.notes)
             if space.jsonl:
-                code = await call_lines(runtime, sys.stdin.buffer)
+                code = await call_lines(runtime, sys.stdin.fileno())
             else:
                 code = await call_once(runtime, space.tool, space.arguments, as_json=space.json)
             tell(runtime.notes[told:])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, TextIO, assert_never, cast
-
-from anyio import to_thread
 
 from dogu.contract.content import Blob, Text, parts_of
 from dogu.contract.errors import ErrorKind, ToolError
@@ -20,6 +18,7 @@ from dogu.runtime.jobs import settled_rows
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode, of_call
 from dogu.serve.failures import failure_words
+from dogu.serve.private_streams import lines_of
 from dogu.serve.wire import result_json, to_line
 
 
@@ -57,7 +56,7 @@ def _show_live(event: CallEvent, *, prints_output: bool) -> None:
             assert_never(event)
 
 
-async def call_lines(runtime: Runtime, lines: Iterable[bytes]) -> ExitCode:
+async def call_lines(runtime: Runtime, descriptor: int) -> ExitCode:
     """Run the calls of JSON lines `{id?, tool, args}` in order, each answered by one line before the next is read.
 
     The answer is `{id?, llmContent, returnDisplay, error}`. A line that is no call is answered with an error. The exit
@@ -65,9 +64,8 @@ async def call_lines(runtime: Runtime, lines: Iterable[bytes]) -> ExitCode:
     ended, unless they are to be kept; one more line `{jobs}` says so where there were any.
     """
     worst = ExitCode.DONE
-    iterator = iter(lines)
-    while (line := await to_thread.run_sync(_next_line, iterator, abandon_on_cancel=True)) is not None:
-        if not line.strip():
+    async for line in lines_of(descriptor):
+        if not line or not line.strip():
             continue
         row, result = await _answer_line(runtime, line)
         answer = {"id": row["id"]} if "id" in row else {}
@@ -76,10 +74,6 @@ async def call_lines(runtime: Runtime, lines: Iterable[bytes]) -> ExitCode:
     if jobs := await runtime.settle_jobs():
         print(to_line({"jobs": settled_rows(jobs)}), flush=True)
     return worst
-
-
-def _next_line(lines: Iterator[bytes]) -> bytes | None:
-    return next(lines, None)
 
 
 async def _answer_line(runtime: Runtime, line: bytes) -> tuple[dict[str, Any], ToolResult]:

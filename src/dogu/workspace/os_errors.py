@@ -6,7 +6,7 @@ import errno
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence
-from dogu.workspace.system import no_file_may_grow
+from dogu.workspace.system import few_files_may_be_open, no_file_may_grow
 
 _MESSAGES: dict[int, tuple[ErrorKind, str]] = {
     errno.ENOENT: (ErrorKind.NOT_FOUND, "File not found: {path}. Check the name with glob or list_directory."),
@@ -49,7 +49,8 @@ def limit_words(error: BaseException) -> str:
         return _NO_THREAD
     if isinstance(error, OSError):
         if str(error.strerror).startswith("No usable temporary directory"):
-            return _LIMITS[errno.EFBIG] if no_file_may_grow() else _NO_FOLDER
+            limit = errno.EFBIG if no_file_may_grow() else errno.EMFILE if few_files_may_be_open() else 0
+            return _LIMITS.get(limit, _NO_FOLDER)
         return _LIMITS.get(error.errno or 0, "")
     return ""
 

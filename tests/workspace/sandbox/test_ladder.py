@@ -96,7 +96,7 @@ async def test_python_threads_processes_and_sockets_work(place: Place, calls_are
     (place.project / "t.py").write_text(
         "import concurrent.futures as f, multiprocessing as m, socket\n"
         "if __name__ == '__main__':\n"
-        "    print(list(f.ThreadPoolExecutor(2).map(abs, [-1])), m.Pool(1).map(abs, [-2]))\n"
+        "    print(list(f.ThreadPoolExecutor(2).map(abs, [-1])), m.get_context('spawn').Pool(1).map(abs, [-2]))\n"
         "    s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); print(3)\n"
     )
     result = await place.run(calls_are_held, f"{PYTHON} t.py")

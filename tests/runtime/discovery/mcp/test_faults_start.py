@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -166,7 +167,8 @@ async def test_a_far_server_that_says_nothing_has_a_time_limit(
     async def hold(stream: anyio.abc.SocketStream) -> None:
         async with stream:
             if answer:
-                await stream.receive()
+                with suppress(anyio.EndOfStream):  # on a busy machine its half second is over before it asks
+                    await stream.receive()
                 refused = b"HTTP/1.1 405 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 await stream.send(answer if key == "httpUrl" or asked else refused)
                 asked.append(True)
