@@ -129,6 +129,34 @@ def test_a_module_of_the_workspace_is_run_as_a_script_of_it_is(tmp_path: Path) -
         assert placed(tmp_path, other, "python") == "ask"
 
 
+def test_what_a_pattern_lays_down_is_seen_by_what_is_there(tmp_path: Path) -> None:
+    for file in ("data/a.txt", "data/b.md", "evil/Makefile", "tests/test_a.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    for fine in ("cp -r data/* .", "mkdir -p x && cp data/* .", "cp evil/Makefile notes.txt"):
+        assert placed(tmp_path, fine, "cp", "mkdir") == "allow"
+    for other in ("cp evil/* .", "touch data/x; cp data/* .", "cp evil/Makefile tests", "cd data; cp ./* .."):
+        assert placed(tmp_path, other, "cp", "touch", "cd") == "ask"
+
+
+def test_a_bare_push_goes_where_the_branch_says(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    config = '[remote "origin"]\n\turl = x\n[branch "main"]\n\tremote = origin\n'
+    (tmp_path / ".git" / "config").write_text(config)
+    for fine in ("git push", "git commit -m x && git push", "git checkout other && git push", "git push -u origin x"):
+        assert placed(tmp_path, fine, "git") == "allow"
+    assert placed(tmp_path, "git remote add evil https://x && git push", "git") == "ask"
+    (tmp_path / ".git" / "config").write_text(config + '[remote "evil"]\n\turl = y\n[branch "b"]\n\tremote = evil\n')
+    assert placed(tmp_path, "git push", "git") == "allow"
+    assert placed(tmp_path, "git checkout b && git push", "git") == "ask"
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/b\n")
+    assert placed(tmp_path, "git push", "git") == "ask"
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / ".git").write_text("gitdir: ../.git")
+    assert placed(tmp_path / "tree", "git push", "git") == "ask"
+
+
 def test_what_a_command_writes_is_new_or_nobodys_source(tmp_path: Path) -> None:
     (tmp_path / "data.json").touch()
     for fine in ("curl -o new.json h", "curl -o out.log h", "echo x >> data.json", "echo x > dist/data.json"):

@@ -38,6 +38,14 @@ class Place(Protocol):
         """Whether the folder is there and of no other repository than the place is: none begins on the way to it."""
         ...
 
+    def pushed_to(self, *, by_any_branch: bool) -> list[str]:
+        """Where a bare `git push` goes: the remote of the branch, or all that any branch may go to; none is unknown."""
+        ...
+
+    def matching(self, pattern: str) -> list[str] | None:
+        """The names, without their folders, of what a pattern of files matches; None when it leads elsewhere."""
+        ...
+
     def has_module(self, name: str) -> bool:
         """Whether `python -m NAME` runs a file that lies there."""
         ...

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import glob
+import itertools
 import os
 import re
 import stat
 import sys
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_MOST_NAMES = 1000
+_MOST_CONFIG = 200_000
 _OF_A_REPOSITORY = (".git", "HEAD")  # a bare one begins with the file HEAD, whatever its name is
 
 
@@ -37,6 +41,27 @@ class Nearby:
                 return False
         return True
 
+    def pushed_to(self, *, by_any_branch: bool) -> list[str]:
+        """Where a bare `git push` goes: the remote of the branch, or all that any branch may go to; none is unknown."""
+        folder = _repository_of(self._directory)
+        config = _text(os.path.join(_common(folder), "config"))
+        branch = _text(os.path.join(folder, "HEAD")).strip().removeprefix("ref: refs/heads/")
+        found = {f"{section}.{name}": value for section, name, value in _settings(config)}
+        if by_any_branch:
+            sections = (re.match(r'remote "(.*)"$', section) for section, _, _ in _settings(config))
+            others = [value for name, value in found.items() if name.endswith((".pushremote", ".pushdefault"))]
+            return [*dict.fromkeys(match[1] for match in sections if match), *others]
+        of_branch = f'branch "{branch}"'
+        names = (f"{of_branch}.pushremote", "remote.pushdefault", f"{of_branch}.remote")
+        return [found[name] for name in names if name in found][:1]
+
+    def matching(self, pattern: str) -> list[str] | None:
+        """The names, without their folders, of what a pattern of files matches; None when it leads elsewhere."""
+        if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+            return None
+        found = list(itertools.islice(glob.iglob(pattern, root_dir=self._directory), _MOST_NAMES))
+        return [os.path.basename(each) for each in found] if len(found) < _MOST_NAMES else None
+
     def has_module(self, name: str) -> bool:
         """Whether `python -m NAME` runs a file that lies here, or below `src`, and not one of Python's own."""
         if _MODULE.fullmatch(name) is None or name.partition(".")[0] in sys.stdlib_module_names:
@@ -47,3 +72,43 @@ class Nearby:
             os.path.join(root, base, path + end) for base in ("", "src") for end in (".py", f"{os.sep}__main__.py")
         )
         return any(os.path.isfile(each) and os.path.realpath(each) == each for each in found)
+
+
+def _repository_of(directory: str) -> str:
+    """The folder of a repository's own files, of this folder's or the nearest one above; "" when there is none."""
+    place = os.path.realpath(directory)
+    while not os.path.lexists(os.path.join(place, ".git")):
+        if os.path.dirname(place) == place:
+            return ""
+        place = os.path.dirname(place)
+    found = os.path.join(place, ".git")
+    linked = _text(found).removeprefix("gitdir:").strip()  # of a worktree or submodule
+    return os.path.join(place, linked) if linked else found
+
+
+def _common(folder: str) -> str:
+    shared = _text(os.path.join(folder, "commondir")).strip()
+    return os.path.join(folder, shared) if shared else folder
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST_CONFIG)
+    except (OSError, ValueError):
+        return ""
+
+
+def _settings(config: str) -> list[tuple[str, str, str]]:
+    """Sections, names in small letters, and values of a configuration of git."""
+    found: list[tuple[str, str, str]] = []
+    section = ""
+    for line in config.splitlines():
+        header = re.match(r"\s*\[(.+?)\]", line)
+        setting = re.match(r"\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*$", line[header.end() :] if header else line)
+        section = header[1] if header else section
+        if header is not None and setting is None:
+            found.append((section, "", ""))
+        if setting is not None:
+            found.append((section, setting[1].lower(), setting[2].strip('"')))
+    return found

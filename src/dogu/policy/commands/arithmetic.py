@@ -152,6 +152,9 @@ def _given(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
     if command.kind is CommandKind.LOOP:
         values = [part for word in command.words for part in word.parts]
         yield command.name, None if _names_files(values) else values or [Part(PartKind.VARIABLE, "@")]
+    if command.kind is CommandKind.CONDITION:
+        pairs = itertools.pairwise(command.words)
+        yield from (("BASH_REMATCH", matched.parts) for matched, following in pairs if following.text == "=~")
     yield from _given_by_builtins(command)
 
 
@@ -164,7 +167,7 @@ def _given_by_builtins(command: Command) -> Iterator[tuple[str, Sequence[Part] |
     program = command.words[0].text if command.kind is CommandKind.SIMPLE and command.words else ""
     if program in ("read", "mapfile", "readarray"):
         yield from ((word.text, None) for word in command.words[1:])
-        yield "REPLY", None
+        yield from (("REPLY", None), ("MAPFILE", None))
     if program == "printf" and len(command.words) > 2 and command.words[1].text == "-v":
         yield command.words[2].text, [part for word in command.words[4:] for part in word.parts]
     if program in _SETS:
@@ -239,7 +242,7 @@ def _evaluated_part(part: Part, kept: _Kept) -> Iterator[tuple[str, Sequence[Par
         yield part.operator, part.inner
     elif part.operator[:1] == "!" and part.operator not in _LISTS_NAMES:
         yield "", (part,)
-    elif part.operator.startswith("[") and part.text not in kept.maps:
+    elif part.operator.removeprefix("#").startswith("[") and part.text not in kept.maps:
         yield part.operator, ()
 
 

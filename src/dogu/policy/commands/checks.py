@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from dogu.language import told
-from dogu.policy.commands.copies import copies
+from dogu.policy.commands.copies import copies, moved
 from dogu.policy.commands.effects import Danger, Effect
 from dogu.policy.commands.patterns import is_a, pattern, values_of
 from dogu.policy.commands.reading import Reading
@@ -174,13 +174,41 @@ def _git(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     for index, word in enumerate(words[1:], 1):
         if re.match(r"(?:-[^=]*=)?\w[\w+.-]*::", word.prefix) and not re.match(r"-[^=]*=[^=:]*:", word.prefix):
             yield Danger(index, Effect.RUNS, told("the address names a program to run"))
-    if reading.subcommand == "config":
-        yield from _git_config(words, reading)
-    tracks = reading.subcommand in ("checkout", "switch") and {"-t", "--track"} & {name for name, _, _ in reading.taken}
-    for index in reading.operands if tracks else ():  # a bare `push` goes where the branch says
+    match reading.subcommand:
+        case "config":
+            yield from _git_config(words, reading)
+        case "mv":
+            yield from moved(words, reading)
+        case "checkout" | "switch":
+            yield from _git_tracks(words, reading)
+        case "symbolic-ref" | "update-ref" | "fetch" | "pull" | "push" | "replace":
+            yield from _git_refs(words, reading)
+        case _:
+            pass
+
+
+def _git_tracks(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """A branch whose upstream is set, where a bare `push` goes."""
+    tracks = {"-t", "--track"} & {name for name, _, _ in reading.taken}
+    for index in reading.operands if tracks else ():
         found = check_value("upstream", words[index])
         if found is not None:
             yield Danger(index, *found)
+
+
+def _git_refs(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """Names that begin with a hyphen, options to whoever lists them; and where a push goes that names no remote."""
+    for index in reading.operands:
+        text = words[index].text
+        if _BEGINS_WITH_HYPHEN.search(text):
+            yield Danger(index, Effect.WRITES, told("{word} is no value that is known here", word=text[:40]))
+    is_bare = not reading.operands and "--repo" not in {name for name, _, _ in reading.taken}
+    for remote in reading.hints.around.pushed_to() if is_bare and reading.subcommand == "push" else ():
+        if not is_a("remote", remote):
+            yield Danger(1, Effect.REACHES, told("{word} is no value that is known here", word=remote[:40]))
+
+
+_BEGINS_WITH_HYPHEN = re.compile(r"refs/(?:[^:]*/)?-|:-")
 
 
 def _kube(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:

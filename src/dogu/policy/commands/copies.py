@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from dogu.language import told
-from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value
 from dogu.workspace.protected import protected_reason
-from dogu.workspace.shell_syntax import Word
+from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 _LINKS = frozenset(("-l", "--link", "-s", "--symbolic-link"))
 _DEEP = frozenset(("-r", "-R", "-a", "--recursive", "--archive"))
 _WITHIN = ("", "/x", "/config", "/hooks/x")
+_RUN_BY_NAME = (
+    "Makefile GNUmakefile package.json conftest.py setup.py pyproject.toml tox.ini Dockerfile Cargo.toml build.rs "
+    "pom.xml build.gradle Gemfile Rakefile composer.json CMakeLists.txt eslint.config.js vite.config.ts .eslintrc.js"
+).split()
+"""Names that stand for all that tools run by their names, where a pattern may match one."""
+_ANY_NAME = Word((Part(PartKind.LITERAL, "*"),), "*")
+_MOST_TARGETS = 20
 _TOP = re.compile(r"\.?(?:/\.?)*|\$PWD/?|\$\(pwd\)/?")
 
 
@@ -27,34 +36,75 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         yield from _from_elsewhere(words, reading)
     into = taken.get("-t") or taken.get("--target-directory")
     if program == "install" and {"-d", "--directory"} & taken.keys():
-        yield from _out_of_the_workspace(words, reading.operands)
+        yield from _out_of_the_workspace(words, reading.operands, reading.hints)
         return
     is_alone = program in ("ln", "link") and len(reading.operands) == 1  # linked to by its own name
     sources = reading.operands if into is not None or is_alone else reading.operands[:-1]
     if into is None and sources and not is_alone:
-        yield from _out_of_the_workspace(words, reading.operands[-1:])
-    to = into.text if into is not None else "." if is_alone else words[reading.operands[-1]].text if sources else ""
-    may_edit = reading.hints.around.may_edit
-    if sources and not may_edit and _is_run_by_name(to):
-        yield Danger(sources[-1], Effect.WRITES, told("it writes to {target}", target=to[:40]))
+        yield from _out_of_the_workspace(words, reading.operands[-1:], reading.hints)
+    if not sources:
+        return
     moves = program in ("mv", "gmv", "move")
-    is_deep = moves or program.endswith("rsync") or bool(_DEEP & taken.keys())
-    is_exact = bool({"-T", "--no-target-directory"} & taken.keys())
-    kind = "place" if moves else "folder" if _LINKS & taken.keys() and not program.endswith("rsync") else "any"
+    how = _How(
+        moves=moves,
+        is_deep=moves or program.endswith("rsync") or bool(_DEEP & taken.keys()),
+        is_exact=bool({"-T", "--no-target-directory"} & taken.keys()),
+        kind="place" if moves else "folder" if _LINKS & taken.keys() and not program.endswith("rsync") else "any",
+    )
+    target = into if into is not None else Word.literal(".") if is_alone else words[reading.operands[-1]]
+    targets = reading.hints.places(target)
+    if targets is None or len(targets) > _MOST_TARGETS:
+        yield Danger(sources[-1], Effect.WRITES, told("it writes to {target}", target=target.text[:40]))
+    for to in targets or ():
+        is_folder = into is not None or len(sources) > 1
+        yield from _laid(words, sources, reading.hints, to.text, replace(how, is_folder=is_folder))
+
+
+def moved(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What `git mv` lays down: its last operand is where to."""
+    sources = reading.operands[:-1]
+    how = _How(moves=True, is_deep=True, kind="place", is_folder=len(sources) > 1)
+    if sources:
+        yield from _laid(words, sources, reading.hints, words[reading.operands[-1]].text, how)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """`kind` is what a source must be; `is_folder`: it goes into the target, and not in its place."""
+
+    moves: bool = False
+    is_deep: bool = False
+    is_exact: bool = False
+    kind: str = "any"
+    is_folder: bool = False
+
+
+def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, how: _How) -> Iterator[Danger]:
+    may_edit = hints.around.may_edit
+    if not may_edit and _is_run_by_name(to):
+        yield Danger(sources[-1], Effect.WRITES, told("it writes to {target}", target=to[:40]))
+    is_folder = how.is_folder or _TOP.fullmatch(to) is not None or to.endswith(("/", "/."))
+    is_folder = not how.is_exact and (is_folder or not hints.around.is_free(f"{to}/."))
     for index in sources:
-        found = check_value(kind, words[index]) if words[index].value is not None else None
+        found = check_value(how.kind, words[index]) if words[index].value is not None else None
         if found is not None:
             yield Danger(index, Effect.WRITES, found[1])
-        source = words[index].text.rstrip("/" if moves else "")
-        brings = _brings_what_runs(source, to, is_deep=is_deep, is_content=is_exact and not moves)
-        if found is None and (brings or (not may_edit and _lays_down(source, to))):
-            yield Danger(index, Effect.WRITES, told("it writes to {target}", target=words[index].text[:40]))
+        meant = hints.places(words[index]) or [_ANY_NAME]
+        for source in [each.text.rstrip("/" if how.moves else "") for each in meant] if found is None else ():
+            brings = _brings_what_runs(source, to, is_deep=how.is_deep, is_content=how.is_exact and not how.moves)
+            is_pattern = words[index].value is None
+            names = _names_of(source, words[index], hints) if is_pattern else [source.rpartition("/")[2]]
+            lays = is_folder and not may_edit and any(_is_run_by_name(f"{to}/{each}") for each in names)
+            if brings or lays:
+                yield Danger(index, Effect.WRITES, told("it writes to {target}", target=words[index].text[:40]))
+                break
 
 
-def _lays_down(source: str, to: str) -> bool:
-    """Whether a source bears a name for which tools run it, where it goes."""
-    is_folder = _TOP.fullmatch(to) is not None or to.endswith("/")
-    return is_folder and _is_run_by_name(f"{to}/{source.rpartition('/')[2]}")
+def _names_of(source: str, word: Word, hints: Hints) -> list[str]:
+    """The names that a pattern stands for: those that are there, or else any that it may match."""
+    there = hints.around.matching(source) if word.is_plain else None
+    base = source.rpartition("/")[2]
+    return there if there is not None else [base, *(each for each in _RUN_BY_NAME if fnmatchcase(each, base))]
 
 
 def _is_run_by_name(path: str) -> bool:
@@ -67,9 +117,10 @@ def _from_elsewhere(words: Sequence[Word], reading: Reading) -> Iterator[Danger]
             yield Danger(index, Effect.REACHES, told("copies files to or from another machine"))
 
 
-def _out_of_the_workspace(words: Sequence[Word], places: Sequence[int]) -> Iterator[Danger]:
+def _out_of_the_workspace(words: Sequence[Word], places: Sequence[int], hints: Hints) -> Iterator[Danger]:
     for index in places:
-        found = check_value("folder", words[index])
+        meant = [words[index], *(hints.places(words[index]) or ())]
+        found = next(filter(None, (check_value("folder", each) for each in meant)), None)
         if found is not None:
             yield Danger(index, *found)
 

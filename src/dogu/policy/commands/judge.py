@@ -15,24 +15,27 @@ from dogu.policy.commands.arithmetic import names_set, second_order_danger
 from dogu.policy.commands.dangers import dangers_of, program_called, redirect_danger
 from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.elsewhere import Elsewhere
-from dogu.policy.commands.inner import DATA, Inner, ShellText, Tool
+from dogu.policy.commands.inner import DATA, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.standard_input import (
     feeds_plain_words,
+    found_by,
     input_reason,
     names_tracked_files,
     text_on_standard_input,
 )
 from dogu.policy.commands.text_checks import (
+    adds_remote,
     circle_of_functions,
     is_still,
     may_hide,
     may_run_from_subscripts,
     only_looks,
+    only_reads,
 )
-from dogu.policy.commands.values import check_value, leads_outside
+from dogu.policy.commands.values import check_value, holds_what_runs, leads_outside
 from dogu.policy.commands.variables import (
     Known,
     assignment_reason,
@@ -42,7 +45,7 @@ from dogu.policy.commands.variables import (
     is_shells_own,
     name_reason,
 )
-from dogu.policy.commands.wrappers import inner_commands
+from dogu.policy.commands.wrappers import inner_commands, run_in_a_folder
 from dogu.policy.parsed_text import ParsedText
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Decision, JudgedCommand, Judgement, strictest
@@ -62,17 +65,6 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
 _STEPS = frozenset(("break", "continue"))
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
-_GOES_TO = (
-    "--chdir",
-    "--directory",
-    "--dir",
-    "--cwd",
-    "--prefix",
-    "--project",
-    "--wd",
-    "--workdir",
-    "--base-directory",
-)
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 _ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
@@ -124,6 +116,7 @@ class _Judge:
         self._moves = 0
         self._data_is_plain = False
         self._data_is_tracked = False
+        self._data_places: list[Word] | None = None
         self._takes_any_name = False
         self._runs_the_project = False
 
@@ -161,7 +154,7 @@ class _Judge:
             if depth == 0:
                 self._known = Known(script)
                 self._only_looks = only_looks(script)
-                self._around = replace(self._around, is_still=is_still(script))
+                self._around = replace(self._around, is_still=is_still(script), adds_remote=adds_remote(script))
                 self._only_sets = all(each.words and each.words[0].value in _EXPORT for each in script.commands)
             else:
                 self._known.add(script)
@@ -280,15 +273,25 @@ class _Judge:
                 verdict, reason = Decision.ASK, given
         self._add(words, verdict, reason, rule)
         self._inner(name, words, command, depth, rule)
+        if not self._around.may_differ and (command.redirects or not only_reads(words)):
+            self._around = replace(self._around, may_differ=True)
 
     def _note_data(self, name: str, words: Sequence[Word], command: Command) -> None:
         """Take note of what is known of the words that `find` and `xargs` hand on."""
         if name == "find" and DATA not in words:  # what it finds begins as the places do that it is told to look in
             is_listed = any(word.value == "-files0-from" for word in words)  # a file says what they are
             self._data_is_plain = not is_listed and (len(words) < 2 or bool(words[1].prefix))
+            self._data_places = None if is_listed else found_by(words, self._known)
         if name == "xargs":
             self._data_is_plain = feeds_plain_words(command, words)
             self._data_is_tracked = names_tracked_files(command.piped_from)
+            source = command.piped_from.words if command.piped_from is not None else []
+            is_found = self._data_is_plain and bool(source) and source[0].value == "find"
+            is_name = self._data_is_plain or self._data_is_tracked
+            self._data_places = found_by(source, self._known) if is_found else [Word.literal("x")] if is_name else None
+
+    def _places(self, word: Word) -> list[Word] | None:
+        return self._data_places if word is DATA else self._known.places(word)
 
     def _needs_no_rule(self, name: str, words: Sequence[Word]) -> bool:
         """What only limits, counts or reads into a variable, and a project's own environment where Python may run."""
@@ -315,6 +318,9 @@ class _Judge:
             if self._only_looks and len(words) == 2 and re.fullmatch(r"(?:\.\./?)+", words[1].value or ""):
                 return
             words = self._where_to(words)
+            if not self._around.is_still and not self._only_looks and holds_what_runs(self._known.places(words[-1])):
+                reason = told("{path} is where things that run later are kept", path=words[-1].text[:40])
+                yield Danger(len(words) - 1, Effect.WRITES, reason)
         if name == "git" and self._has_moved and self._lists.core is not None and len(words) > 1:
             yield Danger(1, Effect.RUNS, told("another folder may hold a repository whose configuration runs programs"))
         # A file named like an option makes `rm` do no more than it says; a project's tool runs its code anyway.
@@ -322,7 +328,7 @@ class _Judge:
         block = program_called(name)
         self._runs_the_project = block is not None and block.is_tool
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
-        hints = Hints(self._is_no_option, self._holds_output, self._around, self._known.spellings)
+        hints = Hints(self._is_no_option, self._holds_output, self._around, self._known.spellings, self._places)
         for danger in dangers_of(name, words, hints, covered):
             # What is handed on to programs is nobody's where the text runs none.
             if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
@@ -351,7 +357,7 @@ class _Judge:
 
     def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
         found = inner_commands(name, words)
-        self._has_moved = self._has_moved or _run_in_a_folder(words, found)
+        self._has_moved = self._has_moved or run_in_a_folder(words, found)
         for inner in found:
             if isinstance(inner, Tool):
                 self._tool(inner.words, command, depth)
@@ -437,21 +443,6 @@ def _runs_own_script(words: Sequence[Word]) -> bool:
     """Whether a shell is given a file of the project, and no option but such as stop it at errors or show its lines."""
     operands = [word for word in words[1:] if not re.fullmatch(r"-[euxv]+", word.text)]
     return bool(operands) and not operands[0].text.startswith(("-", "+")) and check_value("script", operands[0]) is None
-
-
-def _run_in_a_folder(words: Sequence[Word], found: Sequence[Inner]) -> bool:
-    """Whether one of the words before a command that they run says where to run it: `env -C FOLDER git log`."""
-    runs = [each.words if isinstance(each, Tool) else each if isinstance(each, list) else [] for each in found]
-    begins = {id(run[0]) for run in runs if run}
-    known = [at for at, word in enumerate(words) if id(word) in begins]
-    end = (known[-1] if len(known) >= len(begins) else len(words)) if begins else 0
-    return any(_names_a_folder(word.text) for word in words[1:end])
-
-
-def _names_a_folder(option: str) -> bool:
-    name = option.partition("=")[0]
-    is_long = name.startswith("--") and len(name) > 3 and any(each.startswith(name) for each in _GOES_TO)
-    return is_long or name in ("-execdir", "-okdir") or re.match(r"-[a-z0]*[CD](?!\d)", option) is not None
 
 
 def _of_command(judged: JudgedCommand) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.table import Option, Program
-from dogu.policy.commands.values import Finding, check_config, check_value, written
+from dogu.policy.commands.values import ONLY_READ, PLACES, Finding, check_config, check_value, written
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 _NUMBER = re.compile(r"-[0-9]+")
@@ -302,6 +302,8 @@ class Reading:
     def _wrong_with(self, kind: str, value: Word) -> Finding | None:
         if kind == "config":
             return check_config(value, self._program.names)
+        if value.value is None and kind in PLACES:
+            return self._wrong_with_place(kind, value)
         if kind in _GOES_OUT and self.hints.holds_output(value):
             return Effect.REACHES, told("it sends what a command prints")
         if kind in _NAMES_A_HOST and value.value is None:
@@ -317,6 +319,14 @@ class Reading:
         if spelled is None:
             found.append(check_value(kind, value, self.hints.around) or (Effect.REACHES, self._may_be_any(value)))
         return next(filter(None, found), None)
+
+    def _wrong_with_place(self, kind: str, value: Word) -> Finding | None:
+        """A place that bash puts together, by all that it may be."""
+        found = check_value(kind, value, self.hints.around)
+        meant = self.hints.places(value) if found is None else []
+        if meant is None:
+            return None if kind in ONLY_READ else (Effect.WRITES, self._may_be_any(value))
+        return found or next(filter(None, (check_value(kind, each, self.hints.around) for each in meant)), None)
 
     @staticmethod
     def _may_be_any(value: Word) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
-from dogu.policy.commands.variables import prints_a_word
+from dogu.policy.commands.variables import Known, found_word, prints_a_word
 from dogu.workspace.shell_syntax import Command, Word
 
 
@@ -57,12 +58,42 @@ def feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:
     if prints_a_word(source):
         return True
     texts = [word.value or "" for word in source.words] if source is not None else []
-    is_apart = any(word.value in ("-0", "--null", "-0n1", "-0r") for word in words)
     if _names_refs(source):
         return True
-    return (
-        is_apart and texts[:1] == ["find"] and "-print0" in texts and len(texts) > 1 and texts[1][:1] not in ("-", "")
-    )
+    prints_more = any(text.startswith(_PRINTS_MORE) for text in texts)
+    begins_plainly = len(texts) > 1 and texts[1][:1] not in ("-", "")
+    return _reads_apart(words) and texts[:1] == ["find"] and "-print0" in texts and begins_plainly and not prints_more
+
+
+def found_by(words: Sequence[Word], known: Known) -> list[Word] | None:
+    """What find's words may name: a pattern for each place that it looks in; None where one can't be known."""
+    texts = [word.text for word in words]
+    names = [texts[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-name", "-iname")]
+    behind = itertools.dropwhile(lambda word: re.fullmatch(r"-[HLP]|-O\d|-D.*", word.text), words[1:])
+    starts = list(itertools.takewhile(lambda word: not re.match(r"[-(!]", word.text), behind))
+    found = [known.places(each) for each in starts] or [[Word.literal(".")]]
+    name = names[0] if len(names) == 1 else "*"
+    if None in found:
+        return None
+    return [found_word(f"{each.text}/{name}") for places in found for each in places or ()]
+
+
+_PRINTS_MORE = ("-printf", "-fprint", "-exec", "-ok", "-ls", "-fls", "-files0-from")
+
+
+def _reads_apart(words: Sequence[Word]) -> bool:
+    """Whether xargs itself, and not the command that it runs, is told that its words end at a NUL, and nothing else."""
+    is_apart = takes = False
+    for word in words[1:]:
+        if takes:
+            takes = False
+        elif not word.text.startswith("-"):
+            break
+        elif re.match(r"-[A-Za-z0]*d|--d|-[A-Za-z0]*[aE]|--arg|--eof", word.text):
+            return False
+        is_apart = is_apart or re.fullmatch(r"-[rtx]*0[rtx]*(?:[nPL]\d+|I.*)?|--null", word.text) is not None
+        takes = takes or re.fullmatch(r"-[rtx0]*[nPLIs]", word.text) is not None
+    return is_apart
 
 
 _FILTERS = {"grep": 1, "egrep": 1, "head": 0, "tail": 0, "sort": 0, "uniq": 0}
@@ -73,17 +104,26 @@ def names_tracked_files(source: Command | None) -> bool:
     """Whether what is printed are names of files that the project keeps, some left out perhaps."""
     source = _unfiltered(source)
     texts = [word.value or "" for word in source.words] if source is not None else []
-    is_diff = texts[:2] == ["git", "diff"] and "--name-only" in texts
-    return (texts[:2] == ["git", "ls-files"] and not {"-o", "--others"} & set(texts)) or is_diff
+    listed = texts[:2] == ["git", "ls-files"] or (texts[:2] == ["git", "diff"] and "--name-only" in texts)
+    return listed and all(_NAMES_ONLY.fullmatch(text) for text in texts[2:])
+
+
+_NAMES_ONLY = re.compile(
+    r"[^-].*|--|-[zmcdt]+|--(?:name-only|cached|staged|modified|deleted|deduplicate|merge-base|relative|no-renames|no-color|exclude-standard"
+    r"|diff-filter=\w+|exclude=.*|ignore-submodules(?:=\w+)?)",
+    re.DOTALL,
+)
+_REFS_ONLY = re.compile(
+    r"[^-].*|--|-[alr]+|--(?:all|remotes|list|no-color|ignore-case|(?:no-)?merged|(?:no-)?contains|points-at|sort)(?:=.*)?",
+    re.DOTALL,
+)
 
 
 def _names_refs(source: Command | None) -> bool:
     """Whether what is printed are names of branches or tags, which git lets none begin with a hyphen."""
     source = _unfiltered(source)
     texts = [word.value or "" for word in source.words] if source is not None and not source.assignments else []
-    if texts[:2] == ["git", "branch"]:
-        return not any(each.startswith(("-v", "--verbose", "--format")) for each in texts)
-    return texts[:2] == ["git", "tag"] and not any(each.startswith(("-n", "--format")) for each in texts)
+    return texts[:2] in (["git", "branch"], ["git", "tag"]) and all(_REFS_ONLY.fullmatch(each) for each in texts[2:])
 
 
 def _unfiltered(source: Command | None) -> Command | None:

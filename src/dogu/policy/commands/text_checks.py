@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
-from dogu.workspace.shell_syntax import Script
+from dogu.workspace.shell_syntax import Script, Word
 
 _KEEPS = frozenset(("add", "commit", "push", "fetch", "tag", "branch"))  # what git does that changes no file here
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ADDS_REMOTE = re.compile(r"git (?:.* )?remote (?:-\S+ )*add |gh (?:pr (?:checkout|co)|repo (?:fork|clone)) ")
 _SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
 _SUBSTITUTION = re.compile(r"\$\((?!\()|`|\$\{ ")
 
@@ -62,6 +64,20 @@ def only_looks(script: Script) -> bool:
         if any(True for word in command.all_words() for part in word.expansions() if part.script is not None):
             return False
     return True
+
+
+def adds_remote(script: Script) -> bool:
+    """Whether a command makes another repository known, that branches may be pushed to."""
+    texts = [" ".join(word.text for word in command.words) for command in script.commands]
+    return any(_ADDS_REMOTE.match(text) for text in texts)
+
+
+def only_reads(words: Sequence[Word]) -> bool:
+    """Whether a command leaves the names in its folder as they are."""
+    name = words[0].value or ""
+    block = program_called(name)
+    is_read = len(words) > 1 and block is not None and words[1].value in block.reads
+    return name == "mkdir" or is_read or (block is not None and block.is_harmless)
 
 
 def is_still(script: Script) -> bool:

@@ -31,6 +31,7 @@ _NUMBER = re.compile(
 )
 _NO_TASK = re.compile(r"[=@()'\"`$;&|<>]|://")
 _SHARED_CONFIGS = frozenset(("package.json", "pyproject.toml", "setup.cfg", "tox.ini"))
+_HIDDEN = (".git", ".github", ".gitlab-ci.yml", ".husky", ".vscode", ".gemini", ".claude", ".npmrc", ".envrc")
 _PLACES_OF_VARIABLES = ("HOME", "OLDPWD", "TMPDIR")
 
 
@@ -51,9 +52,21 @@ def writes_to(word: Word) -> str:
     if leads_outside(word):
         is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
         return "" if is_known else told("{path} lies outside of the workspace", path=word.text[:40])
-    if protected_reason(word.text) is not None:
+    if protected_reason(word.text) is not None or (word.has_glob and _may_match_hidden(word.text)):
         return told("{path} is where things that run later are kept", path=word.text[:40])
     return ""
+
+
+def holds_what_runs(folders: Sequence[Word] | None) -> bool:
+    """Whether a folder that a text goes to is one whose files run later, or none that is known."""
+    within = [Word.literal(f"{each.text}/x") for each in folders or () if each.text[:1] not in ("-", "/")]
+    return folders is None or any(_folder(each) for each in within)
+
+
+def _may_match_hidden(path: str) -> bool:
+    """Whether a pattern may match a hidden name that is protected: `.g*`, `.gi[t]/hooks`."""
+    patterns = [part for part in path.split("/") if part[:1] == "." and re.search(r"[*?\[]", part)]
+    return any(fnmatchcase(name, each) for each in patterns for name in _HIDDEN)
 
 
 def written(word: Word, around: Surroundings = NOWHERE, *, appends: bool = False) -> Finding | None:
@@ -318,6 +331,14 @@ def _cov_report(word: Word, around: Surroundings) -> Finding | None:
     return _built(Word.literal(match["place"]), around) if match["place"] else None
 
 
+def _compressed(word: Word, around: Surroundings) -> Finding | None:
+    """A file that is packed or unpacked, beside itself: under no name for which tools run it."""
+    name = (word.value or "").rpartition(".")[0]
+    if not around.may_edit and (protected_reason(name) is not None or is_a("run_by_name", name)):
+        return Effect.WRITES, told("it writes to {target}", target=name[:40])
+    return _place(word)
+
+
 def _tree(word: Word) -> Finding | None:
     if not word.is_plain and not word.prefix.strip("/."):
         return Effect.WRITES, told("{path} is more than a file of the project", path=word.text[:40])
@@ -418,6 +439,7 @@ _PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
     "fetched": _fetched,
     "requirements": _requirements,
     "unpacked": _unpacked,
+    "compressed": _compressed,
     "venv": _venv,
     "cov_report": _cov_report,
     "git_folder": _git_folder,
@@ -429,6 +451,13 @@ KINDS = frozenset((*_CHECKS, *_PLACED)) | frozenset(
     "any rest format text file pattern ref repository host package command module sql config".split()
 )
 """Every kind that the table may name, but for those that have a pattern."""
+
+
+ONLY_READ = frozenset("inside own script other_project source".split())
+PLACES = ONLY_READ | frozenset(
+    "place folder tree compressed product built fetched requirements unpacked venv generated".split()
+)
+"""Kinds that name a place: all that is put together of variables is looked at as what it becomes."""
 
 
 def check_value(name: str, word: Word, around: Surroundings = NOWHERE) -> Finding | None:

@@ -23,6 +23,9 @@ _RUNS_OWN_CODE = frozenset(
 )
 _OWN_NUMBERS = frozenset(("?", "#", "$", "!"))
 _NUMBERS = frozenset((*_OWN_NUMBERS, "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "EPOCHSECONDS"))
+_GIVEN_BY_BASH = frozenset(("_", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "COPROC", "DIRSTACK"))
+"""Variables that get what was read, matched or run before, without being named."""
+_PRINTS_ELSEWHERE = frozenset(("which", "command", "go", "node"))  # a word, but a path that may lie anywhere
 _MOST_SPELLINGS = 300
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SETS_BY_NAME = frozenset(
@@ -119,7 +122,7 @@ class Known:
         """Whether a variable's value, should there be any, begins with no hyphen and doesn't split into such words."""
         if part.text in _OWN_NUMBERS and not part.operator:
             return True
-        if not re.fullmatch(r"[A-Za-z_]\w*", part.text) or self._is_open or part.text in self._unknown:
+        if not _NAME.fullmatch(part.text) or self._is_unknown(part.text):
             return False
         if part.operator:
             return False
@@ -128,14 +131,23 @@ class Known:
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
         return all(_begins_plainly(value, part.quoted) or _prints_plainly(value) for value in values)
 
-    def spellings(self, word: Word, depth: int = 3) -> list[str] | None:
+    def _is_unknown(self, name: str) -> bool:
+        return self._is_open or name in self._unknown or name in _GIVEN_BY_BASH
+
+    def spellings(self, word: Word, depth: int = 3, *, of_place: bool = False) -> list[str] | None:
         """What a word may be by the values that the text gives its variables; `x` stands for what comes from elsewhere.
 
-        None when the text cuts and turns such values.
+        None when the text cuts and turns such values. `of_place`: what it names is a place, so that only a word stands
+        for `x`: None, too, for what is read, given as an argument or printed.
         """
         found = [""]
         for part in word.parts:
-            texts = [part.text] if part.kind is PartKind.LITERAL else self._spelled(part, depth)
+            if part.kind is PartKind.LITERAL:
+                texts: list[str] | None = [part.text]
+            elif of_place and not self._is_one_name(part):
+                texts = self._named_by(part, depth)
+            else:
+                texts = self._spelled(part, depth, of_place=of_place)
             if texts is None or len(found) * len(texts) > _MOST_SPELLINGS:
                 return None
             found = [begun + text for begun in found for text in texts]
@@ -143,10 +155,37 @@ class Known:
 
     def may_be_network(self, path: Word) -> bool:
         """Whether bash would open a connection: a path that the text puts together counts by what it becomes."""
-        spelled = self.spellings(path)
+        reads = any(self._is_unknown(part.text) for part in path.expansions() if part.kind is PartKind.VARIABLE)
+        spelled = None if reads and path.prefix.startswith("/d") else self.spellings(path)
         return spelled is None or any(re.match(r"/dev/(?:tcp|udp)/", text) for text in spelled)
 
-    def _spelled(self, part: Part, depth: int) -> list[str] | None:
+    def places(self, word: Word) -> list[Word] | None:
+        """What a word that names a place may be; None when that can't be said."""
+        spelled = [word.text] if word.is_plain else self.spellings(word, of_place=True)
+        return None if spelled is None else [found_word(text) for text in spelled]
+
+    def _is_one_name(self, part: Part) -> bool:
+        """Whether an expansion of a place is a value that the text gives, a number or a word of its own."""
+        if part.kind is PartKind.ARITHMETIC or (part.text in _NUMBERS and not part.operator):
+            return True
+        if part.kind is PartKind.VARIABLE:
+            is_plain = all(each.kind is PartKind.LITERAL for each in part.inner)
+            return is_plain and _NAME.fullmatch(part.text) is not None and not self._is_unknown(part.text)
+        command = part.script.commands[0] if part.script is not None and len(part.script.commands) == 1 else None
+        return prints_a_word(command) and command is not None and command.words[0].value not in _PRINTS_ELSEWHERE
+
+    def _named_by(self, part: Part, depth: int) -> list[str] | None:
+        """What `$(dirname "$f")` and `$(basename "$f")` print, of a place; None for any other command."""
+        commands = part.script.commands if part.script is not None else []
+        words = commands[0].words if len(commands) == 1 and not commands[0].redirects else []
+        if len(words) not in (2, 3) or words[0].value not in ("dirname", "basename") or not depth:
+            return None
+        given = self.spellings(words[1], depth - 1, of_place=True)
+        if words[0].value == "basename":
+            return ["x"] if given is None else [text.rstrip("/").rpartition("/")[2] for text in given]
+        return given
+
+    def _spelled(self, part: Part, depth: int, *, of_place: bool = False) -> list[str] | None:
         given = self._values.get(part.text, []) if part.kind is PartKind.VARIABLE else []
         default = re.fullmatch(r":?[-=+](.*)", part.operator, re.DOTALL)
         cut = re.fullmatch(r"(%%?|##?)([^$`\\\"']*)", part.operator)
@@ -155,18 +194,19 @@ class Known:
         texts = [default[1]] if default is not None else []
         for value in given:
             for each in expand_braces(value):
-                spelled = self.spellings(each, depth - 1) if depth else None
+                spelled = self.spellings(each, depth - 1, of_place=of_place) if depth else None
                 if spelled is None:
                     return None
                 texts += [_cut(text, cut[1], cut[2]) for text in spelled] if cut is not None else spelled
-        return [*texts, *(() if given else ("x",))]
+        elsewhere = "/x" if of_place and part.text in ("HOME", "OLDPWD", "TMPDIR") else "x"
+        return [*texts, *(() if given else (elsewhere,))]
 
     def places_of(self, word: Word) -> list[Word]:
         """The values of the one variable that a quoted word is, where the text says how each of them begins."""
         parts = [each for each in word.parts if each.text]  # bash's quotes leave an empty text behind
         part = parts[0] if len(parts) == 1 else None
         is_one = part is not None and part.kind is PartKind.VARIABLE and part.quoted and not part.operator
-        if part is None or not is_one or self._is_open or part.text in self._unknown:
+        if part is None or not is_one or self._is_unknown(part.text):
             return []
         values = [_HERE if each.raw in ("*", "*/") else each for each in self._values.get(part.text, ())]
         return values if all(each.prefix and "{" not in each.raw for each in values) else []
@@ -182,7 +222,7 @@ class Known:
             return part.kind is PartKind.PROCESS or not self._prints_what_is_known(part, seen)
         if part.text in _NUMBERS or part.text in seen:
             return False
-        if self._is_open or part.text in self._unknown or "!" in part.operator or not _NAME.fullmatch(part.text):
+        if self._is_unknown(part.text) or "!" in part.operator or not _NAME.fullmatch(part.text):
             return True
         return any(self.may_hold_output(value, seen | {part.text}) for value in self._values.get(part.text, ()))
 
@@ -199,6 +239,11 @@ class Known:
         if name == "cat":
             return len(command.words) == 1 and all(each.operator in ("<<", "<<<") for each in command.redirects)
         return name in ("echo", "printf") and not command.redirects
+
+
+def found_word(text: str) -> Word:
+    """A word as bash would see it after expansion; a pattern in it still stands for names."""
+    return Word((Part(PartKind.LITERAL, text, quoted=not re.search(r"[*?\[]|^~", text)),), text)
 
 
 def _cut(text: str, operator: str, pattern: str) -> str:

@@ -29,6 +29,17 @@ _PARALLEL = wrapper(
 )
 _PACKAGE_RUN = wrapper("-p --package", shell="-c --call")
 _LOADER = wrapper("--library-path --preload --audit --argv0")
+_GOES_TO = (
+    "--chdir",
+    "--directory",
+    "--dir",
+    "--cwd",
+    "--prefix",
+    "--project",
+    "--wd",
+    "--workdir",
+    "--base-directory",
+)
 _SPLIT_ITS_WAY = re.compile(r"[\\$#\v\f\r]")
 _IS_LOADER = re.compile(r"ld(?:-linux|-musl)?[^/]*\.so[^/]*")
 
@@ -346,6 +357,21 @@ def _evaluated(words: Sequence[Word]) -> list[Inner]:
 
 def _called_back(words: Sequence[Word]) -> list[Inner]:
     return [inner for inner in _wrapped(_CALLBACKS, words) if isinstance(inner, ShellText)]
+
+
+def run_in_a_folder(words: Sequence[Word], found: Sequence[Inner]) -> bool:
+    """Whether one of the words before a command that they run says where to run it: `env -C FOLDER git log`."""
+    runs = [each.words if isinstance(each, Tool) else each if isinstance(each, list) else [] for each in found]
+    begins = {id(run[0]) for run in runs if run}
+    known = [at for at, word in enumerate(words) if id(word) in begins]
+    end = (known[-1] if len(known) >= len(begins) else len(words)) if begins else 0
+    return any(_names_a_folder(word.text) for word in words[1:end])
+
+
+def _names_a_folder(option: str) -> bool:
+    name = option.partition("=")[0]
+    is_long = name.startswith("--") and len(name) > 3 and any(each.startswith(name) for each in _GOES_TO)
+    return is_long or name in ("-execdir", "-okdir") or re.match(r"-[a-z0]*[CD](?!\d)", option) is not None
 
 
 _SPECIAL: dict[str, Callable[[Sequence[Word]], list[Inner]]] = {
