@@ -312,3 +312,10 @@ async def test_a_hunk_that_would_change_a_part_of_a_line_is_refused(tmp_path: Pa
     assert result.error is not None
     assert "whole lines" in result.error.message
     assert (tmp_path / "a").read_text() == "max_size: 1\n"
+
+
+async def test_a_hunk_whose_lines_all_have_a_blank_less_is_no_guess(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("jobs:\n  one:\n    runs: x\n    steps: y\n")
+    result = await apply(tmp_path, "*** Update File: a.yml", "@@", "  one:", "+   name: z", "    runs: x")
+    assert result.error is not None
+    assert "a blank less" in result.error.message

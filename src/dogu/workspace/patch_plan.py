@@ -26,6 +26,7 @@ from dogu.workspace.edit_match import (
     receipt,
     refusal_error,
     refuse_omission,
+    spliced,
     still_parses,
 )
 from dogu.workspace.files import FileContent, Files
@@ -189,7 +190,8 @@ def _place(path: str, text: str, hunk: Hunk) -> Edit:
     """Find the one place a hunk means. Raises `ToolError`: a hunk that could belong in two places is no guess."""
     if not hunk.old:
         return _insertion(path, text, hunk)
-    found = match_edit(text, *_fitted(text, hunk), 1, path=path)
+    fitted = _fitted(text, hunk)
+    found = match_edit(text, *fitted, 1, path=path)
     if isinstance(found, Edit) and _cuts_line(text, found):
         reason = "its first line is only a part of the file's: give whole lines"
         found = _whole_lines(text, hunk) or Refusal(Why.NO_MATCH, reason, lines=found.lines)
@@ -206,6 +208,13 @@ def _place(path: str, text: str, hunk: Hunk) -> Edit:
         message = f"Nothing was written. The hunk in line {hunk.line} of the patch: {error.message}"
         raise ToolError(error.kind, message)
     _refuse_elsewhere(path, text, hunk, found)
+    as_sent = match_edit(text, hunk.old, hunk.new, 1, path=path) if fitted[0] == _unmarked(hunk)[0] else found
+    if isinstance(as_sent, Edit) and spliced(text, as_sent.replacements) != spliced(text, found.replacements):
+        message = (
+            f"Nothing was written. The hunk in line {hunk.line} of the patch: its lines have a blank less than those "
+            f"of {path}, so how deep the new ones are to stand can't be told. Begin each line with its mark."
+        )
+        raise ToolError(ErrorKind.AMBIGUOUS_MATCH, message)
     return found
 
 

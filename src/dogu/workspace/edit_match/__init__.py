@@ -19,4 +19,5 @@ from dogu.workspace.edit_match.repair import region_around as region_around
 from dogu.workspace.edit_match.result import Replacement as Replacement
 from dogu.workspace.edit_match.result import Why as Why
 from dogu.workspace.edit_match.result import lie_apart as lie_apart
+from dogu.workspace.edit_match.result import spliced as spliced
 from dogu.workspace.edit_match.verify import still_parses as still_parses

@@ -54,6 +54,11 @@ def word_chars(text: str) -> int:
     return sum(map(len, _WORD_RUNS.findall(text)))
 
 
+def opened(text: str) -> int:
+    """Return how many brackets more are opened than closed."""
+    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
+
+
 def has_comment(text: str) -> bool:
     """Whether the text holds what begins a comment in some common language."""
     return _LINE_COMMENT.search(text) is not None

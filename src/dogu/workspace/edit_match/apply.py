@@ -23,6 +23,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
 OPENERS = (":", "{", "(", "[")
 GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 _MOST_TOKENS = 2000
+_MOST_TRIED = 20_000_000
 _AROUND_CHARS = 5000
 
 
@@ -55,22 +56,24 @@ class _Weaver:
         self.at = Rows(place, old_lines)
         self.rows = self.at.rows
         self.indent, self.lost_head = indentation_map(
-            self.at.indentations(), self._texts, may_lose_head=not self.at.cut_head
+            self.at.indentations, self._texts, may_lose_head=not self.at.cut_head
         )
         if self._begins_without_indent():
             self.indent, self.lost_head = str, True
         self.characters = CharacterMap(place)
         self.pads_lines = self.at.pads_lines()
-        self.terms = terms_of(self.at, self.new, lost_head=self.lost_head)
+        self.keys = [fold(row.text) for row in self.rows]
+        self.new_keys = [fold(line) for line in self.new]
+        pairs = shared_lines(self.keys, self.new_keys)
+        self.same = {j: i for i, j in pairs}
+        self.terms = terms_of(self.at, self.new, pairs, lost_head=self.lost_head)
         # Compared as `new` has them, not as they were sent: a line that the model garbled alike in both is no change.
         self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
-        ours = self._keys(range(len(self.rows)))
-        self.same = {j: i for i, j in shared_lines(ours, [fold(line) for line in self.new])}
         self.moved = self._lines_by_text()
 
     def _begins_without_indent(self) -> bool:
         """Whether `old` is one line without its indentation, and the lines of `new` below its first one have it."""
-        pairs = self.at.indentations()
+        pairs = self.at.indentations
         if len(pairs) != 1 or pairs[0][0] or not pairs[0][1] or self.at.cut_head or indent_of(self.new[0]):
             return False
         below = [line for line in self.new[1:] if line.strip()]
@@ -217,15 +220,12 @@ class _Weaver:
         """Give each new line the row it takes the place of, where that is plain; else one beyond that says the same,
         which a line may have been taken for that is as deep as it was.
         """
-        shared = shared_lines(self._keys(old), [fold(self.new[j]) for j in new])
+        shared = shared_lines(self.keys[old.start : old.stop], self.new_keys[new.start : new.stop])
         if len(old) == len(new) and all(i == j for i, j in shared):
             return list(zip(new, old, strict=True))
         # What is shared within the hunk wins: the same words may stand further away at another depth.
         partner = self.same | {new.start + j: old.start + i for i, j in shared}
         return [(j, partner.get(j)) for j in new]
-
-    def _keys(self, rows: range) -> list[str]:
-        return [fold(self.rows[i].text) for i in rows]
 
     def _render(self, j: int, partner: int | None) -> str:
         line = self.new[j].rstrip() if self.pads_lines else self.new[j]
@@ -343,6 +343,8 @@ def _check_slips(row: Row, inserted_at: Iterable[int]) -> None:
 def _token_of(row: Row) -> re.Pattern[str]:
     """Return what the pieces of a line are: words, blanks, signs, and what stands as a whole for some of the file."""
     long = {row.text[unit.old_start : unit.old_end] for unit in row.units if unit.old_end > unit.old_start + 1}
+    if len(long) * len(row.text) > _MOST_TRIED:
+        raise UncleanError("a long line that differs from old_string changes")
     whole = [re.escape(each) for each in sorted(long, key=len, reverse=True) if not _TOKEN.fullmatch(each)]
     return re.compile("|".join([*whole, _TOKEN.pattern])) if whole and not row.slips else _TOKEN
 

@@ -82,7 +82,7 @@ class CharacterMap:
         body = body.translate(self._unseen)
         self._check_plain(body)
         for wrong, right in self._words:
-            body = re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _match, right=right: right, body)
+            body = re.sub(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])", lambda _match, right=right: right, body)
         return body
 
     def _check_plain(self, body: str) -> None:

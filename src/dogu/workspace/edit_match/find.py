@@ -20,6 +20,7 @@ from dogu.workspace.edit_match.alignment import (
     differences,
     is_comment_mark,
     joined,
+    opened,
     word_chars,
     words_agree,
 )
@@ -82,6 +83,8 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
         return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
     try:
         check_indents(text, spans[0], old, new)
+        for _, end in spans:
+            check_rest(old, new, text[end : stop if (stop := text.find("\n", end)) >= 0 else len(text)])
         whole = [_unjoined(text, span, old, new, path) for span in spans]
         written = [
             lines
@@ -158,7 +161,9 @@ def _check_neighbours(text: str, span: tuple[int, int], old: str, new: str) -> N
     if text[end - 1 : end + 1] not in ("", "\n") and "\n" in text[end - 1 : end + 1]:
         beside.append((lines[-1], below.partition("\n")[0]))
     for line, other in beside:
-        if line.strip() == other.strip() and line.strip() not in known and word_chars(line) >= _FEWEST_REPEATED:
+        is_end = line.strip() in _CLOSERS and not new.endswith("\n") and opened(new) < opened(old)
+        is_telling = is_end or word_chars(line) >= _FEWEST_REPEATED
+        if line.strip() == other.strip() and line.strip() not in known and is_telling:
             raise UncleanError(f"{line.strip()[:40]!r}, beside old_string in the file, would stand there twice")
 
 
@@ -171,7 +176,6 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     line_start, line_end = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
     before, after = text[line_start : span[0]], text[span[1] : line_end if line_end >= 0 else len(text)]
     lines = new.split("\n")
-    check_rest(old, lines[-1], after)
     is_head = before and not before.strip() and new.startswith(before) and not old[0].isspace()
     is_moved = "\n" not in old and new.strip() == old.strip()  # and meant to be
     if is_head and not is_moved and not new[len(before) : len(before) + 1].isspace():
@@ -192,17 +196,12 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
         raise UncleanError(
             f"{after.strip()[:20]!r}, behind old_string in its line, would end another: send whole lines"
         )
-    closes = lines[at + 1].lstrip()[:1] in _CLOSERS and _is_open("\n".join(lines[:at]))
+    closes = lines[at + 1].lstrip()[:1] in _CLOSERS and opened("\n".join(lines[:at])) > 0
     goes_on = len(indent_of(lines[at + 1])) > len(indent_of(lines[at])) or GOES_ON.match(lines[at + 1])
     goes_on = goes_on and not closes
     if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
         raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
     return []
-
-
-def _is_open(text: str) -> bool:
-    """Whether more brackets are opened than closed."""
-    return sum(map(text.count, "([{")) > sum(map(text.count, _CLOSERS))
 
 
 def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:

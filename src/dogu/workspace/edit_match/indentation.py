@@ -74,7 +74,8 @@ class _Steps:
 
     def __init__(self, model: str, file: str) -> None:
         depths = sorted({*map(len, _INDENT.findall(model))})
-        self.model = min((deep - less for less, deep in pairwise(depths)), default=0)
+        step = min((deep - less for less, deep in pairwise(depths)), default=0)
+        self.model = step if step > 1 or "\t" in model else 0  # one blank is a slip rather
         unit, deep = indent_unit(file), [*map(len, _INDENT.findall(file))]
         is_step = unit > 1 or "\t" in file  # one blank is a comment's rather
         self.file = unit if unit and is_step and sum(not depth % unit for depth in deep) >= _MOST * len(deep) else 0

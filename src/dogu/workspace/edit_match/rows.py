@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit, word_chars
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.result import UncleanError
-from dogu.workspace.edit_match.views import fold, is_blank
+from dogu.workspace.edit_match.views import is_blank
 
 
 @dataclass
@@ -110,6 +111,7 @@ class Rows:
         """Return the indentation of the file's line that row `i` begins on."""
         return indent_of(self.line(self.rows[i].first))
 
+    @cached_property
     def indentations(self) -> list[tuple[str, str]]:
         """Return the model's and the file's indentation of each row that begins a line."""
         return [
@@ -202,12 +204,11 @@ class Terms(NamedTuple):
     words: bool = False
 
 
-def terms_of(at: Rows, new: Sequence[str], *, lost_head: bool) -> Terms:
-    """Decide both; raise `UncleanError` where the lines contradict one another.
+def terms_of(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]], *, lost_head: bool) -> Terms:
+    """Decide both by the `pairs` of lines that are in both; raise `UncleanError` where they contradict one another.
 
     With `lost_head` the first line of `old_string` alone has no indentation, so it is no witness.
     """
-    pairs = shared_lines([fold(row.text) for row in at.rows], [fold(line) for line in new])
     return Terms(_indentation(at, new, pairs, lost_head=lost_head), _words(at, new, pairs))
 
 
@@ -234,7 +235,7 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     }
     shifted = {i: pair for i, pair in shifted.items() if pair[0] != pair[1]}
     written = [j for j, line in enumerate(new) if line.strip()]
-    if not shifted or not written or _moves_as_one(at, new):
+    if not shifted or not written or _moves_as_one(at, shifted, new):
         return False
     edges = {*_witnesses(shifted, new, [(at.head, written[0])])}
     if edges != {False}:  # how deep it begins says more than how deep its shallowest line is
@@ -254,17 +255,22 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     return bool(edges or lines) and not contradicted
 
 
-def _moves_as_one(at: Rows, new: Sequence[str]) -> bool:
-    """Whether nothing but the depth of the block as a whole changes: then that is what is meant."""
+def _moves_as_one(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str]) -> bool:
+    """Whether nothing but the depth of the block as a whole changes: then that is what is meant, unless to what the
+    file has.
+    """
     pairs = [(row.text, line) for row, line in zip(at.rows, new, strict=False)]
     if len(at.rows) != len(new) or any(here.split() != there.split() for here, there in pairs):
         return False
-    return len({len(indent_of(there)) - len(indent_of(here)) for here, there in pairs if here.strip()}) == 1
+    moves = len({len(indent_of(there)) - len(indent_of(here)) for here, there in pairs if here.strip()}) == 1
+    if moves and len(shifted) > 1 and all(indent_of(new[i]) == file for i, (_, file) in shifted.items()):
+        raise UncleanError("new_string changes nothing but depths, to those that the file has")
+    return moves
 
 
 def _base_witness(at: Rows, new: Sequence[str], *, lost_head: bool) -> Iterable[bool]:
     """Whether the shallowest line of `new` is as deep as the file's shallowest (True) or as that of `old`."""
-    pairs = at.indentations()[lost_head:]
+    pairs = at.indentations[lost_head:]
     mine, file = (min((pair[side] for pair in pairs), key=len, default="") for side in (0, 1))
     base = min((indent_of(line) for line in new[lost_head:] if line.strip()), key=len, default="")
     if mine != file and base in (mine, file):
@@ -274,7 +280,7 @@ def _base_witness(at: Rows, new: Sequence[str], *, lost_head: bool) -> Iterable[
 def _has_garbled(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str]) -> bool:
     """Whether `new` has what only `old` has: a line of words as it is there, or an indentation."""
     garbled = {at.rows[i].text.rstrip() for i in shifted if word_chars(at.rows[i].text)}
-    indents = {mine for mine, _ in shifted.values()} - {file for _, file in at.indentations()}
+    indents = {mine for mine, _ in shifted.values()} - {file for _, file in at.indentations}
     return any(line.rstrip() in garbled or (line.strip() and indent_of(line) in indents) for line in new)
 
 

@@ -253,13 +253,14 @@ _OTHER_QUOTED = re.compile("'[^']*'|`[^`]*`")
 _PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
 _STRAIGHT = "\"'"
 _CURLY = re.compile("[“”‘’]")
+_ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
 _FEWEST_CHARS = 8
-_FENCE_MARK = "```"
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
 _QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1)[^\\]){0,1000}+\1""", re.DOTALL)
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
 # follows begins a line.
 _WRITTEN_BREAK = re.compile(
-    r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S|\w[.!?]\\n[\w#/]"
+    r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:\\t|[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S|\w[.!?]\\n[\w#/]"
 )
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
 _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
@@ -304,7 +305,7 @@ def is_garbled_alone(old: str, new: str, text: str) -> str:
     A fence around it, a number before each line, line breaks written as `\n` outside of quotes; in
     statements, entities, escaped quotes or no-break spaces.
     """
-    if _fence(new) is not None and _fence(old) is None and _FENCE_MARK not in text:
+    if _fence(new) is not None and _fence(old) is None and not _FENCE_LINE.search(text):
         return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
     if any(_numbers_alone(old, new, style) for style in [*_NUMBERS, *_LISTED_NUMBERS]):
         return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
@@ -343,7 +344,7 @@ def _entities_alone(old: str, new: str, text: str) -> bool:
     garbled = [line.strip() for line in new.split("\n") if _ENTITY.search(line)]
     if any(_undone(line, _ESCAPES[-1]) in known for line in garbled):
         return True
-    return not _ENTITY.search(text) and all(_undone(run, _ESCAPES[-1]) in text for run in _ENTITY_RUN.findall(new))
+    return not _ENTITY.search(text) and any(_undone(run, _ESCAPES[-1]) in text for run in _ENTITY_RUN.findall(new))
 
 
 def _odd_quotes(old: str, new: str, text: str) -> str:
@@ -355,6 +356,8 @@ def _odd_quotes(old: str, new: str, text: str) -> str:
             return "backslashes before the quotes of a line that both strings have"
         if '"' in text and _has_escaped_quotes(new) and not _has_escaped_quotes(f"{old}\n{text}"):
             return "a backslash before every quote of a line"
+    if _ESCAPED_CURLY.search(new) and not _ESCAPED_CURLY.search(old + text):
+        return "typographic quotes with a backslash before them"
     is_straight = sum(map(old.count, _STRAIGHT)) > 1 and not _CURLY.search(old + text)
     if is_straight and _CURLY.search(new) and not any(map(new.count, _STRAIGHT)) and fold(old) != fold(new):
         return "typographic quotes"
@@ -399,8 +402,9 @@ def _numbers_alone(old: str, new: str, style: re.Pattern[str]) -> bool:
     fewest = 1 if len(lines) > 2 else _FEWEST_CHARS
     is_shared = any(len(line) >= fewest and line in known for line in lines)
     is_sure = style in _SURE_NUMBERS
-    if style in _LIST_NUMBERS:  # a list may begin at one, and has no number before a blank line
-        return len(lines) > 1 and is_shared and (not all(lines) or int(_first_number(new, style)) > 1)
+    if style in _LIST_NUMBERS:  # a list may begin at one, has signs, and no number before a blank line
+        is_list = style in _LISTED_NUMBERS and all(lines) and int(_first_number(new, style)) == 1
+        return len(lines) > 1 and is_shared and not is_list
     return (is_shared and (is_sure or len(known) > 1)) if len(lines) == 1 else (is_sure or is_shared)
 
 

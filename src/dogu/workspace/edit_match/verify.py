@@ -15,12 +15,13 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePath
 from textwrap import dedent
 from typing import NamedTuple
 
-from dogu.workspace.edit_match.alignment import Place, is_word, word_chars
+from dogu.workspace.edit_match.alignment import Place, is_word, opened, word_chars
 from dogu.workspace.edit_match.indentation import indent_unit
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
@@ -43,6 +44,7 @@ _FEWEST_INDENTED = 3
 _FEWEST_STEPS = 5
 _MOST = 2 / 3
 _CLOSERS = ("}", ")", "]")
+_DANGLING = re.compile(r"\\\n[ \t]*$", re.MULTILINE)
 _QUOTES = str.maketrans('"`', "''")
 
 
@@ -53,7 +55,7 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     check_line_ends(place.text, pieces)
     end = place.text.find("\n", place.end)
     rest = place.text[place.end : end if end >= 0 else None]
-    check_rest(place.old.rstrip(), new.rstrip().rsplit("\n", 1)[-1], rest)
+    check_rest(place.old.rstrip(), new.rstrip(), rest)
     if "\n" in place.old.strip() and rest.strip() and not _NO_SIGN.search(place.old.rstrip().rsplit("\n", 1)[-1]):
         raise UncleanError(f"{rest.strip()[:20]!r} is behind old_string in its last line: send whole lines")
     _check_doubled(place, pieces)
@@ -94,21 +96,22 @@ def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
     text = place.text
     start, end = _region(place, pieces)
     start, end = text.rfind("\n", 0, max(start - 1, 0)) + 1, len(text) if (stop := text.find("\n", end)) < 0 else stop
-    before = text[start:end].split("\n")
-    within = [piece for piece in pieces if start <= piece.start <= piece.end <= end]
-    after = _written(text, within, (start, end)).split("\n")
-    goes_on = [[False, *(line.rstrip().endswith("\\") for line in lines)] for lines in (before, after)]
-    ends = [
-        sum(one.endswith("\\") and not other.strip() for one, other in pairwise(lines)) for lines in (before, after)
-    ]
-    if ends[0] < ends[1] or any(goes_on[0][i] != goes_on[1][j] for i, j in shared_lines(before, after)):
+    before = text[start:end]
+    after = _written(text, [piece for piece in pieces if start <= piece.start <= piece.end <= end], (start, end))
+    ours, theirs = before.split("\n"), after.split("\n")
+    goes_on = [[False, *(line.rstrip().endswith("\\") for line in lines)] for lines in (ours, theirs)]
+    dangles = len(_DANGLING.findall(before)) < len(_DANGLING.findall(after))
+    if dangles or any(goes_on[0][i] != goes_on[1][j] for i, j in shared_lines(ours, theirs)):
         raise UncleanError("a line that goes on in the next one would lose its backslash, or get one")
 
 
-def check_rest(old: str, written: str, rest: str) -> None:
-    """Raise `UncleanError` where the last line written brings the `rest` of the line that `old` ends in again."""
-    sign = rest.strip()
-    brings_it = fold(written) == fold(old.rsplit("\n", 1)[-1] + rest)
+def check_rest(old: str, new: str, rest: str) -> None:
+    """Raise `UncleanError` where the last line of `new` brings the `rest` of the line that `old` ends in again."""
+    sign, written = rest.strip(), new.rsplit("\n", 1)[-1]
+    closes_again = sign.startswith(_CLOSERS) and written.endswith(sign[0])
+    if closes_again and not opened(old + rest) and opened(new + rest) < 0:
+        raise UncleanError(f"{sign!r}, behind old_string in its line, would close what isn't open: send whole lines")
+    brings_it = fold(written).translate(_QUOTES) == fold(old.rsplit("\n", 1)[-1] + rest).translate(_QUOTES)
     ends = (*"{([;,:",) if sign in (";", ",") else (sign,)
     doubles_it = sign in (*"{;,:",) and written.rstrip().endswith(ends) and not old.endswith(ends)
     if (sign and brings_it and ("\n" in old or sign in "{;," or word_chars(sign) > 1)) or doubles_it:
@@ -388,28 +391,35 @@ def _check_base(ours: list[_Line], theirs: list[_Line], there: list[_Line], writ
         return
     is_same = [line.text.split() for line in ours] == [line.text.split() for line in theirs]
     moves = is_same and len({len(one.indent) - len(other.indent) for one, other in zip(ours, theirs, strict=True)}) == 1
-    stays = any(j == 0 and not ours[i].indent for i, j in _shared(ours, theirs))
+    pairs = _shared(ours, theirs)
+    stays = any(j == 0 and not ours[i].indent for i, j in pairs)
     if not (moves or stays or theirs[0].indent) and ours[0].indent and there[0].indent:
         raise UncleanError("the first line of new_string has no indentation, and that of old_string has")
-    if is_same:
-        return
-    usual = {char for line in there for char in line.indent}
-    for i, j in _shared(ours, theirs):
-        if theirs[j].indent and ours[i].indent and usual.union(ours[i].indent).isdisjoint(theirs[j].indent):
-            raise UncleanError("a line is indented by tabs in one of the strings and by blanks in the other")
-    shared = [one[i].indent == theirs[j].indent for one in (ours, there) for i, j in _shared(one, theirs)]
-    if any(shared) or theirs[0].indent == ours[0].indent:
-        return
+    shared = [ours[i].indent == theirs[j].indent for i, j in pairs]
+    shared += [there[i].indent == theirs[j].indent for i, j in (_shared(there, theirs) if not any(shared) else ())]
     sent, meant, new = _base(ours), _base(there), _base(theirs)
+    if is_same and not moves and len(new) < len(sent) and not any(shared):
+        raise UncleanError("a block has lost indentation in new_string, here and there another one")
+    _check_kinds([] if is_same else [(ours[i].indent, theirs[j].indent) for i, j in pairs], there)
+    if is_same or any(shared) or theirs[0].indent == ours[0].indent:
+        return
     is_known = sent == meant and len(new) >= len(sent)
     is_lost = new not in (sent, meant) and (bool(shared) or not (is_known or new in {line.indent for line in ours}))
     if is_lost or (shared and new == meant != sent and _base(written) != meant):
         raise UncleanError("how deep the new lines are to stand can't be told from the lines that match")
 
 
+def _check_kinds(shared: list[tuple[str, str]], there: list[_Line]) -> None:
+    """A line that both strings have is indented by tabs in both, or by blanks, unless `new` has it as the file does."""
+    usual = {char for line in there for char in line.indent}
+    for ours, theirs in {*shared}:
+        if theirs and ours and usual.union(ours).isdisjoint(theirs):
+            raise UncleanError("a line is indented by tabs in one of the strings and by blanks in the other")
+
+
 def restored_head(old: str, new: str) -> str:
     """Return `new`, its first line indented again where it alone has lost the indentation that `old` has there."""
-    if new[:1].isspace() or not _BLANKS_AHEAD.search(old):
+    if new[:1].isspace() or old.partition("\n")[0] == new.partition("\n")[0] or not _BLANKS_AHEAD.search(old):
         return new
     ours, theirs = _lines(old), _lines(new)
     if not ours or not theirs:
@@ -523,23 +533,16 @@ def _is_python(text: str) -> bool:
     return True
 
 
-def _is_json(text: str) -> bool:
+def _is_read(text: str, load: Callable[[str], object]) -> bool:
     try:
-        json.loads(text.removeprefix("\ufeff"))
+        load(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def _is_toml(text: str) -> bool:
-    try:
-        tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return False
-    return True
-
-
 _PARSERS: dict[str, Callable[[str], bool]] = {
-    ".py": _is_python, ".pyi": _is_python, ".json": _is_json, ".ipynb": _is_json, ".toml": _is_toml,
+    ".py": _is_python, ".pyi": _is_python, ".toml": partial(_is_read, load=tomllib.loads),
+    ".json": partial(_is_read, load=json.loads), ".ipynb": partial(_is_read, load=json.loads),
     ".yaml": is_yaml_outline, ".yml": is_yaml_outline,
 }  # fmt: skip

@@ -50,7 +50,7 @@ def find_dots(new: str, old: str, text: str) -> tuple[int, str] | None:
         if mark in known or is_omission(mark):
             continue
         goes_for_it = any(change.new_start <= number < change.new_end for change in changes)
-        is_code = mark == "..." and not (goes_for_it and (len(changes) > 1 or not _is_body(lines, number)))
+        is_code = mark == "..." and _is_body(lines, number) and not (goes_for_it and len(changes) > 1)
         if not is_code:
             return number + 1, mark
     return None
