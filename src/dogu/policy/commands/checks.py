@@ -205,7 +205,8 @@ def _git_refs(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     is_bare = not reading.operands and "--repo" not in {name for name, _, _ in reading.taken}
     for remote in reading.hints.around.pushed_to() if is_bare and reading.subcommand == "push" else ():
         if not is_a("remote", remote):
-            yield Danger(1, Effect.REACHES, told("{word} is no value that is known here", word=remote[:40]))
+            reason = told("{word} is no value that is known here", word=remote[:40])
+            yield Danger(len(words), Effect.REACHES, reason)
 
 
 _BEGINS_WITH_HYPHEN = re.compile(r"refs/(?:[^:]*/)?-|:-")

@@ -321,18 +321,28 @@ class _Judge:
             if not self._around.is_still and not self._only_looks and holds_what_runs(self._known.places(words[-1])):
                 reason = told("{path} is where things that run later are kept", path=words[-1].text[:40])
                 yield Danger(len(words) - 1, Effect.WRITES, reason)
-        if name == "git" and self._has_moved and self._lists.core is not None and len(words) > 1:
-            yield Danger(1, Effect.RUNS, told("another folder may hold a repository whose configuration runs programs"))
         # A file named like an option makes `rm` do no more than it says; a project's tool runs its code anyway.
         self._takes_any_name = name in ("rm", "unlink")
         block = program_called(name)
         self._runs_the_project = block is not None and block.is_tool
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
+        if self._has_moved:
+            yield from self._elsewhere_than_meant(name, words, covered)
         hints = Hints(self._is_no_option, self._holds_output, self._around, self._known.spellings, self._places)
         for danger in dangers_of(name, words, hints, covered):
             # What is handed on to programs is nobody's where the text runs none.
             if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
                 yield danger
+
+    def _elsewhere_than_meant(self, name: str, words: Sequence[Word], covered: int) -> Iterator[Danger]:
+        """What another folder makes of a command: its repository's settings, or tasks, may be others."""
+        block = program_called(name)
+        if name == "git" and self._lists.core is not None and len(words) > 1:
+            reason = told("another folder may hold a repository whose configuration runs programs")
+            yield Danger(covered, Effect.RUNS, reason)
+        elif covered > 1 and block is not None and block.has_tasks:
+            reason = told("{option} takes tasks from elsewhere than the rule means", option="cd")
+            yield Danger(covered, Effect.RUNS, reason)
 
     def _where_to(self, words: Sequence[Word]) -> Sequence[Word]:
         """The words of `cd "$d"` with a place in it that such a loop goes to: one out of the workspace, if any is."""

@@ -113,6 +113,11 @@ class Program:
     def _texts(self) -> dict[str, str]:
         return {name: text for names, text in _lines(self.text("subcommands")) for name in names.split(", ")}
 
+    @cached_property
+    def has_tasks(self) -> bool:
+        """Whether what it does is said by the project it is run in: its tasks, or scripts of a part of it."""
+        return self.runs_tasks or any("other_project" in self.text(key) for key in ("options", "sets"))
+
     @property
     def has_subcommands(self) -> bool:
         """Whether its first operand says what it does."""
