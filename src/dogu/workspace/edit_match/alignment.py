@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
@@ -106,10 +107,11 @@ class Place:
         """Where the last aligned character ends in the text."""
         return self.units[-1].end
 
-    def gaps(self) -> Iterator[tuple[str, str]]:
-        """Yield what lies between each two neighbouring units, in `old` and in the text."""
-        for left, right in pairwise(self.units):
-            yield self.old[left.old_end : right.old_start], self.text[left.end : right.start]
+    @cached_property
+    def gaps(self) -> list[tuple[str, str]]:
+        """What lies between each two neighbouring units, in `old` and in the text."""
+        old, text = self.old, self.text
+        return [(old[one[1] : other[0]], text[one[3] : other[2]]) for one, other in pairwise(self.units)]
 
 
 def align_equal(old: str, start: int) -> list[Unit]:
@@ -201,7 +203,7 @@ def differences(place: Place) -> list[str]:
     theirs = place.text[place.text.rfind("\n", 0, place.start) + 1 : place.start]
     if lead != theirs and not theirs.strip() and (lead or "\n" in place.old.rstrip("\n")):
         found[sentence("indentation")] = None
-    for ours, theirs in dict.fromkeys(place.gaps()):
+    for ours, theirs in dict.fromkeys(place.gaps):
         if ours != theirs:
             found[_gap_difference(ours, theirs)] = None
     return list(found)

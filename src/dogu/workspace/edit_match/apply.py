@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import pairwise
 
 from dogu.workspace.edit_match.alignment import Place, has_comment
@@ -69,7 +70,6 @@ class _Weaver:
         self.terms = terms_of(self.at, self.new, pairs, lost_head=self.lost_head)
         # Compared as `new` has them, not as they were sent: a line that the model garbled alike in both is no change.
         self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
-        self.moved = self._lines_by_text()
 
     def _begins_without_indent(self) -> bool:
         """Whether `old` is one line without its indentation, and the lines of `new` below its first one have it."""
@@ -262,7 +262,8 @@ class _Weaver:
             return self.at.line(row.first).lstrip()
         return self._merge(row, body) if self._is_garbled(row) else self.characters.apply(body)
 
-    def _lines_by_text(self) -> dict[str, str | None]:
+    @cached_property
+    def moved(self) -> dict[str, str | None]:
         """Return what the file has for each line of `old`, but for its spacing; None where it has several for it."""
         found: dict[str, str | None] = {}
         for i, row in enumerate(self.rows):

@@ -183,7 +183,7 @@ def _see_units(place: Place, seen: dict[str, set[str]]) -> None:
 
 
 def _see_gaps(place: Place, seen: dict[str, set[str]]) -> None:
-    for ours, theirs in {*place.gaps()}:
+    for ours, theirs in {*place.gaps}:
         if "\n" in ours or "\n" in theirs:
             continue
         if len(ours) == len(theirs):

@@ -130,8 +130,10 @@ class Rows:
         for row in self.rows:
             starts.append(starts[-1] + len(row.text) + 1)
         slips, fixed = self.place.slips, self.place.fixed
+        i = 0
         for unit in self.place.units:
-            i = bisect_right(starts, unit.old_start) - 1
+            while starts[i + 1] <= unit.old_start:
+                i += 1
             row = self.rows[i]
             if slips and unit in slips:
                 row.slips.add(unit.old_end - starts[i])

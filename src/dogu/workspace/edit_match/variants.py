@@ -142,7 +142,7 @@ def find_variant(text: str, old: str, new: str, expected: int | None, *, folds: 
     """
     found: dict[tuple[tuple[int, int], ...], tuple[_Variant, list[Place]]] = {}
     for variant in _VARIANTS if len(text) < _LONG_CHARS or _has_words(text, old) else ():
-        view = _view(variant, text) if variant.needs.search(old) else None
+        view = _view(variant, text) if (folds or variant.suspect) and variant.needs.search(old) else None
         places = _places(variant, view, text, old, folds=folds) if view else []
         if places:
             found.setdefault(tuple((place.start, place.end) for place in places), (variant, places))
@@ -171,7 +171,7 @@ def _sent(variant: _Variant, old: str) -> str:
 
 def _places(variant: _Variant, view: View, text: str, old: str, *, folds: bool) -> list[Place]:
     if not folds:
-        starts = occurrences(view.text, old)[:_MOST_PLACES] if variant.suspect else []
+        starts = occurrences(view.text, old)[:_MOST_PLACES]
         aligned = [[Unit(k, k + 1, at + k, at + k + 1) for k in range(len(old))] for at in starts]
     else:
         sent = _sent(variant, old)

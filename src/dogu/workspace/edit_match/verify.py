@@ -264,7 +264,7 @@ def _check_spacing(place: Place, before: str, after: str) -> None:
     so, unless the file around does.
     """
     odd: set[tuple[str, str, bool]] = set()
-    for (ours, theirs), (left, right) in zip(place.gaps(), pairwise(place.units), strict=True):
+    for (ours, theirs), (left, right) in zip(place.gaps, pairwise(place.units), strict=True):
         if bool(ours) != bool(theirs) and "\n" not in ours + theirs:
             odd |= _beside(place.old[left.old_end - 1], place.old[right.old_start], blank=bool(ours))
     if odd:
