@@ -323,6 +323,9 @@ def _parallel(words: Sequence[Word]) -> list[Inner]:
     if not isinstance(command, list):
         return found
     if len(command) == 1:
+        listed = [word for word in words[end + 1 :] if word.text not in (":::", ":::+")]
+        if marks and words[end].text == ":::" and re.fullmatch(r"[\w.+-]+", command[0].value or ""):
+            return [[command[0], *listed]]
         return [UNKNOWN] if command[0].text.startswith("{") else [ShellText(command[0].value)]
     seen = [DATA if "{" in word.text else word for word in command]
     return [[*seen, DATA, DATA, DATA]]
