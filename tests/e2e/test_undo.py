@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn
 from dogu.testing.turn import call as model_call
+from dogu.workspace.system import IS_LINUX
 from e2e.program import PROGRAM, Program
 
 RAW = "日本語のテキスト\r\nlast".encode("cp932")
@@ -40,6 +42,17 @@ def test_the_last_change_is_taken_back_then_the_one_before_across_sessions(progr
     nothing = program.run("undo")
     assert nothing.returncode == 54
     assert b"no session" in nothing.stderr
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="names are UTF-8 there")
+def test_a_file_whose_name_is_no_text_is_written_and_taken_back(program: Program):
+    path = program.root / os.fsdecode(b"caf\xe9.txt")
+    path.write_text("old\n")
+    done = program.run("call", "write_file", f"file_path={path.name}", "content=new", "--approval-mode", "yolo")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert path.read_text() == "new"
+    assert program.run("undo").returncode == 0
+    assert path.read_text() == "old\n"
 
 
 @pytest.mark.parametrize(("words", "left"), [((), {"a", "b"}), (("--turn",), set()), (("--to", "2"), {"a"})])

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
-from dogu.language import Message, said, say, told
+from dogu.language import said, say, told
 from dogu.runtime.journal.entries import Entry
 from dogu.runtime.journal.log import ChangeRecord, Damage
 from dogu.runtime.journal.steps import FORCE, UNSURE, UndoRefusal
@@ -69,7 +69,8 @@ def unsure_notes(changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
 
 def writable(text: str) -> str:
     """Return a text that can be encoded: names of files may hold bytes that are no characters."""
-    return text if isinstance(text, Message) else text.encode("utf-8", "backslashreplace").decode()
+    written = text.encode("utf-8", "backslashreplace").decode()
+    return text if written == text else written
 
 
 def _refused_lines(refused: Iterable[UndoRefusal]) -> list[str]:
