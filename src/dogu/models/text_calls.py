@@ -84,7 +84,7 @@ _FORMATS = (
     ),
     _format(  # gpt-oss
         "<|channel|>",
-        rf"(?:<\|start\|>\w*)?(?:\s*to=(?P<to>{_NAME}))?\s*<\|channel\|>\w++\s*+(?:to=(?P<name>{_NAME}))?+[^<]*+"
+        rf"(?:<\|start\|>\w*)?(?:\s*to=(?P<to>{_NAME}))?\s*<\|channel\|>\w++\s*+(?>(?:to=(?P<name>{_NAME}))?)[^<]*+"
         r"(?:<\|constrain\|>\w+)?\s*<\|message\|>(?P<json>.*?)(?:<\|call\|>|<\|end\|>|\Z)",
         '<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":"b"}<|call|>',
     ),
@@ -133,10 +133,10 @@ _PARAMETER = re.compile(
     re.DOTALL,
 )
 _ARGUMENT = re.compile(
-    r"<arg_key>((?:(?!</arg_key>).)*+)</arg_key>\s*+<arg_value>((?:(?!</arg_value>).)*+)</arg_value>", re.DOTALL
+    r"<arg_key>((?>(?:(?!</arg_key>).)*))</arg_key>\s*+<arg_value>((?>(?:(?!</arg_value>).)*))</arg_value>", re.DOTALL
 )
 _FUNCTION = re.compile(r"\s*<function=(?P<name>[^>\s]+)>(?P<body>.*?)(?:</function>\s*|\Z)", re.DOTALL)
-_GLM = re.compile(rf"\s*({_NAME})\s*((?:{_ARGUMENT.pattern}\s*+)*+)\Z", re.DOTALL)
+_GLM = re.compile(rf"\s*({_NAME})\s*((?>(?:{_ARGUMENT.pattern}\s*+)*))\Z", re.DOTALL)
 _NAMED = re.compile(rf"\s*({_NAME})\s*(\{{.*)\Z", re.DOTALL)
 _ATTEMPT = re.compile(r"[{\[<]")
 

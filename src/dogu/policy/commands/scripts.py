@@ -11,7 +11,8 @@ _AWK_TOKEN = re.compile(
     |(?P<blank>(?:[ \t]|\\\n)+)|(?P<line>\n)|(?P<operator>\|&|\|\||&&|>>|[-+*/%^<>=!]=|\+\+|--|[^\s"\#A-Za-z_0-9])""",
     re.VERBOSE | re.DOTALL,
 )
-_AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?:[^\]\n\\]|\\.)*+\])*+/", re.DOTALL)
+# Groups are atomic, not possessive: before Python 3.11.5, `(?:...)*+` misses what it should match (gh-106052).
+_AWK_REGEX = re.compile(r"/(?>(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?>(?:[^\]\n\\]|\\.)*)\])*)/", re.DOTALL)
 _AWK_MAY_END_OPERAND = (")", "++", "--")
 _AWK_PUTS_OPERATOR_AFTER = frozenset(
     "print printf return in case getline delete if while for do else exit next BEGIN END function func".split()
@@ -21,20 +22,20 @@ _AWK_RUNS = frozenset("system getline close".split())
 _AWK_STREAMS = ('"/dev/stdout"', '"/dev/stderr"', '"/dev/null"', '"-"')
 
 # Seds differ on whether a delimiter inside of [...] ends a pattern: there neither reading is proven.
-_IN_BRACKET = r"\[\^?+\]?+(?:\[:\w+:\]|\\[^\]\n]|(?!%s)[^\]\n\[\\])*+\]"
+_IN_BRACKET = r"\[\^?+\]?+(?>(?:\[:\w+:\]|\\[^\]\n]|(?!%s)[^\]\n\[\\])*)\]"
 _PATTERNS = "|".join(
-    rf"{opens}(?:[^{mark}\\\n\[]|\\.|{_IN_BRACKET % mark})*+{mark}[IM]*+"
+    rf"{opens}(?>(?:[^{mark}\\\n\[]|\\.|{_IN_BRACKET % mark})*){mark}[IM]*+"
     for opens, mark in (("/", "/"), *((rf"\\{mark}", mark) for mark in map(re.escape, "|,#%@!:_~+")))
 )
 _SED_ADDRESSES = re.compile(
-    rf"(?:(?:\d++(?:~\d++)?+|\$|{_PATTERNS})(?:\s*+,\s*+(?:[+~]?+\d++|\$|{_PATTERNS}))?+)?+\s*+!?+\s*+"
+    rf"(?>(?:(?:\d++(?>(?:~\d++)?)|\$|{_PATTERNS})(?>(?:\s*+,\s*+(?:[+~]?+\d++|\$|{_PATTERNS}))?))?)\s*+!?+\s*+"
 )
 _SED_COMMAND = re.compile(
-    rf"""(?:s(?P<d>[^\w\s\\])(?:(?!(?P=d))[^\\\n\[]|\\.|{_IN_BRACKET % "(?P=d)"})*+(?P=d)
-        (?:(?!(?P=d))[^\\\n]|\\.)*+(?P=d)[gpiImM0-9]*+
-    |y(?P<e>[^\w\s\\])(?:(?!(?P=e))[^\\\n]|\\.)*+(?P=e)(?:(?!(?P=e))[^\\\n]|\\.)*+(?P=e)
+    rf"""(?:s(?P<d>[^\w\s\\])(?>(?:(?!(?P=d))[^\\\n\[]|\\.|{_IN_BRACKET % "(?P=d)"})*)(?P=d)
+        (?>(?:(?!(?P=d))[^\\\n]|\\.)*)(?P=d)[gpiImM0-9]*+
+    |y(?P<e>[^\w\s\\])(?>(?:(?!(?P=e))[^\\\n]|\\.)*)(?P=e)(?>(?:(?!(?P=e))[^\\\n]|\\.)*)(?P=e)
     |[pPdDnNgGhHxlzF=]|[qQ][ ]*+\d*+|[btT][ ]*+[A-Za-z0-9_]*+|:[ ]*+[A-Za-z0-9_]++
-    |[aic](?:[ \t]*+\\\n?)?+[^\\\n]*+(?=\n|$)|[rR][ \t]*+[^\n]++(?=\n|$))
+    |[aic](?>(?:[ \t]*+\\\n?)?)[^\\\n]*+(?=\n|$)|[rR][ \t]*+[^\n]++(?=\n|$))
     [ \t]*+(?=[;\n}}]|$)|\{{""",
     re.VERBOSE,
 )

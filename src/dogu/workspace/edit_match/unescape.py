@@ -256,7 +256,7 @@ _CURLY = re.compile("[“”‘’]")
 _ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
 _FEWEST_CHARS = 8
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
-_QUOTED = re.compile(r"""(['"`])(?:\\.|(?!\1)[^\\]){0,1000}+\1""", re.DOTALL)
+_QUOTED = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\]){0,1000})\1""", re.DOTALL)
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
 # follows begins a line.
 _WRITTEN_BREAK = re.compile(

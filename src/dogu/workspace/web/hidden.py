@@ -76,7 +76,7 @@ UNSHOWN_TAGS = frozenset(
 )
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.S)
 _RULE = re.compile(r"(?<![^{}])([^{}]{1,2000}+)\{([^{}]{0,5000}+)\}")
-_LENGTH = re.compile(r"(-?(?:\d++\.?\d*+|\.\d++))\s*+(px|pt|em|rem|ex|ch|vw|vh|vmin|vmax|%|in|cm|mm)?+\s*$")
+_LENGTH = re.compile(r"(-?(?:\d++\.?\d*+|\.\d++))\s*+(px|pt|em|rem|ex|ch|vw|vh|vmin|vmax|%|in|cm|mm)?\s*$")
 _PIXELS = {"px": 1, "pt": 1.33, "em": 16, "rem": 16, "ex": 8, "ch": 8, "vw": 12, "vh": 8, "in": 96, "cm": 38, "mm": 4}
 _NOTHING = re.compile(r"rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?\s*\)")
 _CLIPPED = re.compile(r"inset\(\s*(?:5\d|[6-9]\d|100)%|circle\(\s*0|polygon\(\s*0\s+0\s*,\s*0\s+0\s*,\s*0\s+0")
