@@ -2,10 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 
-from dogu.workspace.staged import CommitReport, StagedChange, Written
+from dogu.workspace.staged import CommitReport, StagedChange, Watching
 
 
 class MovingChanges:
@@ -35,9 +35,9 @@ class MovingChanges:
         return CommitReport(tuple(done), tuple(conflicts))
 
     @contextmanager
-    def watched(self) -> Generator[Callable[[Written | None], None]]:
+    def watched(self) -> Generator[Watching]:
         self.looks += 1
-        yield lambda _: None
+        yield lambda written, later=None: None
 
 
 def _take_out(changes: Sequence[StagedChange]) -> dict[str, str]:
