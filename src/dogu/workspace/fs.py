@@ -20,6 +20,8 @@ from typing import Any
 
 from dogu.workspace.system import IS_LINUX, SYSTEM, System
 
+_COPIED_AT_ONCE_BYTES = 1 << 20
+
 __all__ = (
     "LOCK_EX",
     "LOCK_NB",
@@ -36,6 +38,7 @@ __all__ = (
     "chmod",
     "chown",
     "clone",
+    "copy_content",
     "exchange",
     "fchmod",
     "fchown",
@@ -312,3 +315,31 @@ def unnamed(name: str) -> int:
 
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+def copy_content(source: int, target: int) -> None:
+    """Copy an open file's content: shared where the file system can, else with its holes. Raises OSError."""
+    if clone(source, target):
+        return
+    size = os.fstat(source).st_size
+    at = 0
+    while at < size:
+        at, end = next_data(source, at, size)
+        while at < end:
+            block = pread(source, min(_COPIED_AT_ONCE_BYTES, end - at), at)
+            if not block:
+                break
+            at += write_at(target, block, at)
+        else:
+            continue
+        break
+    os.ftruncate(target, os.fstat(source).st_size)
+
+
+def write_at(descriptor: int, data: bytes, offset: int) -> int:
+    """Write all of it at an offset; return how much that is. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        written = pwrite(descriptor, view, offset)
+        view, offset = view[written:], offset + written
+    return len(data)

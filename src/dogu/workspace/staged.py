@@ -47,9 +47,12 @@ Stamp = tuple[int, int, int] | tuple[()]
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What the kernel says that a command without a layer wrote: by path (absolute, real) what it held before the first
-    time, the inode that the last time leaves there (0: nothing, -1: a new one, -2: somebody else's), and until when
-    (ns) a change of it is the command's; its moves of folders; and until when it had files open, by inode."""
+    """What the kernel says that a command without a layer wrote.
+
+    By path (absolute, real) what it held before the first time, the inode that the last time leaves there (0: nothing,
+    -1: a new one, -2: somebody else's), and until when (ns) a change of it is the command's; its moves of folders, and
+    of files that it had not written; and until when it had files open, by inode.
+    """
 
     paths: Mapping[str, tuple[Stamp, int, int]]
     moves: tuple[tuple[str, str], ...] = ()
@@ -61,7 +64,15 @@ Later = Callable[[], tuple[Written, bool]]
 
 
 class Watching(Protocol):
-    """Takes what is known of a command whose changes are looked for."""
+    """Takes what is known of a command whose changes are looked for.
+
+    `keeps` is a folder for what files hold that go, and of how many bytes: those of which the look before has none.
+    """
+
+    @property
+    def keeps(self) -> tuple[str, int] | None:
+        """The folder and the bytes; None where the look has all."""
+        ...
 
     def __call__(self, written: Written | None, later: Later | None = None) -> None:
         """Take what it wrote; `later` tells what it left running will have written by then."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from dogu.runtime.journal import Journal, Keeping
@@ -15,6 +16,7 @@ from dogu.workspace.launcher.notices import can_tell
 from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
+from dogu.workspace.snapshot.limits import SnapshotLimits
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not can_tell(), reason="this kernel doesn't tell calls")]
 
@@ -31,14 +33,14 @@ shutil.copytree("e", "copy"); os.rename("copy", "copied"); open("copied/g", "w")
 class Place:
     """A workspace, its journal, and commands that are told of."""
 
-    def __init__(self, folder: Path, processes: LocalProcesses) -> None:
+    def __init__(self, folder: Path, processes: LocalProcesses, limits: SnapshotLimits | None = None) -> None:
         self.root = folder / "root"
         self.root.mkdir()
-        self.journal = Journal(str(folder / "session"), Roots(str(self.root)), Keeping())
+        self.journal = Journal(str(folder / "session"), Roots(str(self.root)), Keeping(limits=limits))
         self._processes = processes
         self.notes: list[str] = []
 
-    async def run(self, *argv: str, watched: bool = True) -> ProcessResult:
+    async def run(self, *argv: str, watched: bool = True, keeps: bool = False) -> ProcessResult:
         environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.root.parent)}
         command = ShellCommand(
             argv[0],
@@ -51,6 +53,7 @@ class Place:
         )
         async with self.journal.call("c", "a command", snapshot=False) as self.notes:
             with self.journal.watched() as tell_written:
+                command = msgspec.structs.replace(command, keeps=tell_written.keeps if keeps else None)
                 result = await self._processes.run(command)
                 job = self._processes.job(result.pgid) if result.background_pids else None
                 tell_written(result.written, job.written if job is not None else None)
@@ -68,7 +71,8 @@ class Place:
         found: dict[str, object] = {}
         for path in sorted(self.root.rglob("*")):
             status = path.lstat()
-            held = path.read_bytes() if stat.S_ISREG(status.st_mode) and path.name != "index" else None
+            is_read = stat.S_ISREG(status.st_mode) and path.name != "index" and status.st_size < 1 << 30
+            held = path.read_bytes() if is_read else status.st_size if path.name == "hole" else None
             target = os.readlink(path) if path.is_symlink() else ""
             found[str(path.relative_to(self.root))] = (status.st_mode, held, target)
         return found
@@ -129,6 +133,52 @@ async def test_data_of_which_a_copy_takes_the_place_is_taken_back_with_its_time(
     assert data.stat().st_mtime_ns == 10**18
     assert place.left(is_redo=True) == {}
     assert (place.root / "db.old").read_bytes() == data.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm big", "mv big gone; rm gone", "rm small many", "echo x > o; mv o big", "echo x >> hole", "truncate -s 5 hole"],
+)
+async def test_what_was_not_read_is_kept_before_it_goes(tmp_path: Path, command: str):
+    async with LocalProcesses() as processes:
+        place = Place(tmp_path, processes, SnapshotLimits(file_bytes=100_000, bytes=110_000))
+        place.fill({"big": "b" * 200_000, "small": "s" * 60_000, "many": "m" * 60_000})
+        with (place.root / "hole").open("wb") as hole:
+            hole.truncate(1 << 30)
+            hole.write(b"in")
+        before = place.tree(), (place.root / "hole").stat().st_blocks
+        await place.run(command, keeps=True)
+        assert place.notes == []
+        after = place.tree()
+        assert place.left() == {}
+        assert (place.tree(), (place.root / "hole").stat().st_blocks) == before
+        assert place.left(is_redo=True) == {}
+        assert place.tree() == after
+        assert not (tmp_path / "session/tree.going").exists()
+
+
+async def test_what_was_moved_stays_where_its_own_place_is_taken(place: Place):
+    place.fill({"a": "theirs", "b": "b", "d/f": "theirs too"})
+    await place.run("mv a b; mv d e")
+    place.fill({"a": "new", "d/f": "new"})
+    assert place.left() == dict.fromkeys(("a", "b", "d/f", "e/f"), "force") | {"e": ""}
+    assert (place.root / "b").read_text() == "theirs"
+    assert (place.root / "e/f").read_text() == "theirs too"
+
+
+async def test_what_somebody_saved_and_the_command_moved_is_unsure_there_too(place: Place):
+    place.fill({"a": "a", "b": "b"})
+
+    async def somebody() -> None:
+        await appears(place.root / "go")
+        place.fill({"a": "theirs"})
+        (place.root / "went").touch()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(somebody)
+        await place.run(": > go; until [ -e went ]; do sleep 0.01; done; mv a b")
+    assert place.left() == dict.fromkeys(("a", "b", "went"), "unsure")
+    assert (place.root / "b").read_text() == "theirs"
 
 
 async def test_each_way_to_change_a_name_is_told(place: Place):

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 
+from dogu.runtime.journal.watch import ToldOf
 from dogu.workspace.staged import CommitReport, StagedChange, Watching
 
 
@@ -37,7 +38,7 @@ class MovingChanges:
     @contextmanager
     def watched(self) -> Generator[Watching]:
         self.looks += 1
-        yield lambda written, later=None: None
+        yield ToldOf(None)
 
 
 def _take_out(changes: Sequence[StagedChange]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.kept import Kept, copy_content, take_source
+from dogu.runtime.journal.kept import Kept, take_source
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
     make_device,
@@ -292,7 +292,7 @@ class Applier:
             return
         source = fs.open_own(place.name, _OPEN, dir_fd=place.parent)
         try:
-            copy_content(source, descriptor)
+            fs.copy_content(source, descriptor)
         finally:
             os.close(source)
 

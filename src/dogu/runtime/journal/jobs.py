@@ -72,6 +72,13 @@ class JobWrites:
         self.written = Written(paths, moves)
 
 
+def asked(jobs: Sequence[JobWrites]) -> list[Written]:
+    """Ask all jobs, and return what they have written that no look has seen."""
+    for job in jobs:
+        job.ask()
+    return [job.written for job in jobs]
+
+
 def shared_out(
     jobs: Sequence[JobWrites], seen: Sequence[TreeChange], written: Written | None, began_ns: int
 ) -> tuple[list[TreeChange], list[tuple[JobWrites, list[TreeChange]]]]:
@@ -79,9 +86,8 @@ def shared_out(
 
     Returns first what is none of theirs, nor what several touched.
     """
-    for job in jobs:
-        job.ask()  # what it did in the middle of the look is its doing too
-    touched = Counter(path for each in (*(job.written for job in jobs), written) if each for path in each.paths)
+    known = asked(jobs)  # what they did in the middle of the look is their doing too
+    touched = Counter(path for each in (*known, written) if each for path in each.paths)
     left = [*seen]
     owned: list[tuple[JobWrites, list[TreeChange]]] = []
     for job in jobs:

@@ -18,7 +18,7 @@ from dogu.language import told
 from dogu.runtime.journal.choice import Consent, Wanted
 from dogu.runtime.journal.committing import Stager, lost_notes
 from dogu.runtime.journal.entries import Entries, Entry, net_changes
-from dogu.runtime.journal.jobs import JobWrites, shared_out
+from dogu.runtime.journal.jobs import JobWrites, asked, shared_out
 from dogu.runtime.journal.kept import KeepBudget, Kept
 from dogu.runtime.journal.log import FILE_NAME, ChangeRecord, Damage, JournalLog, Record, RecordKind
 from dogu.runtime.journal.net import NetChange, net_to_now
@@ -36,7 +36,7 @@ from dogu.runtime.journal.undo import (
     tried_again,
     undo_title,
 )
-from dogu.runtime.journal.watch import Authorship, ChangeWatch, UnwatchedError
+from dogu.runtime.journal.watch import Authorship, ChangeWatch, ToldOf, UnwatchedError
 from dogu.runtime.journal.words import unsure_notes, writable
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
@@ -117,14 +117,14 @@ class Journal:
     @contextmanager
     def watched(self) -> Generator[Watching]:
         """Look at the roots before and after; see `CommandChanges`."""
-        told_of: list[tuple[Written | None, Later | None]] = []
         with self._lock:
             self._begin_watch()
+        told_of = ToldOf(self._watch.keeps)
         try:
-            yield lambda written, later=None: told_of.append((written, later))
+            yield told_of
         finally:
             with self._lock:
-                self._end_watch(*(told_of or [(None, None)])[-1])
+                self._end_watch(*told_of.last)
 
     def commit(
         self, changes: Sequence[StagedChange], began_ns: int, *, force: Collection[str] = (), beside: str = ""
@@ -367,10 +367,8 @@ class Journal:
 
     def _look(self, written: Written | None = None) -> tuple[list[TreeChange], list[TreeChange]]:
         """Look at the roots and note what jobs did; return all that changed, and what isn't known to be theirs."""
-        for job in self._jobs:
-            job.ask()
+        known = asked(self._jobs)
         began_ns = time.time_ns()
-        known = [job.written for job in self._jobs]
         seen = self._watch.look([*known, written] if written is not None else known)
         left, owned = shared_out(self._jobs, seen, written, began_ns)
         for job, own in owned:
@@ -445,6 +443,8 @@ class Journal:
             record = msgspec.structs.replace(self._record("changes", tuple(changes), notes=notes), ended_s=ended_s)
             self._log.append(record, contents, durable=True)
         self._log.append(self._record("seen"))
+        if not self._jobs and later is None:
+            self._watch.forget_going()
         if later is not None and written is not None and self._now is not None:
             job = JobWrites(self._now, written, later)
             job.has_been_seen(everything, 0)

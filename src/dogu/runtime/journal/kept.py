@@ -186,7 +186,7 @@ class Kept:
         path = self.file_of(state)
         source = fs.open_own(path, _OPEN)
         try:
-            copy_content(source, descriptor)
+            fs.copy_content(source, descriptor)
             if not _is_as_kept(descriptor, source, state):
                 raise damaged(path, 0)
         finally:
@@ -209,7 +209,8 @@ class Kept:
 
     def adopt(self, path: str, state: State) -> bool:
         """Take over a file that nobody else knows of as what is kept of a state. Raises OSError."""
-        if not self._budget.take(state.size):
+        blocks: int | None = getattr(os.lstat(path), "st_blocks", None)  # Windows counts none
+        if not self._budget.take(state.size if blocks is None else min(state.size, blocks * 512)):
             return False
         self._make(self._own_place)
         os.replace(path, os.path.join(self._own_place, _name_of(state)))
@@ -254,7 +255,7 @@ class Kept:
         try:
             descriptor = fs.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | fs.O_NOFOLLOW | fs.O_CLOEXEC, 0o600)
             try:
-                copy_content(source, descriptor)
+                fs.copy_content(source, descriptor)
                 status = os.fstat(source)
                 fs.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
             finally:
@@ -283,25 +284,6 @@ def damaged(path: str, offset: int) -> ToolError:
     """Return the error of a content that isn't as it was kept."""
     why = told("what was kept of it is damaged ({path}, byte {offset})", path=path, offset=offset)
     return ToolError(ErrorKind.STALE, why)
-
-
-def copy_content(source: int, target: int) -> None:
-    """Copy an open file's content: shared where the file system can, else with its holes. Raises OSError."""
-    if fs.clone(source, target):
-        return
-    size = os.fstat(source).st_size
-    at = 0
-    while at < size:
-        at, end = fs.next_data(source, at, size)
-        while at < end:
-            block = fs.pread(source, min(_BLOCK_BYTES, end - at), at)
-            if not block:
-                break
-            at += _pwrite(target, block, at)
-        else:
-            continue
-        break
-    os.ftruncate(target, os.fstat(source).st_size)
 
 
 def take_source(source: str, state: State, place: Place, *, has_marks: bool) -> None:
@@ -335,7 +317,7 @@ def _copy_source(folder: int, own: str, state: State, place: Place) -> None:
             source = fs.open_own(own, _OPEN, dir_fd=folder)
             target = fs.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600, dir_fd=place.parent)
             try:
-                copy_content(source, target)
+                fs.copy_content(source, target)
                 fs.utime(target, ns=(state.mtime_ns, state.mtime_ns))
             finally:
                 os.close(source)
@@ -354,22 +336,14 @@ def _write_with_holes(descriptor: int, blocks: Iterator[bytes], state: State) ->
     at = 0
     for data in blocks:
         if not state.is_sparse:
-            at += _pwrite(descriptor, data, at)
+            at += fs.write_at(descriptor, data, at)
             continue
         for start in range(0, len(data), page):
             piece = data[start : start + page]
             if piece.count(0) != len(piece):
-                _pwrite(descriptor, piece, at)
+                fs.write_at(descriptor, piece, at)
             at += len(piece)
     os.ftruncate(descriptor, at)
-
-
-def _pwrite(descriptor: int, data: bytes, offset: int) -> int:
-    view = memoryview(data)
-    while view:
-        written = fs.pwrite(descriptor, view, offset)
-        view, offset = view[written:], offset + written
-    return len(data)
 
 
 def _linked(folder: int, name: str, target: str) -> bool:

@@ -120,8 +120,9 @@ class Restorer:
             steps, refused, {step.path for step in unchanged}, reach.folders, force=consent.force
         )
         possible, without = self._with_content(steps)
-        left = (*refused, *apart, *without)
-        return UndoPlan(tuple(reversed(chosen)), tuple(possible), left, tuple(unchanged), is_redo)
+        left = [*refused, *apart, *without]
+        possible, homeless = units.with_homes(possible, left, net)
+        return UndoPlan(tuple(reversed(chosen)), tuple(possible), (*left, *homeless), tuple(unchanged), is_redo)
 
     def do(self, plan: UndoPlan, title: str, turn: int, reach: JournalReach) -> UndoReport:
         """Do what was planned; it is noted first, so that it can be finished after a kill, and undone itself."""

@@ -53,6 +53,27 @@ class Units:
         steps, outrun = self._not_outrun(steps, unchanged)
         return steps, [*apart, *others, *outrun]
 
+    def with_homes(
+        self, steps: Sequence[Step], refused: Sequence[UndoRefusal], net: Mapping[str, PathChange]
+    ) -> tuple[list[Step], list[UndoRefusal]]:
+        """Leave out what would take away a file that lay at another path, which stays as it is: nowhere else is it."""
+        needs = {each.path: each.needs for each in refused}
+        homes: dict[str, list[str]] = {}
+        for path, change in net.items():
+            if change.before.kind == "file" and change.before.size and not change.before.has_same_content(change.after):
+                homes.setdefault(change.before.digest, []).append(path)
+        coming = {step.target.digest for step in steps}
+        left: list[UndoRefusal] = []
+        for step in steps:
+            now = step.now.state
+            is_going = now.kind == "file" and not now.has_same_content(step.target) and now.digest not in coming
+            places = homes.get(now.digest, []) if is_going else []
+            if places and all(place in needs for place in places):
+                why = told("what it holds lay at {path} before, which stays as it is", path=places[0])
+                left.append(UndoRefusal(step.path, why, needs=needs[places[0]]))
+        gone = {each.path for each in left}
+        return [step for step in steps if step.path not in gone], left
+
     def _not_held(
         self, steps: Sequence[Step], refused: Sequence[UndoRefusal], folders: Sequence[str], *, force: bool
     ) -> tuple[list[Step], list[UndoRefusal]]:

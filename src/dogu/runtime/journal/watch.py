@@ -10,6 +10,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeGuard
 
 import msgspec
@@ -26,8 +27,9 @@ from dogu.workspace.snapshot.rows import BY_LINK
 if TYPE_CHECKING:
     from dogu.workspace.snapshot.limits import SnapshotLimits
     from dogu.workspace.snapshot.trees import SnapshotRow, TreeChange, TreeSnapshots
-    from dogu.workspace.staged import Stamp, Written
+    from dogu.workspace.staged import Later, Stamp, Written
 
+_GOING = "tree.going"
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
 FOREIGN = -2  # instead of an inode: somebody else's
@@ -43,6 +45,7 @@ class ChangeWatch:
 
     def __init__(self, folder: str, roots: Sequence[str], limits: SnapshotLimits | None = None) -> None:
         self._folder = folder
+        self._going = os.path.join(folder, _GOING)
         self._roots = roots
         self._limits = limits
         self._snapshots: TreeSnapshots | None = None
@@ -59,6 +62,20 @@ class ChangeWatch:
     def notes(self) -> tuple[str, ...]:
         """What the last look could not keep, in words for a user."""
         return self._snapshots.notes if self._snapshots else ()
+
+    @property
+    def keeps(self) -> tuple[str, int] | None:
+        """Where files are to be kept that go and weren't read, and of how many bytes; None where all were."""
+        least_bytes = self._snapshots.least_lost_bytes if self._snapshots else None
+        if least_bytes is None:
+            return None
+        with suppress(OSError):
+            os.makedirs(self._going, mode=0o700, exist_ok=True)
+        return self._going, least_bytes
+
+    def forget_going(self) -> None:
+        """Let go of what was kept of files that are there yet."""
+        shutil.rmtree(self._going, ignore_errors=True)
 
     def unseen(self) -> tuple[str, ...]:
         """Say, in words for a user, where in the roots it doesn't look: other file systems, which may have no end."""
@@ -153,7 +170,7 @@ class ChangeWatch:
                     continue
             elif change.is_time_only:
                 pass  # nothing of it goes
-            elif self._is_large_object(change.before):
+            elif change.before is not None and (self._is_large_object(change.before) or change.before.is_lost):
                 before = self._adopted(change.before, before, kept)
             elif (data := self._content(change.before)) is not None:
                 before = msgspec.structs.replace(before, digest=digest_of(data), size=len(data), where=size)
@@ -168,6 +185,7 @@ class ChangeWatch:
 
     def discard(self) -> None:
         """Remove what served only the looks."""
+        self.forget_going()
         if self._snapshots is not None:
             self._snapshots.discard()
             self._snapshots = None
@@ -184,8 +202,15 @@ class ChangeWatch:
         return row is not None and row.where == BY_LINK and row.size > IN_LOG_BYTES
 
     def _adopted(self, row: SnapshotRow, state: State, kept: Kept) -> State:
-        """Keep a large object by the second name that it was given."""
-        if self._snapshots is not None and kept.adopt(self._snapshots.file_of(row), state):
+        """Keep a large object by the second name that it was given, or what was kept of a file as it went."""
+        if row.is_lost:
+            path = os.path.join(self._going, f"{row.stamp[2]}")
+            with suppress(OSError):
+                status = os.lstat(path)
+                is_it = (status.st_size, status.st_mtime_ns, status.st_nlink) == (row.size, row.stamp[0], 1)
+                if is_it and kept.adopt(path, state):
+                    return msgspec.structs.replace(state, where=KEPT_APART)
+        elif self._snapshots is not None and kept.adopt(self._snapshots.file_of(row), state):
             return msgspec.structs.replace(state, where=KEPT_APART)
         return state
 
@@ -222,6 +247,18 @@ class ChangeWatch:
         return msgspec.structs.replace(known, digest=digest)
 
 
+class ToldOf:
+    """Holds what it is told of a command last; see `staged.Watching`."""
+
+    def __init__(self, keeps: tuple[str, int] | None) -> None:
+        self.keeps = keeps
+        self.last: tuple[Written | None, Later | None] = (None, None)
+
+    def __call__(self, written: Written | None, later: Later | None = None) -> None:
+        """Take what it wrote."""
+        self.last = written, later
+
+
 class Authorship:
     """Tells which of all `changes` that a look saw a command made: those that it is known to have written, of what the
     look before it saw, to what the look after it sees. Anything between that isn't its own leaves another stamp or
@@ -232,6 +269,7 @@ class Authorship:
         self._paths = written.paths
         self._moves = [(os.path.join(old, ""), os.path.join(new, "")) for old, new in written.moves]
         self._first = {first for first, _, _ in written.paths.values()}
+        self._came = {new: old for old, new in written.moves}
         self._before = {stamp_of(change.before) for change in changes}
         self._after = {stamp_of(change.after) for change in changes}
         self._until_ns: dict[int, int] = {}
@@ -255,10 +293,18 @@ class Authorship:
         if change.after is None:
             is_left = any(change.path.startswith(old) for old, _ in self._moves)
             return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
-        if not is_from_before:
+        if not is_from_before or not self._came_as_seen(change):
             return False
         is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)
         return is_now or (is_moved and stamp_of(change.after) in self._before)
+
+    def _came_as_seen(self, change: TreeChange) -> bool:
+        """Whether a file that was moved here was moved as the look before saw it, and as nobody else had saved it."""
+        old = self._paths.get(self._came.get(change.path, ""))
+        if old is None or change.after is None or change.after.kind == "folder":
+            return True
+        first, now, _ = old
+        return now != FOREIGN and (not first or first in self._before)
 
     def _leaves(self, row: SnapshotRow, told_of: tuple[Stamp, int, int]) -> bool:
         first, now, until_ns = told_of
@@ -306,7 +352,8 @@ def discard_remains(folder: str) -> None:
     owner = _lock(os.path.join(folder, _LOCK_NAME))
     if owner < 0:
         return
-    shutil.rmtree(os.path.join(folder, "tree.objects"), ignore_errors=True)
+    for name in ("tree.objects", _GOING):
+        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     for name in ("tree.index", "tree.pack", _LOCK_NAME):
         _unlink_if_there(os.path.join(folder, name))
     os.close(owner)

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
+from dogu.workspace.launcher.going import Going
 from dogu.workspace.launcher.notices import Notice, Notices, path_of, tell
 from dogu.workspace.launcher.others import Others
 from dogu.workspace.launcher.seccomp import telling
@@ -96,10 +97,14 @@ def tell_writes(to: socket.socket) -> None:
 
 
 class Writes(Notices):
-    """Notes what is written beneath `roots` (absolute, real paths), and lets the kernel do it."""
+    """Notes what is written beneath `roots` (absolute, real paths), and lets the kernel do it.
 
-    def __init__(self, roots: Sequence[bytes]) -> None:
+    `keeps` are a folder for what files hold that go by that, and of how many bytes.
+    """
+
+    def __init__(self, roots: Sequence[bytes], keeps: tuple[bytes, int] | None = None) -> None:
         super().__init__()
+        self._going = Going(*keeps) if keeps is not None else None
         self._calls = _CALLS[os.uname().machine]
         self._roots = [(root.rstrip(b"/"), os.open(root, _PLACE | os.O_DIRECTORY)) for root in roots]
         self._noted: dict[bytes, tuple[Stamp, int, int]] = {}
@@ -126,11 +131,18 @@ class Writes(Notices):
         stamp = _stamp(path)
         if call.does == "remove":
             if self.still_waits(notice) and not _is_full(path, stamp):  # git tries each folder
+                self._keep(path, stamp, goes=True)
                 self._note(path, stamp, GONE)
         elif (call.does != "make" if stamp else call.does != "change") and self.still_waits(notice):
             self._decide_on_one(path, stamp, is_open=call.does == "open")
 
+    def _keep(self, path: bytes, stamp: Stamp, *, goes: bool) -> None:
+        if self._going is not None and stamp and stamp[1]:
+            self._going.keep(path, stamp[2], goes=goes)
+
     def _decide_on_one(self, path: bytes, stamp: Stamp, *, is_open: bool) -> None:
+        if is_open:
+            self._keep(path, stamp, goes=False)
         self._note(path, stamp, stamp[2] if stamp else NEW)
         if not stamp:
             self._made.append(path)
@@ -173,9 +185,11 @@ class Writes(Notices):
                     self._others.has_made(path, stamp[2])
 
     def take(self) -> Iterator[dict[str, Any]]:
-        """Return all that was noted since the last time, in parts that fit a packet: `paths` with what they held first,
-        the inode that they should have now and until when (ns) a change of it is the command's; `moves` of folders; and
-        until when the command had files `open`, by inode, which may have been noted before.
+        """Return all that was noted since the last time, in parts that fit a packet.
+
+        `paths` with what they held first, the inode that they should have now and until when (ns) a change of it is the
+        command's; `moves` of folders, and of files that it hadn't written; and until when the command had files `open`,
+        by inode, which may have been noted before.
         """
         self._note_made()
         over_ns = time.time_ns()
@@ -213,14 +227,17 @@ class Writes(Notices):
             return
         if not self.still_waits(notice):
             return
+        is_own = bool(stamp) and bool(self._until_ns.get(stamp[2]))
         if target:
+            if not flags & _EXCHANGE and there[2:] != stamp[2:]:
+                self._keep(target, there, goes=True)
             self._note(target, there, stamp[2] if stamp else NEW)
             if not stamp:
                 self._made.append(target)
         if stamp and call.does == "link":
             self._note(path, stamp, stamp[2])
         elif stamp:
-            self._note_moved(path, target, stamp, there if flags & _EXCHANGE else ())
+            self._note_moved(path, target, stamp, there if flags & _EXCHANGE else (), is_own=is_own)
 
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
         until_ns = time.time_ns() + _OWN_NS
@@ -233,9 +250,10 @@ class Writes(Notices):
         is_other = then not in (NEW, stamp[2] if stamp else GONE) and not is_still_there
         self._noted[path] = (before, FOREIGN if is_other else now, until_ns)
 
-    def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp) -> None:
+    def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp, *, is_own: bool) -> None:
+        """Note a move: of a folder, and of a file that the command hasn't written to, whose doing that is depends."""
         self._note(path, stamp, there[2] if there else GONE)
-        if stamp and not stamp[1]:
+        if stamp and not (stamp[1] and is_own):
             self._moves.append((path, target))
         if there and not there[1]:
             self._moves.append((target, path))

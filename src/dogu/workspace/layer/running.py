@@ -174,7 +174,8 @@ class CommandRunner:
         confined, before = await to_thread.run_sync(self._surroundings, how)
         async with self._looking() as tell_written:
             roots = [root for root in self._roots if root != "/"] if can_tell() else []
-            command = msgspec.structs.replace(command, watched=(*roots, *repositories(roots)))
+            watched = (*roots, *repositories(roots))
+            command = msgspec.structs.replace(command, watched=watched, keeps=tell_written.keeps)
             result = await self._processes.run(_confine(command, confined), context.report)
             layers = self._layers if result.background_pids else None
             tell_written(result.written, layers.later(result.pgid) if layers is not None else None)
@@ -186,7 +187,7 @@ class CommandRunner:
     async def _looking(self) -> AsyncGenerator[Watching]:
         """Have the roots looked at before and after, where that is nobody else's to do."""
         if self._layers is None:
-            yield _tell_nobody
+            yield _Nobody()
             return
         watched = self._layers.watched()
         tell_written = await to_thread.run_sync(watched.__enter__)
@@ -246,8 +247,13 @@ def _wanted_to_rename(result: ProcessResult) -> bool:
     return bool(result.exit_code) and not holds_renames() and any(word in output for word in _BOUNDARY)
 
 
-def _tell_nobody(written: Written | None, later: Later | None = None) -> None:
-    del written, later
+class _Nobody:
+    """Wants to know nothing."""
+
+    keeps = None
+
+    def __call__(self, written: Written | None, later: Later | None = None) -> None:
+        """Forget it."""
 
 
 def _confine(command: ShellCommand, confined: Confined) -> ShellCommand:

@@ -49,7 +49,8 @@ class ShellCommand(msgspec.Struct, frozen=True):
     hosts that a confinement with a list of them doesn't name. With `has_terminal` it runs in a pseudo-terminal. With
     `until` it is waited for no longer than that, and goes on in the background; so does one past its `timeout_s` that
     `is_released_in_time`. `is_contained`: nothing of it can leave its confinement.
-    What it writes beneath the folders `watched` (absolute, real) is noted, where the kernel tells it.
+    What it writes beneath the folders `watched` (absolute, real) is noted, where the kernel tells it; what goes by that
+    it `keeps` in a folder, if it has so many bytes.
     """
 
     text: str
@@ -69,6 +70,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     is_released_in_time: bool = False
     is_contained: bool = False
     watched: tuple[str, ...] = ()
+    keeps: tuple[str, int] | None = None
     shell: str = DEFAULT_SHELL
 
     @property

@@ -110,6 +110,7 @@ class TreeSnapshots:
         self._devices: dict[str, int] = {}
         self._count = 0
         self._lost = 0
+        self._least_lost_bytes: int | None = None
         self._kept_bytes = 0
         self._is_first = True
         self._is_complete = False
@@ -173,6 +174,11 @@ class TreeSnapshots:
             if _differ(*change) or _was_written_again(*change)
         ]
         return sorted(changes, key=lambda change: change.path)
+
+    @property
+    def least_lost_bytes(self) -> int | None:
+        """How many bytes a file has at least whose content isn't kept; None where all are."""
+        return self._least_lost_bytes if self._lost else None
 
     def rows(self) -> Iterator[tuple[str, SnapshotRow]]:
         """Give all that is known, by path."""
@@ -300,7 +306,11 @@ class TreeSnapshots:
         self._folders[path] = packed(new)
         kept = {row.where for row in new.values()}
         self._free(row for row in old.values() if row.where not in kept)
-        self._lost += sum(row.is_lost for row in new.values()) - sum(row.is_lost for row in old.values())
+        lost = [row.size for row in new.values() if row.is_lost]
+        self._lost += len(lost) - sum(row.is_lost for row in old.values())
+        if lost:
+            least = min(lost)
+            self._least_lost_bytes = min(least, self._least_lost_bytes or least)
 
     def _forget(self, path: str, found: _Look) -> None:
         """Note that all below a folder is gone, unless it turns out to be there later in the look."""
@@ -423,7 +433,7 @@ def _differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
         return True
     if old.where == BY_LINK:
         return False
-    return old.where != new.where or (new.where < 0 and old.stamp != new.stamp)
+    return old.stamp != new.stamp if -1 in (old.where, new.where) else old.where != new.where
 
 
 def _was_written_again(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
