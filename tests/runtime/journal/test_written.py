@@ -1,5 +1,6 @@
 """What a command without a layer wrote is known by what the kernel tells of it, and only that is undone unasked."""
 
+import ctypes
 import os
 import stat
 import sys
@@ -92,7 +93,9 @@ async def appears(path: Path) -> None:
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     async with LocalProcesses() as processes:
-        yield Place(tmp_path, processes)
+        place = Place(tmp_path, processes)
+        yield place
+        place.journal.close()  # of what tells of changes, a user has few
 
 
 @pytest.mark.parametrize(
@@ -155,6 +158,23 @@ async def test_what_was_not_read_is_kept_before_it_goes(tmp_path: Path, command:
         assert place.left(is_redo=True) == {}
         assert place.tree() == after
         assert not (tmp_path / "session/tree.going").exists()
+        place.journal.close()
+
+
+async def test_what_nobody_is_heard_of_writing_is_unsure(place: Place):
+    """Where the user's programs hear of so many files that the system tells of no more."""
+    place.fill({"a": "a"})
+    libc = ctypes.CDLL(None, use_errno=True)
+    heard: list[int] = []
+    place.journal.prepare()
+    while len(heard) < 10_000 and (one := libc.inotify_init1(os.O_CLOEXEC)) >= 0:
+        heard.append(one)
+    try:
+        await place.run("echo x >> a; echo y > b; mkdir d; ln -s a l")
+        assert place.left() == {"a": "unsure", "b": "unsure"}
+    finally:
+        for one in heard:
+            os.close(one)
 
 
 async def test_what_was_moved_stays_where_its_own_place_is_taken(place: Place):

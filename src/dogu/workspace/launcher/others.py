@@ -9,6 +9,7 @@ the command's own. Standard library only.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import struct
@@ -22,6 +23,7 @@ from dogu.workspace import fs
 
 _CLOSED, _OPENED, _IGNORED = 0x8, 0x20, 0x8000
 _NOT_THROUGH_LINKS = 0x02000000
+_HEARS_NO_MORE = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ENOMEM, errno.EBADF)  # /proc/sys/fs/inotify
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
 
@@ -43,24 +45,26 @@ class Others:
         self._opens_somewhere = 0
 
     def opens(self, path: bytes, inode: int) -> bool:
-        """Note that the command is about to open a file; False where another has it open to write."""
+        """Note that the command is about to open a file; False where another has it open to write, or might unheard."""
         is_first = inode not in self._opens
         self._opens[inode] += 1
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return True
-        self._watch(path, inode)
-        return not (is_first and fs.is_open_for_writing(os.fsdecode(path)))
+        is_heard = self._watch(path, inode)
+        return is_heard and not (is_first and fs.is_open_for_writing(os.fsdecode(path)))
 
-    def has_made(self, path: bytes, inode: int) -> None:
-        """Note that the command has made a file, which it may have closed by now."""
-        if stat.S_ISREG(os.lstat(path).st_mode):
-            self.hear()  # that another one had its inode
-            self._watch(path, inode)
+    def has_made(self, path: bytes, inode: int) -> bool:
+        """Note that the command has made a file, which it may have closed by now; False as above."""
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return True
+        self.hear()  # that another one had its inode
+        is_heard = self._watch(path, inode)
+        self._closes[inode] = 0
+        self._opens[inode] = fs.is_open_for_writing(os.fsdecode(path))
+        if not self._opens[inode]:
+            self.hear()
             self._closes[inode] = 0
-            self._opens[inode] = fs.is_open_for_writing(os.fsdecode(path))
-            if not self._opens[inode]:
-                self.hear()
-                self._closes[inode] = 0
+        return is_heard
 
     def opens_unseen(self) -> None:
         """Note that the command is about to open one of its open files again, which may be any."""
@@ -114,16 +118,17 @@ class Others:
         except OSError:
             return False
 
-    def _watch(self, path: bytes, inode: int) -> None:
-        """Hear of who closes it, until it doesn't matter any more."""
+    def _watch(self, path: bytes, inode: int) -> bool:
+        """Hear of who closes it, until it doesn't matter any more; False where the user hears of too many already."""
         if inode in self._watched:
-            return
+            return True
         if self._descriptor < 0:
             self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         number = self._libc.inotify_add_watch(self._descriptor, path, _CLOSED | _OPENED | _NOT_THROUGH_LINKS)
         if number >= 0:
             self._inodes[number], self._watched[inode], self._paths[inode] = inode, number, path
             self._ages.append(inode)
+        return number >= 0 or ctypes.get_errno() not in _HEARS_NO_MORE
 
     def hear(self) -> None:
         """Take what was told meanwhile."""

@@ -181,8 +181,8 @@ class Writes(Notices):
                     continue
                 self._noted[path] = before, stamp[2], until_ns
                 self._until_ns[stamp[2]] = until_ns
-                if stamp[1]:
-                    self._others.has_made(path, stamp[2])
+                if stamp[1] and not self._others.has_made(path, stamp[2]):
+                    self._until_ns[stamp[2]] = 0
 
     def take(self) -> Iterator[dict[str, Any]]:
         """Return all that was noted since the last time, in parts that fit a packet.
