@@ -161,6 +161,24 @@ async def test_what_was_not_read_is_kept_before_it_goes(tmp_path: Path, command:
         place.journal.close()
 
 
+async def test_a_save_into_a_file_that_the_command_only_moved_or_touched_is_somebody_else_s(place: Place):
+    place.fill({"mode": "1\n", "time": "1\n", "moved": "1\n", "ours": "1\n"})
+
+    async def somebody() -> None:
+        await appears(place.root / "go")
+        place.fill(dict.fromkeys(("mode", "time", "new"), "theirs\n"))
+        (place.root / "went").touch()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(somebody)
+        await place.run(
+            "chmod 600 mode ours; touch time; mv moved new; : > go; until [ -e went ]; do sleep 0.01; done; chmod 640 mode"
+        )
+    assert place.left() == dict.fromkeys(("mode", "time", "new", "moved", "went"), "unsure")
+    assert (place.root / "new").read_text() == "theirs\n"
+    assert stat.S_IMODE((place.root / "ours").stat().st_mode) != 0o600
+
+
 async def test_what_nobody_is_heard_of_writing_is_unsure(place: Place):
     """Where the user's programs hear of so many files that the system tells of no more."""
     place.fill({"a": "a"})

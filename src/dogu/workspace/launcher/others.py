@@ -46,8 +46,13 @@ class Others:
 
     def opens(self, path: bytes, inode: int) -> bool:
         """Note that the command is about to open a file; False where another has it open to write, or might unheard."""
-        is_first = inode not in self._opens
+        is_alone = self.touches(path, inode)
         self._opens[inode] += 1
+        return is_alone
+
+    def touches(self, path: bytes, inode: int) -> bool:
+        """Note that the command is about to move a file or to set its attributes; False as above."""
+        is_first = not self._opens[inode]
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return True
         is_heard = self._watch(path, inode)

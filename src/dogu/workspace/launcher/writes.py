@@ -146,8 +146,10 @@ class Writes(Notices):
         self._note(path, stamp, stamp[2] if stamp else NEW)
         if not stamp:
             self._made.append(path)
-        elif stamp[1] and is_open and not self._others.opens(path, stamp[2]):
-            self._until_ns[stamp[2]] = 0
+        elif stamp[1]:
+            opens = self._others.opens if is_open else self._others.touches
+            if not opens(path, stamp[2]):
+                self._until_ns[stamp[2]] = 0
 
     def answer(self) -> bool:
         """As above; then find out what was made last, before anybody puts something else in its place."""
@@ -253,6 +255,8 @@ class Writes(Notices):
     def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp, *, is_own: bool) -> None:
         """Note a move: of a folder, and of a file that the command hasn't written to, whose doing that is depends."""
         self._note(path, stamp, there[2] if there else GONE)
+        if stamp and stamp[1] and not self._others.touches(path, stamp[2]):
+            self._until_ns[stamp[2]] = 0
         if stamp and not (stamp[1] and is_own):
             self._moves.append((path, target))
         if there and not there[1]:
