@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import struct
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -71,7 +72,7 @@ class FolderEvents:
     def close(self) -> None:
         """Stop watching."""
         if self._descriptor >= 0:
-            openat.close(self._descriptor)
+            self._let_go()
         self._descriptor = -1
         self._add = None
         self._paths.clear()
@@ -81,6 +82,8 @@ class FolderEvents:
         self._descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._descriptor >= 0:
             self._add = libc.inotify_add_watch
+            # A user has 128 of them: one that nobody closes goes with what it is for.
+            self._let_go = weakref.finalize(self, openat.close, self._descriptor)
 
     def _read(self) -> bytes:
         try:
