@@ -1,5 +1,6 @@
 """Compiles the gettext catalogs when the package is built, installed for editing included."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ class Catalogs(BuildHookInterface[Any]):
 
         folder = Path(self.root, "src", "dogu", "locale")
         for catalog in sorted(folder.glob("*.po")):
-            with catalog.open("rb") as source, catalog.with_suffix(".mo").open("wb") as compiled:
+            beside = catalog.with_suffix(f".{os.getpid()}")
+            with catalog.open("rb") as source, beside.open("wb") as compiled:
                 write_mo(compiled, read_po(source))
+            beside.replace(catalog.with_suffix(".mo"))  # whoever reads it meanwhile reads a whole one
         build_data["artifacts"].append("src/dogu/locale/*.mo")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -105,8 +106,10 @@ def main() -> int:
     for language in LOCALES:
         (LOCALE / f"{language}.po").write_bytes(updated(language))
         catalog = read_catalog(language)
-        with (LOCALE / f"{language}.mo").open("wb") as compiled:
-            write_mo(compiled, catalog)
+        compiled = LOCALE / f"{language}.mo"
+        with compiled.with_suffix(f".{os.getpid()}").open("wb") as beside:
+            write_mo(beside, catalog)
+        os.replace(beside.name, compiled)  # whoever reads it meanwhile reads a whole one
         waiting = sum(1 for message in catalog if message.id and not message.string)
         print(f"{language}: {len(catalog)} sentences, {waiting} wait for a translation")
     return 0
