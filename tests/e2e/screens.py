@@ -7,7 +7,8 @@ import re
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 import pexpect
 import pyte
@@ -46,6 +47,8 @@ class Terminal:
         self.raw = ""
         self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
         self._stream = pyte.Stream(self.screen)
+        self._lines: list[str] | None = None
+        self._above: list[tuple[Mapping[int, pyte.screens.Char], str]] = []
         self.child: pexpect.spawn[str] = pexpect.spawn(
             PROGRAM[0],
             [*PROGRAM[1:], *words],
@@ -66,13 +69,23 @@ class Terminal:
     @property
     def lines(self) -> list[str]:
         """What stands on the screen, without blanks at line ends."""
-        return [line.rstrip() for line in self.screen.display]
+        if self._lines is None:
+            self._lines = [line.rstrip() for line in self.screen.display]
+        return [*self._lines]
 
     @property
     def text(self) -> str:
         """The scrollback and the screen."""
-        above = ["".join(row[at].data for at in range(self.screen.columns)) for row in self.screen.history.top]
-        return "\n".join(line.rstrip() for line in [*above, *self.screen.display])
+        return "\n".join([*self.above(), *self.lines])
+
+    def above(self, begin: int = 0) -> list[str]:
+        """The scrollback from a row on; each row is read once, as it isn't written again."""
+        top, known = self.screen.history.top, self._above
+        if len(known) > len(top) or (known and known[-1][0] is not top[len(known) - 1]):  # cleared, or full
+            known.clear()
+        for row in islice(top, len(known), None):
+            known.append((row, "".join(row[at].data for at in range(self.screen.columns)).rstrip()))
+        return [line for _, line in known[begin:]]
 
     def send(self, keys: str) -> None:
         """Type."""
@@ -84,7 +97,7 @@ class Terminal:
         self.send(text + "\r")
 
     def until(self, condition: str | Callable[[], bool]) -> None:
-        """Read until a text stands on the screen or above it, or something holds; fail after 20 s."""
+        """Read until a text stands on the screen or above it, or something holds; fail after 30 s."""
         deadline = time.monotonic() + _DEADLINE_S
 
         def holds() -> bool:
@@ -104,6 +117,7 @@ class Terminal:
         except pexpect.EOF:
             return False
         self.raw += written
+        self._lines = None
         self._stream.feed(written)
         return True
 

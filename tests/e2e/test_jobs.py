@@ -158,9 +158,9 @@ def test_jobs_are_listed_and_stopped_from_within_the_session(program: Program):
         terminal.until("It runs.")
         (job,) = jobs_of(program)
         terminal.say("/jobs")
-        terminal.until("Esc cancels")
+        terminal.until("Enter picks")  # "Esc cancels" stands beside what waits, too
         terminal.send("\x1b")
-        terminal.until(lambda: "Esc cancels" not in terminal.text)
+        terminal.until(lambda: "Enter picks" not in terminal.text)
         terminal.say(f"/jobs stop {job['pid']}")
         terminal.until("Stopped: ")
         assert not lives(program.root)
