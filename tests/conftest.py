@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -151,15 +149,9 @@ def _end_what_it_started(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def python_with_mcp() -> Iterator[list[str]]:
     """A command line that runs a Python script as `python` does, with the MCP SDK's server loaded once a run."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "socket")
-        words = [sys.executable, preloaded.__file__, "--serve", path, *_MCP_SERVER]
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            yield [sys.executable, "-I", "-S", preloaded.__file__, path]
-            process.stdin.close()
+    loaded = preloaded.Preloaded(*_MCP_SERVER)
+    yield [sys.executable, "-I", "-S", preloaded.__file__, loaded.socket]
+    loaded.close()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -57,24 +56,18 @@ def locale(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def words_for(locale: Path) -> list[str]:
-    """Return the command line that runs the program in the pseudo-locale of that catalog."""
+    """Return what Python is to run for the program in the pseudo-locale of that catalog."""
+    script = locale / "program.py"
     code = f"import sys, dogu.language as l; l._CATALOGS = {str(locale)!r}; from dogu.cli import main; sys.exit(main())"
-    return [sys.executable, "-c", code]
+    script.write_text(code)
+    return [str(script)]
 
 
 def run(program: Program, locale: Path, *words: str, **environ: str) -> str:
     """Run a command in the pseudo-locale; return all it wrote."""
-    done = subprocess.run(
-        [*words_for(locale), *words, "--lang", "pseudo"],
-        cwd=program.root,
-        env=program.environ(COLUMNS="400", **environ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        check=False,
-    )
-    return done.stdout.decode()
+    begin = words_for(locale)
+    done = program.run(*words, "--lang", "pseudo", environ={"COLUMNS": "400", **environ}, begin=begin)
+    return (done.stdout + done.stderr).decode()
 
 
 def untranslated(text: str, *data: str) -> list[str]:
@@ -157,11 +150,10 @@ def test_a_turn_in_the_terminal_with_a_diff_and_an_error(program: Program, local
     edit = call("replace", file_path=str(program.root / "a.txt"), old_string="one", new_string="two")
     run_it = call("run_shell_command", command="exit 3")
     with FakeGemini([Turn(calls=[edit]), Turn(calls=[run_it]), Turn(text="⟦Finished.⟧")]) as server:
-        command = words_for(locale)
         environ = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": server.base_url, "NO_COLOR": "1"}
         child = pexpect.spawn(
-            command[0],
-            [*command[1:], "--lang", "pseudo"],
+            sys.executable,
+            [*words_for(locale), "--lang", "pseudo"],
             cwd=str(program.root),
             env=program.environ(PROMPT_TOOLKIT_NO_CPR="1", **environ),
             encoding="utf-8",
