@@ -166,3 +166,15 @@ def test_jobs_are_listed_and_stopped_from_within_the_session(program: Program):
         assert not lives(program.root)
         terminal.say("/quit")
         assert terminal.ended() == 0
+
+
+def test_the_line_at_the_bottom_tells_a_jobs_end_while_nothing_else_happens(program: Program):
+    command = "(until [ -e end ]; do sleep 0.05; done) & echo begun"
+    with FakeGemini(lambda _request: Turn(text="Never asked.")) as server:
+        terminal = Terminal(program, **key(server))  # pyright: ignore[reportArgumentType]  (the environment)
+        terminal.say(f"!{command}")
+        terminal.until(lambda: "  1 job · gemini-2.5-pro" in terminal.lines)
+        (program.root / "end").touch()
+        terminal.until(lambda: "  gemini-2.5-pro" in terminal.lines)
+        terminal.say("/quit")
+        assert terminal.ended() == 0

@@ -404,3 +404,20 @@ def test_a_terminal_that_answers_nothing_keeps_its_mouse(terminals: Open):
         terminal.send("n")
         terminal.until("declined")
         assert "\x1b[?1000h" not in terminal.raw
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (80, "  1 job · gemini-2.5-pro · auto_edit"),
+        (24, "  1 job · auto_edit"),
+        (20, "  1 job · auto_edit"),
+        (18, "  auto_edit"),
+    ],
+)
+def test_a_narrow_line_at_the_bottom_leaves_out_whole_parts(program: Program, terminals: Open, columns: int, line: str):
+    program.settle('{"ui": {"statusLine": ["jobs", "model", "mode"]}}')
+    with FakeGemini(answer) as server:
+        terminal = terminals(server, "--approval-mode", "auto_edit", columns=columns)
+        terminal.say("!sleep 1000 & echo begun")
+        terminal.until(lambda: line in terminal.lines)

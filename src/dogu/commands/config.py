@@ -92,7 +92,7 @@ def _import(options: Options, space: Namespace) -> int:
         return 2
     found = what_there_is(space.program, options)
     if not found:
-        print(say("There is nothing of {program}'s here.", program=space.program))
+        print(say("Nothing from {program} was found here.", program=space.program))
     for each in found:
         _print_found(each)
         for written in take_over(each) if space.write else ():

@@ -162,7 +162,7 @@ def mapped(
         return ModelError(ModelErrorKind.NETWORK, message, most_tries=3, advice=advice)
     if began:
         return ModelError(
-            ModelErrorKind.INCOMPLETE, told("The answer of {where} was cut off.", where=where), most_tries=5
+            ModelErrorKind.INCOMPLETE, told("The answer from {where} was cut off.", where=where), most_tries=5
         )
     return ModelError(
         ModelErrorKind.NETWORK,

@@ -44,6 +44,7 @@ from dogu.serve.terminal.pictures import picture
 from dogu.serve.terminal.screen import Doings, Message, Screen, TypedAhead
 from dogu.serve.terminal.sessions import NextSession, SessionPlace, past_of, session_choice_commands
 from dogu.serve.terminal.show import Show
+from dogu.serve.terminal.status import StatusLine
 from dogu.workspace.visible import make_visible, visible_line
 
 _PAINTED_AFTER_S = 0.3
@@ -76,7 +77,7 @@ class Talk(msgspec.Struct, frozen=True):
     slash: SlashCommands
     connections: Connections
     place: SessionPlace
-    status: Callable[[], str]
+    status: StatusLine
     trust: Callable[[bool], None]
     asks_trust: bool = False
     is_unconnected: bool = False
@@ -146,6 +147,7 @@ class Conversation:
             self._group = group
             group.start_soon(self._screen.run, self._doings())
             group.start_soon(self._feed.run)
+            group.start_soon(self._talk.status.watch, self._screen.refresh)
             group.start_soon(self._prepare_later)
             group.start_soon(self._ask_trust if asks_trust else self._menu.open)
             if self._talk.is_resumed:
@@ -196,7 +198,7 @@ class Conversation:
             live=self._live,
             queued=lambda: self._inbox.waiting if self._scope is not None else [],
             unqueue=self._inbox.take_back,
-            status=self._status,
+            status=self._talk.status,
             open_last=lambda: self._open(0),
             show_plan=self._toggle_plan,
             next_mode=self._next_mode,
@@ -438,9 +440,6 @@ class Conversation:
         plan = self.show.plan_lines(columns)[:rows]
         is_running = self._scope is not None and not self._scope.cancel_called
         return [*plan, *(self.show.live_lines(columns, rows - len(plan)) if is_running else [])]
-
-    def _status(self) -> str:
-        return visible_line(self._talk.status())
 
     def _open(self, number: int) -> None:
         results = self.show.calls.results

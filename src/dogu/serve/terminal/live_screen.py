@@ -445,8 +445,8 @@ class LiveScreen:
             return _drawn(self.style.paint("\n".join(self._panel), "dim"))
         if self.hint:
             return _drawn(self.style.paint(indented(self.hint, self.columns - 1), "yellow"))
-        status = self._doings.status() if self._doings is not None else ""
-        return _drawn(self.style.paint(fit(f"  {status}", self.columns - 1), "dim"))
+        status = self._doings.status(self.columns - 3) if self._doings is not None else ""
+        return _drawn(self.style.paint(f"  {status}", "dim"))
 
 
 def _text(get_text: Callable[[], StyleAndTextTuples], *, is_always: bool = False) -> ConditionalContainer:

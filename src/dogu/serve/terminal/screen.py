@@ -34,7 +34,8 @@ class Doings(msgspec.Struct, frozen=True):
     `leave` leaves the program, `ended` says that the screen is no more, with what was typed and not sent.
     `cancel` cancels the one thing that runs and says so; False when nothing does. `live` are the painted lines of what
     is under way, for a number of columns and rows; `queued` the messages that wait, `unqueue` takes the last one back.
-    `status` is the line at the bottom. `open_last` shows the last result in full, `show_plan` the plan, or hides it.
+    `status` is the line at the bottom, for a number of columns. `open_last` shows the last result in full, `show_plan`
+    the plan, or hides it.
     `next_mode` takes the next approval mode; `edit_last` goes back to the last prompt. `background` lets the commands
     that run go on there; False when none can. `write_on` opens a draft in the user's editor; None where it can't.
     `is_busy`: something runs.
@@ -47,7 +48,7 @@ class Doings(msgspec.Struct, frozen=True):
     live: Callable[[int, int], list[str]]
     queued: Callable[[], list[str]]
     unqueue: Callable[[], Message | None]
-    status: Callable[[], str]
+    status: Callable[[int], str]
     open_last: Callable[[], None]
     show_plan: Callable[[], None]
     next_mode: Callable[[], None]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+import anyio
 import msgspec
 
 from dogu.agent.budget import usd
@@ -13,11 +15,18 @@ from dogu.agent.loop import Agent
 from dogu.agent.session_housekeeping import SessionHousekeeping
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
+from dogu.serve.terminal.cells import fit, width_of
 from dogu.serve.terminal.key_names import keys_problems
+from dogu.workspace.visible import visible_line
+
+if TYPE_CHECKING:
+    from dogu.workspace.process.jobs import Job
 
 STATUS_PARTS = ("folder", "branch", "jobs", "context", "cost", "model", "mode")
 USUAL_PARTS = ("jobs", "context", "model", "mode")
 """Each but the model is left out where it says nothing: no jobs, much room, the default mode."""
+_KEPT_LONGEST = ("mode", "jobs", "context", "cost", "branch", "model", "folder")
+"""Where not all find room, those that stand first here stay."""
 
 
 def status_problem(parts: Sequence[str]) -> str:
@@ -50,19 +59,41 @@ class StatusLine:
         self._is_chosen = bool(chosen)
         self._parts = chosen or USUAL_PARTS
         self._kept: dict[str, _Kept] = {}
+        self._running: set[Job] = set()
+        self._has_begun = anyio.Event()
         self._words: dict[str, Callable[[], str]] = {
             "folder": self._folder,
             "branch": lambda: self._slow("branch", self._branch),
-            "jobs": lambda: self._slow("jobs", self._jobs),
+            "jobs": self._jobs,
             "context": lambda: self._slow("context", self._context),
             "cost": lambda: self._slow("cost", self._cost),
             "model": lambda: agent.model.name,
             "mode": self._mode,
         }
 
-    def __call__(self) -> str:
-        """Return the line as it is now."""
-        return " · ".join(filter(None, (self._words[part]() for part in self._parts)))
+    def __call__(self, columns: int) -> str:
+        """Return the line as it is now: whole parts, as many as fit; only one that stands alone is cut."""
+        words = {part: said for part in self._parts if (said := visible_line(self._words[part]()))}
+        for part in reversed(_KEPT_LONGEST):
+            if len(words) > 1 and width_of(" · ".join(words.values())) > columns:
+                words.pop(part, "")
+        return fit(" · ".join(words.values()), columns)
+
+    async def watch(self, redraw: Callable[[], None]) -> None:
+        """Have the line drawn anew when a background job ends that it told of, whatever else happens; for ever."""
+
+        async def watch(job: Job) -> None:
+            await job.ended()
+            redraw()
+
+        watched: set[Job] = set()
+        async with anyio.create_task_group() as group:
+            while True:
+                for job in self._running - watched:
+                    group.start_soon(watch, job)
+                watched = set(self._running)
+                self._has_begun = anyio.Event()
+                await self._has_begun.wait()
 
     def _slow(self, part: str, find: Callable[[], str]) -> str:
         kept, now = self._kept.get(part), time.monotonic()
@@ -91,7 +122,10 @@ class StatusLine:
         jobs = self._runtime.commands.jobs.jobs if self._runtime.commands.jobs is not None else ()
         for job in jobs:
             job.hear()
-        count = sum(job.is_running for job in jobs)
+        running = {job for job in jobs if job.is_running}
+        if not running <= self._running:
+            self._has_begun.set()
+        self._running, count = running, len(running)
         return "" if not count else say("1 job") if count == 1 else say("{count} jobs", count=count)
 
     def _context(self) -> str:

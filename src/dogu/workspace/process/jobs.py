@@ -131,6 +131,12 @@ class Job:
         finally:
             self._asking.release()
 
+    async def ended(self) -> None:
+        """Wait until it has ended, whoever hears of that."""
+        while self.is_running:
+            await self._line.wait_for_word()
+            self.hear()
+
     def written(self) -> tuple[Written, bool]:
         """Return what it is known to have written since this was asked last, and whether it may yet write more."""
         with self._asking:

@@ -70,6 +70,11 @@ class SupervisorLine:
             except BlockingIOError:
                 await anyio.wait_readable(self._control.socket)
 
+    async def wait_for_word(self) -> None:
+        """Wait until the supervisor has said something, or is gone, beside others that wait for the same."""
+        with self._control.socket.dup() as ours:  # one descriptor is waited for once at a time
+            await anyio.wait_readable(ours)
+
     def take_event(self, timeout_s: float = 0) -> tuple[str, dict[str, Any]]:
         """Take a word. Raises `BlockingIOError` when none comes in time, `SupervisorGoneError` at the end."""
         try:
