@@ -305,6 +305,49 @@ async def test_a_stopped_command_still_hears_the_limit(run: Runner) -> None:
     assert result.signal == signal.SIGTERM
 
 
+@pytest.mark.parametrize(
+    "stopping",
+    [
+        "kill -STOP $PPID",
+        "kill -TSTP $PPID; kill -TTIN $PPID; kill -TTOU $PPID",
+        "kill -STOP $PPID $LAUNCHER",
+        "while kill -STOP $LAUNCHER $PPID; do :; done",
+        "setsid bash -c 'while kill -STOP {supervisor}; do :; done' & sleep 67",
+    ],
+)
+async def test_a_command_cannot_stop_what_watches_over_it(run: Runner, stopping: str) -> None:
+    text = stopping.replace("{supervisor}", "'$PPID'")
+    result = await run(f"LAUNCHER=$(ps -o ppid= -p $PPID); {text}; sleep 67", timeout_s=0.5)
+    assert result.timed_out
+    assert running_in(run.folder) == []
+
+
+HOLDS = """
+import ctypes, os, time
+ATTACH, SUPERVISOR = 16, os.getppid()
+print(ctypes.CDLL(None).ptrace(ATTACH, SUPERVISOR, 0, 0), flush=True)
+time.sleep(68)
+"""
+
+
+@with_subreaper
+async def test_a_supervisor_that_does_not_answer_is_ended_with_its_command(run: Runner) -> None:
+    (run.folder / "holds.py").write_text(HOLDS)
+    result = await run(f"exec {sys.executable} holds.py", timeout_s=0.5)
+    if result.stdout == "0\n":  # else the system lets nobody be traced by what they started
+        assert "watched over it was killed" in result.error
+    assert running_in(run.folder) == []
+    assert (await run("echo next")).stdout == "next\n"
+
+
+@with_subreaper
+async def test_a_command_that_kills_all_that_watches_over_it_leaves_nothing(run: Runner) -> None:
+    result = await run("kill -9 $(ps -o ppid= -p $PPID) $PPID; sleep 69")
+    assert "watched over it was killed" in result.error
+    assert running_in(run.folder) == []
+    assert (await run("echo next")).stdout == "next\n"
+
+
 async def test_a_memory_hog_fails_alone(run: Runner) -> None:
     result = await run(f"{sys.executable} -c 'x = bytearray(1 << 40)'", max_memory_bytes=1 << 33)
     assert result.exit_code == 1

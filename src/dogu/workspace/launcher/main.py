@@ -82,7 +82,8 @@ def _load_for_the_next() -> None:
 def _guard(launcher: int) -> None:
     """Wait for the launcher; end whatever it left behind."""
     os.close(SOCKET_NUMBER)
-    os.waitpid(launcher, 0)
+    while _was_stopped(*os.waitpid(launcher, os.WUNTRACED)):
+        pass
     while True:
         tree.kill_below(os.getpid())
         try:
@@ -90,6 +91,14 @@ def _guard(launcher: int) -> None:
                 time.sleep(0.01)
         except ChildProcessError:
             return
+
+
+def _was_stopped(pid: int, status: int) -> bool:
+    """Whether a process was only stopped, as a command may do to what watches over it; then it goes on."""
+    if pid and os.WIFSTOPPED(status):
+        tree.send(pid, signal.SIGCONT)
+        return True
+    return False
 
 
 class Launcher:
@@ -158,12 +167,12 @@ class Launcher:
         """Collect supervisors that ended. One that was killed leaves its command to us: that ends too."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
-            if pid in self._supervisors:
+            if not _was_stopped(pid, status) and pid in self._supervisors:
                 mark, began = self._supervisors.pop(pid)
                 if status != 0:
                     self._end_orphans(Sweep(mark, began))

@@ -139,7 +139,7 @@ class Supervisor:
             self._family.leader = self._pid
         if self._inside:
             self._inside.started()
-        self._tell("started", pid=self._pid)
+        self._tell("started", pid=self._pid, supervisor=os.getpid())
         self._flush_outbox(wait=True)  # before the command can do anything to us
         written = set[int]() if self._terminal else {out_write, err_write}
         for descriptor in {*written, complaints_write, self._descriptors["stdin"]}:

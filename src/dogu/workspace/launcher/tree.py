@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 
 
 def descendants(pid: int, at_most: int = 1_000_000) -> list[int]:
@@ -61,6 +62,17 @@ def survivors(pid: int) -> list[int]:
     return [child for child in descendants(pid) if not is_zombie(child)]
 
 
+def in_session(session: int) -> list[int]:
+    """Return the living processes of a session, as far as the system tells."""
+    found: list[int] = []
+    with suppress(OSError):
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            with suppress(OSError):
+                if os.getsid(pid) == session and not is_zombie(pid):
+                    found.append(pid)
+    return found
+
+
 def ask_to_end(pids: list[int]) -> None:
     """Send SIGTERM, and SIGCONT so that a stopped process hears it."""
     for pid in pids:
@@ -72,18 +84,20 @@ def kill_below(pid: int) -> None:
     """Send SIGKILL to everything below `pid` that can be found now.
 
     Whole process groups first: the kernel lets no member of a group fork past a signal to the group, so a flood of
-    forks ends at once, where killing one by one would lose the race.
+    forks ends at once, where killing one by one would lose the race. The group of `pid` itself is left alone.
     """
-    signal_groups(children(pid), signal.SIGKILL)
+    signal_groups(children(pid), signal.SIGKILL, but_of=pid)
     below = descendants(pid)
-    signal_groups(below, signal.SIGKILL)
+    signal_groups(below, signal.SIGKILL, but_of=pid)
     for found in below:
         send(found, signal.SIGKILL)
 
 
-def signal_groups(pids: list[int], number: int) -> None:
-    """Send a signal to the process groups of these processes; never to our own group."""
+def signal_groups(pids: list[int], number: int, but_of: int = 0) -> None:
+    """Send a signal to the process groups of these processes; never to our own group, nor to that of `but_of`."""
     told = {os.getpgrp()}
+    with suppress(OSError):
+        told.add(os.getpgid(but_of))
     for pid in pids:
         try:
             group = os.getpgid(pid)

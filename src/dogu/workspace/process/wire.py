@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import errno
 import marshal
+import math
 import os
 import select
+import signal
 import socket
 import sys
 import threading
+import time
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import fs
-from dogu.workspace.launcher import packets, ring
+from dogu.workspace.launcher import packets, ring, tree
 from dogu.workspace.launcher.descriptors import KEYS, SOCKET_NUMBER
 from dogu.workspace.launcher.job_folder import STREAMS
 from dogu.workspace.launcher.packets import Packets
@@ -34,6 +38,10 @@ _SAYING_TAKES_S = 5.0
 _TYPED_BYTES = 32 * 1024
 _CLOSE_TAKES_S = 10.0
 _LISTENER_TAKES_S = 10.0
+_LOOK_S = 1.0
+_ASKED_AFTER_S = 2.0  # of silence: a supervisor that is well answers at once
+_UNANSWERED_S, _UNANSWERED_WHEN_DUE_S = 60.0, 8.0
+_GIVING_UP_TAKES_S = 3.0
 _PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.main import main; main({!r}, {!r}, {!r})"
 
 
@@ -51,9 +59,16 @@ class SupervisorLine:
     `code_page` is the console's, in which Windows' own programs print; 0 where there is none.
     """
 
-    def __init__(self, control: Packets, outputs: dict[str, int]) -> None:
+    def __init__(
+        self, control: Packets, outputs: dict[str, int], launch: Launch | None = None, timeout_s: float | None = None
+    ) -> None:
         self._control = control
         self._outputs = outputs
+        self._launch = launch
+        self._due_at = time.monotonic() + timeout_s if timeout_s else math.inf
+        self._minded_at = time.monotonic()
+        self._silent_s, self._asked_s = 0.0, math.inf
+        self._supervisor = 0
         self._total_bytes = {"stdout": 0, "stderr": 0}
         self.pid = 0
         self.code_page = 0
@@ -65,10 +80,41 @@ class SupervisorLine:
     async def next_event(self) -> tuple[str, dict[str, Any]]:
         """Wait for the supervisor's next word: its name and its facts. Raises `SupervisorGoneError` after the last."""
         while True:
+            was_settled = self.is_settled
             try:
                 return self.take_event()
+            except SupervisorGoneError:
+                if self._launch is not None and self.pid and not was_settled:
+                    await to_thread.run_sync(self._launch.end_orphans, self.pid)
+                raise
             except BlockingIOError:
-                await anyio.wait_readable(self._control.socket)
+                if self._is_dead():
+                    await to_thread.run_sync(self.give_up)
+                    raise SupervisorGoneError from None
+                with anyio.move_on_after(_LOOK_S):
+                    await anyio.wait_readable(self._control.socket)
+
+    def _is_dead(self) -> bool:
+        """Whether the supervisor has left a question unanswered for too long: one may stop it, trace it, freeze it.
+
+        Only the time counts in which this program was awake itself.
+        """
+        now = time.monotonic()
+        self._silent_s += min(now - self._minded_at, _LOOK_S)
+        self._minded_at = now
+        if self._launch is None or self._silent_s < _LOOK_S:
+            return False
+        self._launch.go_on()
+        if self._asked_s == math.inf and self._silent_s >= _ASKED_AFTER_S:
+            self._asked_s = self._silent_s
+            self.say(b"status")
+        return self._silent_s - self._asked_s >= (_UNANSWERED_WHEN_DUE_S if now >= self._due_at else _UNANSWERED_S)
+
+    def give_up(self) -> None:
+        """End a supervisor that doesn't answer, and all that it watches over; takes 3 s at most."""
+        self.is_settled = True
+        if self._launch is not None:
+            self._launch.give_up(self._supervisor)
 
     async def wait_for_word(self) -> None:
         """Wait until the supervisor has said something, or is gone, beside others that wait for the same."""
@@ -88,6 +134,8 @@ class SupervisorLine:
             self.is_settled = True
             raise SupervisorGoneError
         event, facts = marshal.loads(packet)
+        self._silent_s, self._asked_s = 0.0, math.inf
+        self._supervisor = facts.get("supervisor", self._supervisor)
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
         if event == "written":
             self._written.update(
@@ -107,6 +155,8 @@ class SupervisorLine:
 
     def say(self, word: bytes) -> None:
         """Tell the supervisor something; one that is gone doesn't hear it."""
+        if word == b"end":
+            self._due_at = time.monotonic()
         try:
             self._control.send_waiting(word, _SAYING_TAKES_S)
         except OSError:
@@ -256,7 +306,7 @@ class Launch:
             packed = _in_memory(marshal.dumps(order), opened)
             self._send([far.fileno(), place, *streams, packed])
             is_sent = True
-            return SupervisorLine(Packets(near), dict(outputs or {}))
+            return SupervisorLine(Packets(near), dict(outputs or {}), self, order.get("timeout_s"))
         except OSError as error:
             raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
         finally:
@@ -274,18 +324,52 @@ class Launch:
 
             ended, self._socket = self._socket, None
             self._close_proxy()
+            tree.send(self._pid, signal.SIGCONT)
             ended.socket.shutdown(socket.SHUT_WR)
             ended.socket.settimeout(_CLOSE_TAKES_S if wait else 0.001)
             try:
                 ended.socket.recv(1)
-                os.waitpid(self._pid, 0)
+                _reap(self._pid)
             except OSError:  # a kept job's supervisor lives on, and the launcher with it
                 pass
             ended.close()
 
+    def go_on(self) -> None:
+        """Continue the launcher, should something have stopped it; it does so for its supervisors."""
+        with self._lock:
+            if self._socket is not None:
+                tree.send(self._pid, signal.SIGCONT)
+
+    def give_up(self, supervisor: int) -> None:
+        """End a supervisor that gives no answer, with all below it; 3 s at most. 0: there is none, the launcher."""
+        with self._lock:
+            launcher = self._pid if self._socket is not None else 0
+        if not supervisor:
+            if launcher:
+                os.kill(launcher, signal.SIGKILL)
+            return
+        until = time.monotonic() + _GIVING_UP_TAKES_S
+        if not IS_LINUX or supervisor in tree.descendants(launcher):
+            while tree.survivors(supervisor) and time.monotonic() < until:
+                tree.kill_below(supervisor)
+                time.sleep(0.01)
+            tree.send(supervisor, signal.SIGKILL)
+        self.go_on()
+
+    def end_orphans(self, session: int) -> None:
+        """Wait until what is left of a command is ended: by its launcher, unless that was killed too."""
+        with self._lock:
+            line = self._socket.socket if self._socket is not None else None
+        until = time.monotonic() + _GIVING_UP_TAKES_S
+        while (left := tree.in_session(session)) and time.monotonic() < until:
+            for pid in left if line is None or _is_over(line) else ():
+                tree.send(pid, signal.SIGKILL)
+            time.sleep(0.01)
+
     def _send(self, descriptors: list[int]) -> None:
         for is_last_try in (False, True):
             orders = self._started()
+            self.go_on()
             try:
                 orders.send_waiting(b"run", _SAYING_TAKES_S, tuple(descriptors))
                 return
@@ -310,7 +394,8 @@ class Launch:
                 lost.close()
                 self._socket = None
                 self._close_proxy()
-                os.waitpid(self._pid, 0)
+                tree.send(self._pid, signal.SIGKILL)  # it is gone, or hears nothing
+                _reap(self._pid)
 
     def _spawn(self) -> Packets:
         if not sys.executable:
@@ -358,6 +443,23 @@ class Launch:
         proxy, self._proxy = self._proxy, None
         if proxy is not None:
             proxy.close()
+
+
+def _is_over(line: socket.socket) -> bool:
+    """Whether the other end has closed."""
+    try:
+        return not line.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def _reap(pid: int) -> None:
+    """Collect a launcher that is about to end; what the kernel doesn't let end is waited for no longer than 10 s."""
+    until = time.monotonic() + _CLOSE_TAKES_S
+    while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < until:
+        time.sleep(0.001)
 
 
 def _open_directory(directory: str | int, opened: list[int]) -> int:
