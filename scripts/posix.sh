@@ -2,10 +2,15 @@
 # The part of the suite that is about systems, without what only Linux has (`DOGU_PLATFORM=posix`): tools, edits, shell,
 # searching, discovery, processes, jobs, MCP and the doors. Where root may make namespaces, the machine is as a Mac is:
 # nothing else is within reach, and there is no /proc; `ps` and psutil, who ask a Mac's kernel otherwise, have one of their own.
-# What it can't show is listed in docs/platforms.md; on a Mac the same command tries that too.
+# What it can't show is listed in docs/platforms.md; on a Mac the same command tries that too. Paths of tests given stand in
+# for that part of the suite; options of pytest alone (`-x -k jobs`) go with it.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- tests/tools tests/workspace/process tests/workspace/search tests/workspace/ignore \
+named=
+for word; do
+    case $word in */*) [ ! -e "${word%%::*}" ] || named=yes ;; esac
+done
+[ "$named" ] || set -- "$@" tests/tools tests/workspace/process tests/workspace/search tests/workspace/ignore \
     tests/workspace/test_*.py tests/runtime tests/serve tests/conformance tests/agent/session tests/test_blocking.py tests/test_processes.py \
     tests/e2e
 export DOGU_PLATFORM=posix
