@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -53,16 +54,39 @@ _BATCH = re.compile(
 )
 _ENDS = re.compile(r"-[dnptwx]*[ghevVq].*|--version|--help|-o.*|--(?:chg|err|equ)exit.*")
 _DETACHED = re.compile(r"--daemon.*|--fg-daemon.*|-n|--no-wait|-e.*")
+# Programs that run the one named in their words: the options that take the next word, and the words before that one.
+_WRAPPERS = {
+    **dict.fromkeys(("builtin", "busybox", "command", "nohup", "setsid"), ("", 0)),
+    "chroot": ("", 1),
+    "chrt": ("-T -P -D", 1),
+    "doas": ("-a -C -u", 0),
+    "env": ("-a -C -u --argv0 --chdir --unset", 0),
+    "exec": ("-a", 0),
+    "flock": ("-E -w --conflict-exit-code --timeout --wait", 1),
+    "ionice": ("-c -n --class --classdata", 0),
+    "ltrace": ("-a -e -l -n -o -s -u -x", 0),
+    "nice": ("-n --adjustment", 0),
+    "stdbuf": ("-e -i -o --error --input --output", 0),
+    "strace": ("-a -b -e -E -I -o -O -P -s -S -u -X", 0),
+    "sudo": ("-C -D -g -h -p -R -r -T -t -U -u --chdir --chroot --group --host --prompt --role --type --user", 0),
+    "taskset": ("", 1),
+    "time": ("-f -o --format --output", 0),
+    "timeout": ("-k -s --kill-after --signal", 1),
+}
+_BEFORE_COMMANDS = frozenset(("!", "(", "{", "do", "elif", "else", "if", "then", "until", "while"))
+_ASSIGNMENT = re.compile(r"\w+\+?=.*", re.DOTALL)
+_MOST_SHELLS = 4
 _LONGEST_PART_CHARS = 10_000
 _BOUNDARIES = re.compile(r"&&|\|\||[;|&\n]")
 
 
-def needs_terminal(command: str) -> str:
+def needs_terminal(command: str, depth: int = 0) -> str:
     """Return the program in a command line that would wait for keys; "" where none is known to.
 
     Only what is plain to see is looked at, and only what can't end by itself counts: what is overlooked is ended by its
     supervisor, once it has drawn a screen and is silent.
     """
+    command = command.partition("<<")[0]  # what follows is text
     for part in _BOUNDARIES.split(command):
         if len(part) > _LONGEST_PART_CHARS:  # shlex takes the square of a word's length
             continue
@@ -70,12 +94,47 @@ def needs_terminal(command: str) -> str:
             # There `\\` stands between folders.
             words = shlex.split(part.replace("\\", "\\\\") if IS_WINDOWS else part, comments=True)
         except ValueError:  # a quote over a boundary
-            return ""
-        while words and re.fullmatch(r"\w+=.*|exec|command|env|time|nohup", words[0]):
-            words = words[1:]
-        if words and _waits(_called(words[0]), words[1:]):
-            return _called(words[0])
+            return _of_shell(command, depth)
+        if found := _waiting(_run_in_the_end(words), depth):
+            return found
     return ""
+
+
+def _of_shell(command: str, depth: int) -> str:
+    """Return the program that a shell's text in quotes would have wait, where that is all there is."""
+    if len(command) > _LONGEST_PART_CHARS:
+        return ""
+    try:
+        words = _run_in_the_end(shlex.split(command))
+    except ValueError:
+        return ""
+    return _waiting(words, depth) if words and _called(words[0]) in _SHELLS else ""
+
+
+def _waiting(words: list[str], depth: int) -> str:
+    if not words:
+        return ""
+    program = _called(words[0])
+    if program in _SHELLS and depth < _MOST_SHELLS:
+        options = list(itertools.takewhile(lambda word: re.fullmatch(r"-[a-z]+", word), words[1:]))
+        text = words[len(options) + 1 : len(options) + 2]
+        return needs_terminal(text[0], depth + 1) if text and any("c" in option for option in options) else ""
+    return program if _waits(program, words[1:]) else ""
+
+
+def _run_in_the_end(words: list[str]) -> list[str]:
+    """Return the words from the program on that others run: `env A=1 nice -n 5 vim x` runs `vim x`."""
+    while words:
+        wrapper = _WRAPPERS.get(_called(words[0]))
+        if wrapper is None and words[0] not in _BEFORE_COMMANDS and not _ASSIGNMENT.fullmatch(words[0]):
+            first = words[0].lstrip("(")  # of a subshell
+            return [first, *words[1:]] if first == words[0] or not first else _run_in_the_end([first, *words[1:]])
+        values, operands = wrapper or ("", 0)
+        words = words[1:]
+        while words and wrapper and (words[0].startswith("-") or _ASSIGNMENT.fullmatch(words[0])):
+            words = words[2 if words[0] in values.split() else 1 :]
+        words = words[operands:]
+    return []
 
 
 def _called(program: str) -> str:
