@@ -115,7 +115,8 @@ def test_git_is_not_asked_about_in_another_folder_of_the_same_repository(tmp_pat
         assert placed(tmp_path, f"cd {other} && git status", "git", "cd") == "ask"
     for made in ("git checkout x; cd packages/api && git status", "tar xf a.tar -C vendor; git -C packages/api log"):
         assert placed(tmp_path, made, "git", "cd", "tar") == "ask"
-    assert placed(tmp_path, "cd packages; cd api; git log", "git", "cd") == "ask"
+    assert placed(tmp_path, "cd packages; cd api; git log", "git", "cd") == "allow"
+    assert placed(tmp_path, "cd packages; cd other; git log", "git", "cd") == "ask"
 
 
 def test_a_module_of_the_workspace_is_run_as_a_script_of_it_is(tmp_path: Path) -> None:

@@ -175,5 +175,7 @@ def test_a_loop_over_folders_of_the_workspace_may_go_to_each_of_them() -> None:
     for changed in ("read d; ", "d=/etc; ", "d+=/../..; ", "printf -v d /etc; "):
         text = f'for d in api; do {changed}cd "$d"; done'
         assert gate(text, ["cd", "read", "printf"]) == "ask"
-    for unquoted in ("$d", '"${d:-/etc}"', '"$d/.."'):
-        assert gate(f"for d in api; do cd {unquoted}; done", ["cd"]) == "ask"
+    assert gate("for d in api web; do (cd $d && npm test); done", ["cd", "npm"]) == "allow"
+    for computed in ('"${d:-/etc}"', '"$d/.."'):
+        assert gate(f"for d in api; do cd {computed}; done", ["cd"]) == "ask"
+    assert gate("for d in 'api /etc'; do cd $d; done", ["cd"]) == "ask"

@@ -32,16 +32,17 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What the sources bring and where it goes: the last operand, or the one that an option names."""
     program = words[0].text.rpartition("/")[2]
     taken = {name: value for name, _, value in reading.taken}
+    hints = reading.hints.from_the_start()
     if program.endswith("rsync"):
         yield from _from_elsewhere(words, reading)
     into = taken.get("-t") or taken.get("--target-directory")
     if program == "install" and {"-d", "--directory"} & taken.keys():
-        yield from _out_of_the_workspace(words, reading.operands, reading.hints)
+        yield from _out_of_the_workspace(words, reading.operands, hints)
         return
     is_alone = program in ("ln", "link") and len(reading.operands) == 1  # linked to by its own name
     sources = reading.operands if into is not None or is_alone else reading.operands[:-1]
     if into is None and sources and not is_alone:
-        yield from _out_of_the_workspace(words, reading.operands[-1:], reading.hints)
+        yield from _out_of_the_workspace(words, reading.operands[-1:], hints)
     if not sources:
         return
     moves = program in ("mv", "gmv", "move")
@@ -52,20 +53,21 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         kind="place" if moves else "folder" if _LINKS & taken.keys() and not program.endswith("rsync") else "any",
     )
     target = into if into is not None else Word.literal(".") if is_alone else words[reading.operands[-1]]
-    targets = reading.hints.places(target)
+    targets = hints.places(target)
     if targets is None or len(targets) > _MOST_TARGETS:
         yield Danger(sources[-1], Effect.WRITES, told("it writes to {target}", target=target.text[:40]))
     for to in targets or ():
         is_folder = into is not None or len(sources) > 1
-        yield from _laid(words, sources, reading.hints, to.text, replace(how, is_folder=is_folder))
+        yield from _laid(words, sources, hints, to.text, replace(how, is_folder=is_folder))
 
 
 def moved(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What `git mv` lays down: its last operand is where to."""
     sources = reading.operands[:-1]
     how = _How(moves=True, is_deep=True, kind="place", is_folder=len(sources) > 1)
-    if sources:
-        yield from _laid(words, sources, reading.hints, words[reading.operands[-1]].text, how)
+    hints = reading.hints.from_the_start()
+    for to in hints.places(words[reading.operands[-1]]) or () if sources else ():
+        yield from _laid(words, sources, hints, to.text, how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, 
             yield Danger(index, Effect.WRITES, found[1])
         meant = hints.places(words[index]) or [_ANY_NAME]
         for source in [each.text.rstrip("/" if how.moves else "") for each in meant] if found is None else ():
-            brings = _brings_what_runs(source, to, is_deep=how.is_deep, is_content=how.is_exact and not how.moves)
+            is_content = how.is_exact and not how.moves
+            brings = _brings_what_runs(source, to, is_deep=how.is_deep, is_content=is_content, is_folder=is_folder)
             is_pattern = words[index].value is None
             names = _names_of(source, words[index], hints) if is_pattern else [source.rpartition("/")[2]]
             lays = is_folder and not may_edit and any(_is_run_by_name(f"{to}/{each}") for each in names)
@@ -119,23 +122,29 @@ def _from_elsewhere(words: Sequence[Word], reading: Reading) -> Iterator[Danger]
 
 def _out_of_the_workspace(words: Sequence[Word], places: Sequence[int], hints: Hints) -> Iterator[Danger]:
     for index in places:
-        meant = [words[index], *(hints.places(words[index]) or ())]
+        meant = [*(() if words[index].is_plain else words[index : index + 1]), *(hints.places(words[index]) or ())]
         found = next(filter(None, (check_value("folder", each) for each in meant)), None)
         if found is not None:
             yield Danger(index, *found)
 
 
-def _brings_what_runs(source: str, to: str, *, is_deep: bool, is_content: bool) -> bool:
+def _brings_what_runs(source: str, to: str, *, is_deep: bool, is_content: bool, is_folder: bool) -> bool:
     """Whether a source may lay something into the project that runs later.
 
-    A folder's whole content may hold `.git/hooks`; a source that bears such a name lays it there.
+    A folder's whole content may hold `.git/hooks`; a source that bears such a name lays it there, as one does whose
+    name is such in the folder that it goes to: `config.toml` in `.cargo`.
     """
     is_top = _TOP.fullmatch(to) is not None
     if is_top and is_deep and (is_content or source.endswith(("/", "/.")) or source in ("", ".")):
         return True
     base = source.rstrip("/").rpartition("/")[2]
-    if not (is_top or to.endswith("/")) or not base:
+    if not base:
         return False
-    if re.match(r"\..*[*?\[{]", base):
+    within = _WITHIN if is_deep else _WITHIN[:1]
+    folder = "/".join(part for part in to.split("/") if part != ".")
+    if (is_top or to.endswith("/") or is_folder) and re.match(r"\..*[*?\[{]", base):
         return True
-    return any(protected_reason(f"{base}{each}") is not None for each in (_WITHIN if is_deep else _WITHIN[:1]))
+    by_name = any(protected_reason(f"{base}{each}") is not None for each in within)
+    if by_name:
+        return is_top or to.endswith("/") or is_folder
+    return any(protected_reason(f"{folder}/{base}{each}") is not None for each in within)

@@ -10,7 +10,7 @@ from dogu.policy.commands.checks import CHECKS
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program, find_program
-from dogu.policy.commands.values import check_value, leads_outside, written
+from dogu.policy.commands.values import check_value, leads_outside, written_from_here
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.workspace.shell_syntax import Redirect, Word
 
@@ -77,6 +77,19 @@ _NO_MODULES = frozenset(
 )
 
 
+def elsewhere_than_meant(
+    name: str, words: Sequence[Word], covered: int, around: Surroundings, *, is_listed: bool
+) -> Iterator[Danger]:
+    """What another folder makes of a command: its repository's settings, or tasks, may be others."""
+    block = program_called(name)
+    if name == "git" and is_listed and len(words) > 1 and not around.is_in_repository():
+        reason = told("another folder may hold a repository whose configuration runs programs")
+        yield Danger(covered, Effect.RUNS, reason)
+    elif name != "git" and covered > 1 and block is not None and block.has_tasks:
+        reason = told("{option} takes tasks from elsewhere than the rule means", option="cd")
+        yield Danger(covered, Effect.RUNS, reason)
+
+
 def redirect_danger(redirect: Redirect, around: Surroundings, *, has_tee: bool, lists_packages: bool = False) -> str:
     """Say why a redirection needs a question; '' when it doesn't. `has_tee`: a rule allows what `tee FILE` writes.
 
@@ -94,9 +107,9 @@ def redirect_danger(redirect: Redirect, around: Surroundings, *, has_tee: bool, 
     if (has_tee or around.may_edit) and redirect.operator in (">", ">>", "&>", "&>>", ">|"):
         if lists_packages and check_value("requirements", redirect.target, around) is None:
             return ""
-        if written(redirect.target, around, appends=redirect.operator.endswith(">>")) is None:
+        if written_from_here(redirect.target, around, appends=redirect.operator.endswith(">>")) is None:
             return ""
     return told("it writes to {target}", target=redirect.target.text)
 
 
-__all__ = ["dangers_of", "leads_outside", "program_called", "redirect_danger"]
+__all__ = ["dangers_of", "elsewhere_than_meant", "leads_outside", "program_called", "redirect_danger"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from dogu.policy.verdict import Place
-from dogu.workspace.shell_syntax import Word
+from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 
 class Effect(StrEnum):
@@ -35,7 +36,8 @@ class Surroundings:
 
     `may_edit`: files of the workspace may be written, as the tools that edit may. `is_still`: nothing in the text makes
     another folder of one that was looked at. `may_differ`: the text has gone elsewhere, or written. `adds_remote`: it
-    makes one known that may be pushed to. `looked`: the place was asked, so that what comes out is of that place.
+    makes one known that may be pushed to. `folders` are where the text may have gone, from where it began; None when
+    that can't be known. `looked`: the place was asked, so that what comes out is of that place.
     """
 
     place: Place | None = None
@@ -43,12 +45,59 @@ class Surroundings:
     is_still: bool = False
     may_differ: bool = False
     adds_remote: bool = False
+    folders: tuple[str, ...] | None = ("",)
     looked: Looked = field(default_factory=Looked)
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the text may be elsewhere than where it began."""
+        return self.folders != ("",)
+
+    def at_the_start(self) -> Surroundings:
+        """The same of words that were put together from where the text began."""
+        return replace(self, folders=("",)) if self.has_moved else self
+
+    def from_the_start(self, word: Word) -> list[Word]:
+        """The places that a word names in the folders that the text may be in; the word itself where it says so."""
+        text = word.text
+        parts = [part for part in word.parts if part.text or part.kind is not PartKind.LITERAL]
+        is_whole = not text or text[0] in "/-@" or word.has_tilde or "://" in text
+        if is_whole or not self.has_moved or parts[0].kind is not PartKind.LITERAL:
+            return [word]
+        return [self._within(folder, parts, word) for folder in self.folders or ()]
+
+    def _within(self, folder: str, parts: list[Part], word: Word) -> Word:
+        text, up, base = parts[0].text, 0, folder
+        while match := re.match(r"\.(?:/+|$)|(\.\.)(?:/+|$)", text):
+            if match[1] and not base:
+                break
+            base = base.rpartition("/")[0] if match[1] else base
+            up, text = up + bool(match[1]), text[match.end() :]
+        if not folder or (up and not self._is_real(folder)):  # of a link, `..` is another folder than its text says
+            return word
+        begins = [Part(PartKind.LITERAL, f"{base}/", quoted=True)] if base else []
+        rest = Part(PartKind.LITERAL, text if text or parts[1:] else ".", quoted=parts[0].quoted)
+        return Word((*begins, rest, *parts[1:]), word.raw)
+
+    def _is_real(self, folder: str) -> bool:
+        self.looked.happened = True
+        return self.place is not None and not self.may_differ and self.place.is_same_repository(folder)
+
+    def is_there(self, folder: str) -> bool:
+        """Whether a folder is known to be there; the one where the text began is."""
+        self.looked.happened = True
+        is_known = self.place is not None and not self.may_differ
+        return not folder or (is_known and self.place is not None and not self.place.is_free(f"{folder}/."))
 
     def is_free(self, path: str) -> bool:
         """Whether nothing is there that would be overwritten; True where that can't be known."""
         self.looked.happened = True
-        return self.place is None or self.place.is_free(path)
+        if self.place is None:
+            return True
+        return self.folders is not None and all(map(self.place.is_free, self._here(path)))
+
+    def _here(self, path: str) -> list[str]:
+        return [f"{each}/{path}" if each else path for each in self.folders or ()]
 
     def is_known_to_be_free(self, path: str) -> bool:
         """Whether nothing is there; False where that can't be known."""
@@ -68,7 +117,14 @@ class Surroundings:
     def is_same_repository(self, path: str) -> bool:
         """Whether a folder belongs to the repository of the place, so that no other one's settings count there."""
         self.looked.happened = True
-        return self.is_still and self.place is not None and self.place.is_same_repository(path)
+        places = self._here(path)
+        is_known = self.is_still and self.place is not None and bool(places)
+        return is_known and self.place is not None and all(map(self.place.is_same_repository, places))
+
+    def is_in_repository(self) -> bool:
+        """Whether all that the text may have gone to belongs to the repository that it began in."""
+        start = self.at_the_start()
+        return self.folders is not None and all(not each or start.is_same_repository(each) for each in self.folders)
 
     def has_module(self, name: str) -> bool:
         """Whether the module is one of the place's own."""
@@ -101,6 +157,18 @@ class Hints:
     around: Surroundings = NOWHERE
     spellings: Callable[[Word], list[str] | None] = _as_it_is
     places: Callable[[Word], list[Word] | None] = _as_one
+
+    def from_the_start(self) -> Hints:
+        """The same, with places as they are named from where the text began."""
+        if not self.around.has_moved:
+            return self
+        around = self.around
+
+        def places(word: Word) -> list[Word] | None:
+            found = self.places(word) if around.folders is not None else None
+            return None if found is None else [each for word in found for each in around.from_the_start(word)]
+
+        return replace(self, around=around.at_the_start(), places=places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from dogu.language import joined, told
 from dogu.policy.commands.arithmetic import names_set, second_order_danger
-from dogu.policy.commands.dangers import dangers_of, program_called, redirect_danger
+from dogu.policy.commands.dangers import dangers_of, elsewhere_than_meant, program_called, redirect_danger
 from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.elsewhere import Elsewhere
-from dogu.policy.commands.inner import DATA, ShellText, Tool
+from dogu.policy.commands.inner import DATA, Inner, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.shell_texts import SHELLS
@@ -45,6 +45,7 @@ from dogu.policy.commands.variables import (
     is_shells_own,
     name_reason,
 )
+from dogu.policy.commands.whereabouts import AT_THE_START, GOES, Whereabouts
 from dogu.policy.commands.wrappers import inner_commands, run_in_a_folder
 from dogu.policy.parsed_text import ParsedText
 from dogu.policy.rule import Rule
@@ -63,11 +64,9 @@ from dogu.workspace.shell_syntax import (
 from dogu.workspace.shell_syntax.braces import expand_braces
 
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
-_STEPS = frozenset(("break", "continue"))
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
-_ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
 
 
 def judge_command(
@@ -112,8 +111,9 @@ class _Judge:
         self._known = Known(Script([]))
         self._only_looks = False
         self._only_sets = False
-        self._has_moved = False
-        self._moves = 0
+        self._where = Whereabouts(AT_THE_START)
+        self._current: Command | None = None
+        self._runs_elsewhere = False
         self._data_is_plain = False
         self._data_is_tracked = False
         self._data_places: list[Word] | None = None
@@ -140,15 +140,15 @@ class _Judge:
         if decision is not Decision.ALLOW:
             self._notes.append((decision, reason))
 
-    def text(self, text: str, depth: int, dialect: Dialect = Dialect.BASH) -> None:
-        """Judge a text that a shell of this dialect will read."""
+    def text(self, text: str, depth: int, dialect: Dialect = Dialect.BASH, *, is_own: bool = False) -> None:
+        """Judge a text that a shell of this dialect will read; `is_own`: the one that reads what is around it."""
         if depth > _DEEPEST_TEXT:
             self.give_up(told("shells run shells too deep to follow"))
             return
         self._is_second_order = self._is_second_order or may_run_from_subscripts(text)
-        outer, self._dialect = self._dialect, dialect
+        outer, self._dialect = self._dialect, self._dialect if is_own else dialect
         try:
-            script = self._parsed.script if depth == 0 else parse(text, dialect)
+            script = self._parsed.script if depth == 0 else parse(text, self._dialect)
             if not isinstance(script, Script):
                 raise script
             if depth == 0:
@@ -158,7 +158,7 @@ class _Judge:
                 self._only_sets = all(each.words and each.words[0].value in _EXPORT for each in script.commands)
             else:
                 self._known.add(script)
-            self.script(script, depth)
+            self.script(script, depth, is_own=is_own)
             reason = second_order_danger(script) or circle_of_functions(script) or function_in_place(script)
             if reason:
                 self._ask_if_restricted(reason)
@@ -170,9 +170,14 @@ class _Judge:
         finally:
             self._dialect = outer
 
-    def script(self, script: Script, depth: int) -> None:
+    def script(self, script: Script, depth: int, *, is_own: bool = False) -> None:
         """Judge the commands of a script, and of the substitutions in it."""
+        outer, current = self._where, self._current
+        self._where = Whereabouts.within(outer, script, self._known.places)
         for command in script.commands:
+            self._current = command
+            self._where.come_to(command)
+            self._look_around()
             self._expansions(command, depth)
             self._redirects(command)
             for reason in filter(None, map(name_reason, names_set(command))):
@@ -184,6 +189,16 @@ class _Judge:
                     self._keyword(command)
                 case _:
                     pass
+        if is_own:
+            outer.come_from(self._where)
+        self._where, self._current = outer, current
+        self._look_around()
+
+    def _look_around(self) -> None:
+        """Judge what follows as in the folders that the text may be in."""
+        folders = None if self._runs_elsewhere else self._where.folders()
+        if folders != self._around.folders:
+            self._around = replace(self._around, folders=folders)
 
     # what is thought of what can't be known
 
@@ -260,7 +275,7 @@ class _Judge:
             self._add(words, self._lists.unknown, told("the name of the program is computed"))
             return
         verdict, reason, rule = self._lists.verdict_on(name, words)
-        if verdict is Decision.DENY and rule is None and self._needs_no_rule(name, words):
+        if verdict is Decision.DENY and rule is None and self._lists.needs_none(name, words):
             verdict, reason = Decision.ALLOW, told("it does nothing by itself")
         name = name.rpartition("/")[2] or name
         self._note_data(name, words, command)
@@ -293,32 +308,14 @@ class _Judge:
     def _places(self, word: Word) -> list[Word] | None:
         return self._data_places if word is DATA else self._known.places(word)
 
-    def _needs_no_rule(self, name: str, words: Sequence[Word]) -> bool:
-        """What only limits, counts or reads into a variable, and a project's own environment where Python may run."""
-        texts = [word.text for word in words]
-        if name in _STEPS:
-            return all(re.fullmatch(r"\d*", word.value or "-") for word in words[1:])
-        if name in ("source", "."):
-            return len(words) == 2 and self._is_environment(words)
-        return (name in ("timeout", "read") and len(words) > 1) or texts in (
-            ["nproc"],
-            ["getconf", "_NPROCESSORS_ONLN"],
-        )
-
-    def _is_environment(self, words: Sequence[Word]) -> bool:
-        return _ACTIVATES.fullmatch(words[1].value or "") is not None and self._lists.names_any(
-            "python", "python3", "pip", "pytest"
-        )
-
     def _dangers(self, name: str, words: Sequence[Word], rule: Rule | None) -> Iterator[Danger]:
-        if name in ("source", ".") and len(words) == 2 and self._is_environment(words):
+        if name in ("source", ".") and self._lists.is_environment(words):
             return
-        if name in ("cd", "pushd"):
-            self._has_moved = self._has_moved or (len(words) > 1 and not self._stays_in_repository(words))
+        if name in GOES:
             if self._only_looks and len(words) == 2 and re.fullmatch(r"(?:\.\./?)+", words[1].value or ""):
                 return
-            words = self._where_to(words)
-            if not self._around.is_still and not self._only_looks and holds_what_runs(self._known.places(words[-1])):
+            words, to = self._gone(words)
+            if not self._around.is_still and not self._only_looks and holds_what_runs(to):
                 reason = told("{path} is where things that run later are kept", path=words[-1].text[:40])
                 yield Danger(len(words) - 1, Effect.WRITES, reason)
         # A file named like an option makes `rm` do no more than it says; a project's tool runs its code anyway.
@@ -326,34 +323,29 @@ class _Judge:
         block = program_called(name)
         self._runs_the_project = block is not None and block.is_tool
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
-        if self._has_moved:
-            yield from self._elsewhere_than_meant(name, words, covered)
+        if self._around.has_moved:
+            yield from elsewhere_than_meant(name, words, covered, self._around, is_listed=self._lists.core is not None)
         hints = Hints(self._is_no_option, self._holds_output, self._around, self._known.spellings, self._places)
         for danger in dangers_of(name, words, hints, covered):
             # What is handed on to programs is nobody's where the text runs none.
             if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
                 yield danger
 
-    def _elsewhere_than_meant(self, name: str, words: Sequence[Word], covered: int) -> Iterator[Danger]:
-        """What another folder makes of a command: its repository's settings, or tasks, may be others."""
-        block = program_called(name)
-        if name == "git" and self._lists.core is not None and len(words) > 1:
-            reason = told("another folder may hold a repository whose configuration runs programs")
-            yield Danger(covered, Effect.RUNS, reason)
-        elif covered > 1 and block is not None and block.has_tasks:
-            reason = told("{option} takes tasks from elsewhere than the rule means", option="cd")
-            yield Danger(covered, Effect.RUNS, reason)
-
-    def _where_to(self, words: Sequence[Word]) -> Sequence[Word]:
-        """The words of `cd "$d"` with a place in it that such a loop goes to: one out of the workspace, if any is."""
-        places = self._known.places_of(words[1]) if len(words) == 2 else []
-        return [words[0], max(places, key=leads_outside)] if places else words
-
-    def _stays_in_repository(self, words: Sequence[Word]) -> bool:
-        """Whether `cd FOLDER` goes to a folder of the same repository, the only move there is."""
-        to = words[1].value if len(words) == 2 else None
-        self._moves += 1
-        return to is not None and self._moves == 1 and self._around.is_same_repository(to)
+    def _gone(self, words: Sequence[Word]) -> tuple[Sequence[Word], list[Word] | None]:
+        """Take note of where a `cd` leads; return its words, with the worst place that it may be, and all of these."""
+        operands = [at for at, word in enumerate(words) if at and word.prefix[:1] not in ("-", "+")]
+        if len(operands) != 1:  # bash of macOS goes to the first of several
+            self._where.go_back()
+            self._where.go(self._where.destinations([words[at] for at in operands]), None, is_there=False)
+            return words, []
+        given = words[operands[0]]
+        to = self._where.destinations([given])
+        is_there = len(words) == 2 and to is not None and all(map(self._around.is_there, to))
+        self._where.go(to, self._current, is_there=is_there)
+        places = None if to is None else [Word.literal(each or ".") for each in to]
+        if places and (given.is_plain or self._known.places_of(given)):
+            words = [*words[: operands[0]], max(places, key=leads_outside), *words[operands[0] + 1 :]]
+        return words, places
 
     def _is_no_option(self, word: Word) -> bool:
         if word is DATA:
@@ -367,7 +359,15 @@ class _Judge:
 
     def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
         found = inner_commands(name, words)
-        self._has_moved = self._has_moved or run_in_a_folder(words, found)
+        outer, self._runs_elsewhere = self._runs_elsewhere, self._runs_elsewhere or run_in_a_folder(words, found)
+        self._look_around()
+        self._each_inner(found, name, words, command, depth, rule)
+        self._runs_elsewhere = outer
+        self._look_around()
+
+    def _each_inner(
+        self, found: Sequence[Inner], name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None
+    ) -> None:
         for inner in found:
             if isinstance(inner, Tool):
                 self._tool(inner.words, command, depth)
@@ -376,7 +376,7 @@ class _Judge:
             elif not isinstance(inner, ShellText):
                 self._wrapped(inner, command, depth)
             elif inner.value is not None:
-                self.text(inner.value, depth + 1, self._dialect if name in _OWN_TEXTS else inner.dialect)
+                self.text(inner.value, depth + 1, inner.dialect, is_own=name in _OWN_TEXTS)
             elif name not in SHELLS:
                 self._ask_if_restricted(told("what {name} would run can't be known", name=name))
             elif rule is None or rule.words is None or len(rule.words) < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dogu.language import told
@@ -14,6 +15,8 @@ _GIT_VALUE_OPTIONS = frozenset(
     "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split()
 )
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
+_STEPS = frozenset(("break", "continue"))
+_ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
 
 
 class Lists:
@@ -62,6 +65,23 @@ class Lists:
         return self.core is None or any(
             rule.words is not None and rule.words == (name,) for rule in self.core for name in names
         )
+
+    def needs_none(self, name: str, words: Sequence[Word]) -> bool:
+        """What only limits, counts or reads into a variable, and a project's own environment where Python may run."""
+        texts = [word.text for word in words]
+        if name in _STEPS:
+            return all(re.fullmatch(r"\d*", word.value or "-") for word in words[1:])
+        if name in ("source", "."):
+            return self.is_environment(words)
+        return (name in ("timeout", "read") and len(words) > 1) or texts in (
+            ["nproc"],
+            ["getconf", "_NPROCESSORS_ONLN"],
+        )
+
+    def is_environment(self, words: Sequence[Word]) -> bool:
+        """Whether `source FILE` only activates a project's own environment, where Python may run."""
+        is_activated = len(words) == 2 and _ACTIVATES.fullmatch(words[1].value or "") is not None
+        return is_activated and self.names_any("python", "python3", "pip", "pytest")
 
     def leave_open(self, danger: Danger, rule: Rule | None) -> bool:
         """Whether a danger isn't covered: by the words of the rule itself, or by a list that only excludes."""

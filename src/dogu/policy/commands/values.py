@@ -69,6 +69,14 @@ def _may_match_hidden(path: str) -> bool:
     return any(fnmatchcase(name, each) for each in patterns for name in _HIDDEN)
 
 
+def written_from_here(word: Word, around: Surroundings, *, appends: bool) -> Finding | None:
+    """The same of a word that is read in the folder that the text may be in by now."""
+    if around.folders is None:
+        return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
+    start = around.at_the_start()
+    return next(filter(None, (written(each, start, appends=appends) for each in around.from_the_start(word))), None)
+
+
 def written(word: Word, around: Surroundings = NOWHERE, *, appends: bool = False) -> Finding | None:
     """Say why a file that is written needs a question, whichever door it is written by; None when it doesn't.
 
@@ -129,9 +137,9 @@ def _folder(word: Word) -> Finding | None:
     return _place(word)
 
 
-def _generated(word: Word) -> Finding | None:
+def _generated(word: Word, around: Surroundings) -> Finding | None:
     """Where code is generated, behind options perhaps: `import_style=commonjs:DIR`."""
-    return _folder(word if word.value is None else Word.literal(word.value.rpartition(":")[2]))
+    return check_value("folder", word if word.value is None else Word.literal(word.value.rpartition(":")[2]), around)
 
 
 def _inside(word: Word) -> Finding | None:
@@ -328,7 +336,7 @@ def _cov_report(word: Word, around: Surroundings) -> Finding | None:
     match = pattern("coverage_report").fullmatch(word.text)
     if match is None:
         return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
-    return _built(Word.literal(match["place"]), around) if match["place"] else None
+    return check_value("built", Word.literal(match["place"]), around) if match["place"] else None
 
 
 def _compressed(word: Word, around: Surroundings) -> Finding | None:
@@ -400,7 +408,6 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "folder": _folder,
     "source": _source,
     "inside": _inside,
-    "generated": _generated,
     "other_project": _other_project,
     "url": _url,
     "asked": _asked,
@@ -441,6 +448,7 @@ _PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
     "unpacked": _unpacked,
     "compressed": _compressed,
     "venv": _venv,
+    "generated": _generated,
     "cov_report": _cov_report,
     "git_folder": _git_folder,
     "remote": _remote,
@@ -462,6 +470,8 @@ PLACES = ONLY_READ | frozenset(
 
 def check_value(name: str, word: Word, around: Surroundings = NOWHERE) -> Finding | None:
     """Say what is wrong with a value or operand of this kind; None when it is what it may be."""
+    if around.has_moved and name in PLACES and name != "generated":
+        return _from_the_start(name, word, around)
     placed = _PLACED.get(name)
     if placed is not None:
         return placed(word, around)
@@ -476,6 +486,17 @@ def check_value(name: str, word: Word, around: Surroundings = NOWHERE) -> Findin
         is_known = word.value is not None and any(fnmatchcase(word.value, each) for each in name[1:-1].split("|"))
         return None if is_known else (Effect.RUNS, _no_known_value(word))
     return None
+
+
+def _from_the_start(name: str, word: Word, around: Surroundings) -> Finding | None:
+    """The same in each folder that the text may be in; where none is known, nothing may be written by its name."""
+    if name == "source" and word.value == "..":
+        return None
+    start = around.at_the_start()
+    found = [check_value(name, each, start) for each in around.from_the_start(word) or [word]]
+    if around.folders is None and name not in ONLY_READ and not (word.value or "x").startswith("/"):
+        found.append((Effect.WRITES, told("it writes to {target}", target=word.text[:40])))
+    return next(filter(None, found), None)
 
 
 def _no_known_value(word: Word) -> str:

@@ -202,14 +202,15 @@ class Known:
         return [*texts, *(() if given else (elsewhere,))]
 
     def places_of(self, word: Word) -> list[Word]:
-        """The values of the one variable that a quoted word is, where the text says how each of them begins."""
+        """The values of the one variable that a word is, where the text says how each of them begins."""
         parts = [each for each in word.parts if each.text]  # bash's quotes leave an empty text behind
         part = parts[0] if len(parts) == 1 else None
-        is_one = part is not None and part.kind is PartKind.VARIABLE and part.quoted and not part.operator
+        is_one = part is not None and part.kind is PartKind.VARIABLE and not part.operator
         if part is None or not is_one or self._is_unknown(part.text):
             return []
         values = [_HERE if each.raw in ("*", "*/") else each for each in self._values.get(part.text, ())]
-        return values if all(each.prefix and "{" not in each.raw for each in values) else []
+        is_whole = part.quoted or not any(re.search(r"\s", each.text) for each in values)
+        return values if is_whole and all(each.prefix and "{" not in each.raw for each in values) else []
 
     def may_hold_output(self, word: Word, seen: frozenset[str] = frozenset()) -> bool:
         """Whether what a command prints, or what is read, may stand in a word; what `git rev-parse` prints is none."""

@@ -238,3 +238,4 @@ COMPOUNDS: dict[str, Callable[[Parser], None]] = {
     "[[": read_test,
 }
 """By the reserved word that opens them."""
+LOOPS = frozenset(("while", "until", "for", "select"))

@@ -18,7 +18,7 @@ from dogu.workspace.shell_syntax.ahead import (
     skip_newlines,
     take_word,
 )
-from dogu.workspace.shell_syntax.compound import COMPOUNDS
+from dogu.workspace.shell_syntax.compound import COMPOUNDS, LOOPS
 from dogu.workspace.shell_syntax.dialects import Dialect, check_command, check_text
 from dogu.workspace.shell_syntax.reader import Reader
 from dogu.workspace.shell_syntax.redirects import read_redirect
@@ -26,6 +26,7 @@ from dogu.workspace.shell_syntax.tree import (
     Command,
     CommandKind,
     NotBashError,
+    Scope,
     Script,
     UnprovenError,
     Word,
@@ -74,8 +75,11 @@ class Parser:
         self.reader = reader
         self.commands: list[Command] = []
         self._function: str | None = None
+        self._scope: Scope | None = None
         self._depth = 0
-        self._openers: dict[str, Callable[[], None]] = {word: partial(read, self) for word, read in COMPOUNDS.items()}
+        self._openers: dict[str, Callable[[], None]] = {
+            word: partial(self._compound, read, repeats=word in LOOPS) for word, read in COMPOUNDS.items()
+        }
         self._openers |= {"function": self._function_keyword, "coproc": self._coproc}
 
     # lists and pipelines
@@ -86,6 +90,9 @@ class Parser:
         if self._depth > _DEEPEST_GROUP:
             raise UnprovenError(told("commands are grouped too deep"))
         is_empty = True
+        outer = self._scope
+        if self._depth > 1:
+            self._scope = Scope(outer, is_body=True, is_apart=")" in stops, is_sure="}" in stops)
         while True:
             skip_newlines(self.reader)
             stop = self._stop(stops)
@@ -93,10 +100,13 @@ class Parser:
                 if is_empty and not may_be_empty:
                     raise NotBashError(told("no command before {word!r}", word=stop or told("the end")))
                 self._depth -= 1
+                self._scope = outer
                 return stop
-            self._pipelines()
+            body, self._scope = self._scope, Scope(self._scope)
+            self._pipelines(self._scope)
             is_empty = False
-            self._separator(stops)
+            self._scope.is_apart = self._separator(stops) == "&"
+            self._scope = body
 
     def _stop(self, stops: frozenset[str]) -> str | None:
         character = self.reader.peek()
@@ -129,34 +139,37 @@ class Parser:
         if second == ";" and reader.peek() == "&":
             reader.take()
 
-    def _separator(self, stops: frozenset[str]) -> None:
-        """Read `;`, `&` or a newline after a command; what may close a list is left."""
+    def _separator(self, stops: frozenset[str]) -> str:
+        """Read `;`, `&` or a newline after a command, and return it; what may close a list is left."""
         reader = self.reader
         reader.skip_blanks()
         character = reader.peek()
         if character == "&" or (character == ";" and reader.peek(1) not in (";", "&")):
             reader.take()
-        elif character == ";" and ";;" in stops:
-            return
-        elif character not in ("\n", "", ")"):
+        elif not (character == ";" and ";;" in stops) and character not in ("\n", "", ")"):
             raise NotBashError(told("{character!r} after a command", character=character))
+        return character
 
-    def _pipelines(self) -> None:
+    def _pipelines(self, around: Scope) -> None:
         """Read pipelines joined by `&&` and `||`."""
+        joined = ""
         while True:
-            self._pipeline()
+            self._pipeline(around, joined)
+            self._scope = around
             self.reader.skip_blanks()
             if self.reader.peek() not in ("&", "|") or self.reader.peek(1) != self.reader.peek():
                 return
-            self.reader.take()
-            self.reader.take()
+            joined = self.reader.take() + self.reader.take()
             skip_newlines(self.reader)
 
-    def _pipeline(self) -> None:
-        self._skip_prefixes()
+    def _pipeline(self, around: Scope, joined: str) -> None:
+        is_negated = self._skip_prefixes()
         segments: list[tuple[int, int]] = []
+        scopes: list[Scope] = []
         while True:
             start = len(self.commands)
+            self._scope = Scope(around, joined="|" if scopes else joined, is_negated=is_negated)
+            scopes.append(self._scope)
             self._command()
             segments.append((start, len(self.commands)))
             self.reader.skip_blanks()
@@ -167,6 +180,8 @@ class Parser:
                 self.reader.differs("|&")
                 self.reader.take()
             skip_newlines(self.reader)
+        for scope in scopes if len(scopes) > 1 else ():
+            scope.is_apart = True
         self._mark_pipes(segments)
 
     def _mark_pipes(self, segments: list[tuple[int, int]]) -> None:
@@ -174,13 +189,15 @@ class Parser:
             if writer_end - writer == 1 and reader_end - reader == 1:
                 self.commands[reader].piped_from = self.commands[writer]
 
-    def _skip_prefixes(self) -> None:
-        """Read `!` and `time`, which change no command."""
+    def _skip_prefixes(self) -> bool:
+        """Read `!` and `time`, which change no command; return whether a `!` was there."""
+        is_negated = False
         while True:
             self.reader.skip_blanks()
             word = bare_word_ahead(self.reader)
             if word not in ("!", "time"):
-                return
+                return is_negated
+            is_negated = is_negated or word == "!"
             take_word(self.reader, word)
             self.reader.skip_blanks()
             if word == "time":
@@ -219,6 +236,12 @@ class Parser:
             self._simple()
         else:
             opener()
+
+    def _compound(self, read: Callable[[Parser], None], *, repeats: bool) -> None:
+        outer = self._scope
+        self._scope = Scope(outer, is_body=True, repeats=True) if repeats else outer
+        read(self)
+        self._scope = outer
 
     def _parenthesis(self) -> None:
         reader = self.reader
@@ -272,13 +295,15 @@ class Parser:
                 reader.position = position
             else:
                 self.add(Command(CommandKind.COPROCESS, name=word))
+        outer, self._scope = self._scope, Scope(self._scope, is_body=True, is_apart=True)
         self._command()
+        self._scope = outer
 
     # simple commands
 
     def _simple(self) -> None:
         reader = self.reader
-        command = Command(CommandKind.SIMPLE, function=self._function)
+        command = Command(CommandKind.SIMPLE, function=self._function, scope=self._scope)
         while True:
             reader.skip_blanks()
             redirect = read_redirect(reader)
@@ -313,13 +338,13 @@ class Parser:
 
     def add(self, command: Command) -> Command:
         """Keep a command."""
-        command.function = self._function
+        command.function, command.scope = self._function, self._scope
         self.commands.append(command)
         return command
 
     def redirects(self) -> None:
         """Read the redirections of a compound command."""
-        found = Command(CommandKind.GROUP, function=self._function)
+        found = Command(CommandKind.GROUP, function=self._function, scope=self._scope)
         while True:
             self.reader.skip_blanks()
             redirect = read_redirect(self.reader)

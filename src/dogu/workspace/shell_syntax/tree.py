@@ -170,6 +170,24 @@ class CommandKind(Enum):
     COPROCESS = "coproc"
 
 
+@dataclass(eq=False, slots=True)
+class Scope:
+    """What a command stands in: a list of pipelines joined by `&&` and `||`, one command of such a list, or a body.
+
+    `joined` says how a command follows the one before in its list ("" is the first); a list has None, a body too.
+    `is_apart`: what changes in it stays in it. `repeats`: it is run any number of times. `is_sure`: a body that is run
+    once, where it stands.
+    """
+
+    outer: Scope | None
+    is_body: bool = False
+    joined: str | None = None
+    is_apart: bool = False
+    repeats: bool = False
+    is_sure: bool = False
+    is_negated: bool = False
+
+
 @dataclass
 class Command:
     """A command, in the order bash would read them; compound commands come flattened.
@@ -177,7 +195,7 @@ class Command:
     SIMPLE: `words` may be empty (assignments or redirections alone). LOOP: `name` is the variable, `words` the list.
     CASE: the word and every pattern. GROUP: the redirections of a compound command. FUNCTION: `name` is defined; its
     body follows, with `function` set. COPROCESS: `name` takes its descriptors; its command follows. `piped_from` is the
-    simple command whose output this one reads.
+    simple command whose output this one reads. `scope` is what it stands in.
     """
 
     kind: CommandKind
@@ -187,6 +205,7 @@ class Command:
     name: str = ""
     function: str | None = None
     piped_from: Command | None = None
+    scope: Scope | None = None
 
     def all_words(self) -> Iterator[Word]:
         """Yield every word that bash would expand for this command."""
