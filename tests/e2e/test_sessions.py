@@ -403,10 +403,30 @@ def test_a_process_told_to_end_closes_its_record_with_the_cancelled_turn(program
     assert [part["text"] for part in request.contents[0]["parts"]] == ["hello", "again"]
 
 
+def test_where_no_file_may_grow_reads_go_on_and_what_writes_says_why(program: Program):
+    (program.root / "a.txt").write_text("here\n")
+
+    def call(tool: str, arguments: str) -> subprocess.CompletedProcess[bytes]:
+        words = ["bash", "-c", 'ulimit -f 0; exec "$@"', "-", *PROGRAM, "call", tool, arguments]
+        words += ["--approval-mode", "yolo"]
+        environ = program.environ()
+        return subprocess.run(words, cwd=program.root, env=environ, capture_output=True, timeout=60, check=False)
+
+    assert b"here" in call("read_file", '{"path": "a.txt"}').stdout
+    assert b"L1: here" in call("grep_search", '{"pattern": "her"}').stdout
+    for done in (
+        call("write_file", '{"file_path": "b.txt", "content": "x"}'),
+        call("run_shell_command", '{"command": "true"}'),
+    ):
+        assert done.returncode == 54
+        assert b"ulimit -f" in done.stdout + done.stderr
+
+
 def test_with_no_room_for_the_record_the_answer_comes_and_it_is_said_once(program: Program):
     """`ulimit -f` is a disk that gets full: no file grows past 1 KiB."""
     with FakeGemini([Turn(text="x" * 3000, pieces=5)]) as server:
-        environ = program.environ(GEMINI_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=server.base_url)
+        keys = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": server.base_url}
+        environ = program.environ(**keys, PYTHONDONTWRITEBYTECODE="1")  # Python leaves half a file there, for good
         words = ["bash", "-c", 'ulimit -f 1; exec "$@"', "-", *PROGRAM, "-p", "hello"]
         done = subprocess.run(words, cwd=program.root, env=environ, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

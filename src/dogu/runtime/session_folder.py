@@ -12,6 +12,7 @@ import re
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -97,7 +98,9 @@ class SessionFolder:
                 path=self.path,
                 strerror=error.strerror,
             )
-            self.path = os.path.realpath(tempfile.mkdtemp(prefix="dogu-session-"))
+            with suppress(OSError):
+                os.rmdir(self.path)
+            self.path = os.path.realpath(_temporary_folder())
             try:
                 self._write(_FACTS, _encoded(facts))
             except OSError:
@@ -138,6 +141,18 @@ class SessionFolder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC
         with os.fdopen(fs.open(os.path.join(self.path, name), flags, 0o600), "wb") as file:
             file.write(data)
+
+
+def _temporary_folder() -> str:
+    """Make a folder among the temporary files. Raises OSError."""
+    prefix = "dogu-session-"
+    try:
+        return tempfile.mkdtemp(prefix=prefix)
+    except FileNotFoundError:  # a place is tried by writing to a file there, which nothing here may need
+        for place in filter(None, (os.environ.get("TMPDIR"), "/tmp", "/var/tmp")):
+            with suppress(OSError):
+                return tempfile.mkdtemp(prefix=prefix, dir=place)
+        raise
 
 
 def stored_sessions(state_folder: str, root: str = "") -> list[StoredSession]:

@@ -23,6 +23,7 @@ _MESSAGES: dict[int, tuple[ErrorKind, str]] = {
     errno.EROFS: (ErrorKind.PERMISSION_DENIED, "Read-only file system: {path} can't be written."),
     errno.ENOSPC: (ErrorKind.IO_ERROR, "No space left on the device of {path}. Free some space, then try again."),
     errno.EDQUOT: (ErrorKind.IO_ERROR, "Disk quota exceeded on the device of {path}. Free some space, then try again."),
+    errno.EFBIG: (ErrorKind.IO_ERROR, "{path} would be larger than a limit allows (ulimit -f)."),
     errno.ENXIO: (ErrorKind.WRONG_FILE_TYPE, "Not a regular file: {path} is a device, FIFO or socket."),
 }
 _LONGEST_SHOWN = 300

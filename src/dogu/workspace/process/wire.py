@@ -282,7 +282,7 @@ class Launch:
             is_sent = True
             return line
         except OSError as error:
-            raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
+            raise _not_started(error) from error
         finally:
             for descriptor in opened if is_sent else [*opened, *outputs.values()]:
                 os.close(descriptor)
@@ -308,7 +308,7 @@ class Launch:
             is_sent = True
             return SupervisorLine(Packets(near), dict(outputs or {}), self, order.get("timeout_s"))
         except OSError as error:
-            raise ToolError(ErrorKind.START_FAILED, f"The command could not start: {error.strerror}.") from error
+            raise _not_started(error) from error
         finally:
             far.close()
             for descriptor in opened:
@@ -384,8 +384,7 @@ class Launch:
                 try:
                     self._socket = self._spawn()
                 except OSError as error:
-                    message = f"The command could not start: {error.strerror or error}."
-                    raise ToolError(ErrorKind.START_FAILED, message) from error
+                    raise _not_started(error) from error
             return self._socket
 
     def _forget(self, lost: Packets) -> None:
@@ -443,6 +442,11 @@ class Launch:
         proxy, self._proxy = self._proxy, None
         if proxy is not None:
             proxy.close()
+
+
+def _not_started(error: OSError) -> ToolError:
+    reason = limit_words(error) or f"{error.strerror or error}."
+    return ToolError(ErrorKind.START_FAILED, f"The command could not start: {reason}")
 
 
 def _is_over(line: socket.socket) -> bool:
